@@ -1,0 +1,44 @@
+# ungrain: every command a newcomer needs. Thin: the work is in CMake presets and tools/.
+#   make demo   render a scene, add noise, denoise it; pictures in build/demo
+#   make test   build everything and run every test
+# Both install what is missing first (Debian's packages, with sudo where it is needed) and say what they install.
+SHELL := /bin/bash
+PRESET ?= release
+BUILD := build/$(PRESET)
+JOBS ?= $(shell nproc)
+
+.PHONY: all setup build demo test lint format docs sanitize install clean
+all: build
+
+setup:
+	@tools/setup
+
+build: setup
+	@tools/build $(PRESET) $(JOBS)
+
+demo: build
+	@$(BUILD)/bin/ungrain demo -o build/demo
+	@echo "The pictures are in build/demo: clean, noisy, and each method's result and residual."
+
+test: build
+	@tools/test $(PRESET)
+
+# The address, undefined-behaviour and thread sanitizers over all C++ tests.
+sanitize: setup
+	@tools/sanitize $(JOBS)
+
+lint: build
+	@tools/lint $(PRESET)
+
+format:
+	@clang-format -i $$(git ls-files '*.h' '*.cpp' '*.cu' '*.cuh')
+
+docs: build
+	@$(BUILD)/bin/ungrain methods --markdown > docs/methods.md
+	@tools/pictures $(BUILD)/bin/ungrain
+
+install: build
+	@cmake --install $(BUILD)
+
+clean:
+	rm -rf build

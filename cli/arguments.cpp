@@ -1,0 +1,313 @@
+#include "arguments.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/descriptor.h"
+#include "core/nearest.h"
+#include "output.h"
+#include "ungrain/error.h"
+
+namespace ungrain::cli {
+namespace {
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+[[noreturn]] void refuse_option(const CLI::App& app, const std::string& option, Whose whose) {
+  if (whose != nullptr) {
+    if (const std::string owner = whose(option); !owner.empty()) throw UsageError(owner);
+  }
+  const std::string near = nearest(option, option_names(app));
+  throw UsageError(
+      fmt::format("there is no option {}{}", option,
+                  near.empty() ? "; --help lists them" : fmt::format("; did you mean {}?", near)));
+}
+
+// Turns what was typed into the one form that every version of CLI11 reads alike: --name=value, --flag, then
+// -- and the files. CLI11 by itself takes the next file for the value of "--radius=", "-3" now for a value
+// and now for an option, and a file "[a]" for a list.
+class ArgumentReader {
+ public:
+  ArgumentReader(const CLI::App& app, const Arguments& arguments, Whose whose)
+      : app_(app), left_(arguments.begin(), arguments.end()), whose_(whose) {}
+
+  Arguments read() {
+    while (!left_.empty()) {
+      const std::string argument = take();
+      if (argument == "--") {
+        while (!left_.empty()) add_file(take());
+      } else if (argument.size() > 1 && argument.starts_with('-')) {
+        read_option(argument);
+      } else {
+        add_file(argument);
+      }
+    }
+    options_.emplace_back("--");
+    options_.insert(options_.end(), files_.begin(), files_.end());
+    return options_;
+  }
+
+ private:
+  std::string take() {
+    std::string first = std::move(left_.front());
+    left_.pop_front();
+    return first;
+  }
+
+  void add_file(const std::string& name) {
+    if (name.empty()) throw UsageError("one of the files has an empty name");
+    files_.push_back(name.starts_with('[') || name.starts_with('{') ? "./" + name : name);
+  }
+
+  void read_option(const std::string& argument) {
+    const bool is_long = argument.starts_with("--");
+    const std::size_t name_end = is_long ? argument.find('=') : 2;
+    const std::string name = argument.substr(0, name_end);
+    const CLI::Option* option = app_.get_option_no_throw(name);
+    if (option == nullptr || !option->nonpositional()) refuse_option(app_, is_long ? name : argument, whose_);
+    const bool joined = name_end < argument.size();
+    std::string value = joined ? argument.substr(name_end + (argument[name_end] == '=' ? 1 : 0)) : "";
+
+    const std::string full_name = "--" + option->get_lnames().front();
+    if (option->get_items_expected_max() == 0) {
+      if (joined && is_long) throw UsageError(fmt::format("{} takes no value, got '{}'", name, value));
+      if (joined) refuse_option(app_, argument, whose_);
+      options_.push_back(full_name);
+      return;
+    }
+    if (!joined) value = next_value();
+    if (value.empty()) throw UsageError(fmt::format("{} needs a value: {}", name, option->get_description()));
+    if (!seen_.insert(full_name).second) throw UsageError(fmt::format("{} is given twice", full_name));
+    options_.push_back(full_name + "=" + value);
+  }
+
+  // Nothing where the next argument is an option: -3 is none, but -q is.
+  std::string next_value() {
+    if (left_.empty() || left_.front().starts_with("--")) return "";
+    if (app_.get_option_no_throw(left_.front()) != nullptr && left_.front().starts_with('-')) return "";
+    return take();
+  }
+
+  const CLI::App& app_;
+  std::deque<std::string> left_;
+  Whose whose_;
+  Arguments options_;
+  Arguments files_;
+  std::set<std::string> seen_;
+};
+
+// The library names its parameters as C++ does; the user has typed an option.
+template <class Work>
+auto naming_option(const std::string& parameter, Work work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    std::string message = error.what();
+    if (message.starts_with(parameter)) message.replace(0, parameter.size(), option_name(parameter));
+    throw UsageError(message);
+  }
+}
+
+template <class Number>
+std::optional<Number> read_number(std::string_view text) {
+  Number value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stopped != end) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+bool parse(CLI::App& app, const Arguments& arguments, Whose whose) {
+  app.allow_extras();
+  try {
+    Arguments plain = ArgumentReader(app, arguments, whose).read();
+    std::reverse(plain.begin(), plain.end());  // CLI11 takes them from the back
+    app.parse(plain);
+  } catch (const CLI::CallForHelp&) {
+    print("{}", app.help());
+    return false;
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what());
+  }
+  for (const std::string& extra : app.remaining()) {
+    if (extra != "--") throw UsageError(fmt::format("'{}' is one argument too many", extra));
+  }
+  return true;
+}
+
+std::string option_name(const std::string& parameter) {
+  std::string name = "--" + parameter;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+std::string option_help(const ParamInfo& info) {
+  std::string scale;
+  if (info.unit == Unit::intensity) scale = ", on the 0-255 scale";
+  if (info.unit == Unit::pixels) scale = ", pixels";
+  const std::string fallback = info.default_text.empty() ? "" : "; default " + info.default_text;
+  return fmt::format("{} ({}{}{})", info.help, what_it_takes(info), scale, fallback);
+}
+
+MethodOptions::MethodOptions(const Arguments& arguments, std::string_view default_method)
+    : default_method_(default_method), method_(default_method) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument == "--") break;
+    constexpr std::string_view joined = "--method=";
+    if ((argument == "--method" || argument == "-m") && i + 1 < arguments.size()) method_ = arguments[i + 1];
+    if (argument.starts_with(joined)) method_ = argument.substr(joined.size());
+    if (argument.starts_with("-m") && argument.size() > 2)
+      method_ = argument.substr(argument[2] == '=' ? 3 : 2);
+  }
+  try {
+    method_ = method_info(method_).name;
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+}
+
+void MethodOptions::add_to(CLI::App& app) {
+  std::vector<std::string> names;
+  for (const MethodInfo& method : methods()) names.push_back(method.name);
+  app.add_option("-m,--method", method_,
+                 fmt::format("{} (default {})", fmt::join(names, ", "), default_method_))
+      ->type_name("NAME")
+      ->expected(1);
+  const std::string group =
+      fmt::format("Options of {} (ungrain methods NAME tells another method's)", method_);
+  for (const ParamInfo& info : method_info(method_).params) {
+    app.add_option_function<std::string>(
+           option_name(info.name), [this, name = info.name](const std::string& text) { given_[name] = text; },
+           option_help(info))
+        ->type_name("")
+        ->group(group);
+  }
+}
+
+MethodParams MethodOptions::read() const {
+  MethodParams params = MethodParams::defaults(method_);
+  for (const auto& [name, text] : given_) {
+    naming_option(name, [&, &name = name, &text = text] { params.set_text(name, text); });
+  }
+  return params;
+}
+
+MethodParams MethodOptions::for_image(const ImageSpec& spec) const {
+  MethodParams params = read();
+  params.scale_strengths(spec.white() / 255);
+  return params;
+}
+
+std::string other_methods_option(const std::string& option) {
+  std::vector<std::string> owners;
+  for (const MethodInfo& method : methods()) {
+    for (const ParamInfo& info : method.params) {
+      if (option_name(info.name) == option) owners.push_back(method.name);
+    }
+  }
+  if (owners.empty()) return "";
+  return fmt::format("{} is an option of {}, not of the method chosen", option, fmt::join(owners, ", "));
+}
+
+Device parse_device_option(const std::string& text) {
+  return naming_option("device", [&] { return parse_device(text); });
+}
+
+std::size_t parse_bytes(const std::string& text) {
+  const auto fail = [&] {
+    throw UsageError(fmt::format("--memory takes a size such as 512M or 2G, got '{}'", text));
+  };
+  std::string_view digits = text;
+  if (digits.ends_with("iB")) digits.remove_suffix(2);
+  if (digits.size() > 1 && digits.ends_with('B')) digits.remove_suffix(1);
+  double factor = 1;
+  if (!digits.empty()) {
+    constexpr std::string_view suffixes = "KMGT";
+    const std::size_t power = suffixes.find(static_cast<char>(std::toupper(digits.back())));
+    if (power != std::string_view::npos) {
+      factor = std::pow(1024.0, static_cast<double>(power) + 1);
+      digits.remove_suffix(1);
+    }
+  }
+  const double bytes = read_number<double>(digits).value_or(0) * factor;
+  if (!(bytes >= 1) || bytes > 1e18) fail();
+  return static_cast<std::size_t>(bytes);
+}
+
+PixelType parse_pixel_type(const std::string& text) {
+  for (const PixelType type : {PixelType::u8, PixelType::u16, PixelType::f16, PixelType::f32}) {
+    if (text == name(type)) return type;
+  }
+  throw UsageError(fmt::format("--depth takes one of u8, u16, f16, f32, got '{}'", text));
+}
+
+NonFinite parse_nonfinite(const std::string& text) {
+  if (text == "fill") return NonFinite::fill;
+  if (text == "keep") return NonFinite::keep;
+  if (text == "error") return NonFinite::error;
+  throw UsageError(fmt::format("--nonfinite takes one of fill, keep, error, got '{}'", text));
+}
+
+double parse_range(const std::string& text) {
+  const double value = read_number<double>(text).value_or(0);
+  if (!std::isfinite(value) || value <= 0) {
+    throw UsageError(fmt::format("--range takes a number above 0, got '{}'", text));
+  }
+  return value;
+}
+
+std::uint64_t parse_whole(std::string_view option, const std::string& text, std::uint64_t largest) {
+  const std::optional<std::uint64_t> value = read_number<std::uint64_t>(text);
+  if (!value || *value > largest) {
+    throw UsageError(fmt::format("{} takes a whole number from 0 to {}, got '{}'", option, largest, text));
+  }
+  return *value;
+}
+
+std::uint64_t parse_seed(const std::string& text) {
+  return parse_whole("--seed", text, std::numeric_limits<std::uint64_t>::max());
+}
+
+double parse_amount(const ParamInfo& info, const std::string& text) {
+  return naming_option(info.name, [&] { return std::get<double>(parse_value(info, text)); });
+}
+
+Size parse_size(const std::string& text) {
+  const std::size_t cross = std::min(text.find('x'), text.size());
+  const std::string_view height = std::string_view(text).substr(std::min(cross + 1, text.size()));
+  const Size size{read_number<int>(std::string_view(text).substr(0, cross)).value_or(0),
+                  read_number<int>(height).value_or(0)};
+  constexpr int largest = 65536;
+  if (size.width < 1 || size.height < 1 || size.width > largest || size.height > largest) {
+    throw UsageError(fmt::format("--size takes WIDTHxHEIGHT, each from 1 to {}, got '{}'", largest, text));
+  }
+  return size;
+}
+
+void check_device(Device wanted) {
+  if (wanted.kind != Device::Kind::cuda) return;
+  for (const DeviceInfo& info : devices()) {
+    if (info.device != wanted) continue;
+    if (info.usable) return;
+    throw Error(ErrorCode::no_device, fmt::format("--device {}: {}", name(wanted), info.reason));
+  }
+  throw Error(ErrorCode::no_device, fmt::format("--device {}: there is no such device", name(wanted)));
+}
+
+}  // namespace ungrain::cli

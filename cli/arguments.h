@@ -1,0 +1,68 @@
+// Reading the command line: CLI11 with messages of our own, and options made from the methods' descriptors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "commands.h"
+#include "ungrain/denoiser.h"
+#include "ungrain/image.h"
+#include "ungrain/parameters.h"
+
+namespace ungrain::cli {
+
+// Reads `arguments` into the app's options. False: help was asked for and printed. Throws UsageError with one
+// line that names the option; one that is not there comes with the nearest that is, or with `whose` it is.
+using Whose = std::string (*)(const std::string& option);
+bool parse(CLI::App& app, const Arguments& arguments, Whose whose = nullptr);
+
+std::string option_name(const std::string& parameter);  // sigma_range -> --sigma-range
+std::string option_help(const ParamInfo& info);         // help, what it takes, default
+
+// The options of one method, as the user wrote them.
+class MethodOptions {
+ public:
+  // Looks for --method among the arguments first, because the other options depend on it.
+  MethodOptions(const Arguments& arguments, std::string_view default_method);
+  void add_to(CLI::App& app);
+
+  // With strengths on the 0-255 scale. Throws UsageError that names the option.
+  MethodParams read() const;
+  // For an image: strengths in its own units.
+  MethodParams for_image(const ImageSpec& spec) const;
+
+ private:
+  std::string default_method_;
+  std::string method_;
+  std::map<std::string, std::string> given_;
+};
+
+std::string other_methods_option(const std::string& option);  // for parse(): "--patch is an option of nlm"
+
+// Values of options. These throw UsageError that names the option, what it takes and what was given.
+Device parse_device_option(const std::string& text);  // "cuda:1"
+std::size_t parse_bytes(const std::string& text);     // "512M"
+PixelType parse_pixel_type(const std::string& text);  // "u8"
+NonFinite parse_nonfinite(const std::string& text);   // "fill"
+double parse_range(const std::string& text);          // a positive number
+std::uint64_t parse_whole(std::string_view option, const std::string& text, std::uint64_t largest);
+std::uint64_t parse_seed(const std::string& text);
+double parse_amount(const ParamInfo& info, const std::string& text);
+struct Size {
+  int width = 0;
+  int height = 0;
+};
+Size parse_size(const std::string& text);  // "768x512"
+
+// Throws Error(no_device) with the reason, so that a device that is missing ends the run before the first
+// file.
+void check_device(Device wanted);
+
+}  // namespace ungrain::cli

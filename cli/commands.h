@@ -1,0 +1,29 @@
+// The subcommands, a file each. Every one takes its arguments without the program's and its own name and
+// returns the exit status: 0 done, 1 an input failed (the others are done). Wrong usage is thrown as
+// UsageError.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace ungrain::cli {
+
+inline constexpr int exit_done = 0;
+inline constexpr int exit_failed = 1;
+inline constexpr int exit_usage = 2;
+
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+using Arguments = std::vector<std::string>;
+
+int denoise_command(const Arguments& arguments);  // also without its name: ungrain photo.jpg
+int noise_command(const Arguments& arguments);
+int compare_command(const Arguments& arguments);
+int methods_command(const Arguments& arguments);
+int devices_command(const Arguments& arguments);
+int demo_command(const Arguments& arguments);
+
+}  // namespace ungrain::cli

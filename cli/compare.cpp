@@ -1,0 +1,165 @@
+// ungrain compare: how far files are from a clean one.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "arguments.h"
+#include "commands.h"
+#include "core/convert.h"
+#include "io/failure.h"
+#include "io/image_file.h"
+#include "json_text.h"
+#include "output.h"
+#include "row_bands.h"
+#include "ungrain/error.h"
+#include "ungrain/metrics.h"
+
+namespace ungrain::cli {
+namespace {
+
+// The rows with their white level moved to the truth's: an 8-bit file can be held against a 16-bit one.
+class Rescaled {
+ public:
+  Rescaled(const ImageSpec& image, double white)
+      : band_(as_float(image, white)), scale_(white / image.white()) {}
+
+  ConstImageView rows_of(RowBand& from) {
+    const ImageView to = band_.same_rows(from);
+    const ImageView source = from.view();
+    std::vector<double> row(static_cast<std::size_t>(source.spec.width));
+    for (int y = 0; y < source.spec.height; ++y) {
+      for (int channel = 0; channel < source.spec.channels; ++channel) {
+        load_row(source, y, channel, row.data());
+        store_row(to, y, channel, row.data(), scale_);
+      }
+    }
+    return to;
+  }
+
+ private:
+  static ImageSpec as_float(ImageSpec spec, double white) {
+    spec.type = PixelType::f32;
+    spec.range = white;
+    return spec;
+  }
+  RowBand band_;
+  double scale_;
+};
+
+Metrics compare_page(io::InputFile& truth, const ImageSpec& truth_spec, io::InputFile& other,
+                     const ImageSpec& other_spec) {
+  Comparison comparison(truth_spec);
+  RowBand truth_rows(truth_spec);
+  RowBand other_rows(other_spec);
+  std::optional<Rescaled> rescaled;
+  if (other_spec.white() != truth_spec.white()) rescaled.emplace(other_spec, truth_spec.white());
+  while (truth_rows.read_next(truth) && other_rows.read_next(other)) {
+    comparison.add_rows(truth_rows.view(), rescaled ? rescaled->rows_of(other_rows) : other_rows.view());
+  }
+  return comparison.finish();
+}
+
+void check_match(const std::string& truth_name, const io::FileInfo& truth, const std::string& name,
+                 const io::FileInfo& other) {
+  const auto text = [](const io::FileInfo& info) {
+    return fmt::format("{}x{}, {} channel{}{}{}", info.spec.width, info.spec.height, info.spec.channels,
+                       info.spec.channels == 1 ? "" : "s", info.spec.alpha ? " with alpha" : "",
+                       info.pages > 1 ? fmt::format(", {} pages", info.pages) : "");
+  };
+  ImageSpec expected = truth.spec;
+  expected.type = other.spec.type;
+  expected.range = other.spec.range;
+  expected.colour = other.spec.colour;
+  if (other.spec != expected || other.pages != truth.pages) {
+    throw Error(ErrorCode::io, fmt::format("{}: {}; {} is {}: they cannot be compared", name, text(other),
+                                           truth_name, text(truth)));
+  }
+}
+
+struct Truth {
+  std::string name;
+  std::unique_ptr<io::InputFile> file;
+  io::FileInfo info;
+};
+
+void print_json(const Truth& truth, const std::string& file, std::optional<int> page,
+                const Metrics& metrics) {
+  nlohmann::json line{{"truth", truth.name},
+                      {"file", file},
+                      {"psnr", json_number(metrics.psnr)},
+                      {"mse", json_number(metrics.mse)},
+                      {"max_abs", json_number(metrics.max_abs)}};
+  line["ssim"] = metrics.ssim ? json_number(*metrics.ssim) : nlohmann::json(nullptr);
+  if (page) line["page"] = *page;
+  print("{}\n", json_text(line));
+}
+
+void print_row(const std::string& file, std::optional<int> page, const Metrics& metrics) {
+  const std::string label = page ? fmt::format("{} page {}", file, *page) : file;
+  print("{:>10.4f} {:>9} {:>12.6g} {:>10.6g}  {}\n", metrics.psnr,
+        metrics.ssim ? fmt::format("{:.6f}", *metrics.ssim) : "-", metrics.mse, metrics.max_abs,
+        io::one_line(label));
+}
+
+// All pages of a file, told once the last of them is known to be sound.
+std::vector<Metrics> compare_file(const Truth& truth, const std::string& name, std::optional<double> range) {
+  const std::unique_ptr<io::InputFile> other = io::InputFile::open(name);
+  io::FileInfo info = other->info();
+  if (range) info.spec.range = *range;
+  check_match(truth.name, truth.info, name, info);
+  info.spec.colour = truth.info.spec.colour;
+  std::vector<Metrics> pages;
+  for (int page = 0; page < info.pages; ++page) {
+    truth.file->select_page(page);
+    other->select_page(page);
+    pages.push_back(compare_page(*truth.file, truth.info.spec, *other, info.spec));
+  }
+  other->check_unchanged();
+  truth.file->check_unchanged();
+  return pages;
+}
+
+}  // namespace
+
+int compare_command(const Arguments& arguments) {
+  std::vector<std::string> files;
+  std::optional<double> range;
+  bool json = false;
+  CLI::App app("PSNR, SSIM, MSE and largest error of files against a clean one.", "ungrain compare");
+  app.add_option("files", files, "the clean image, then the images to judge")->type_name("");
+  app.add_option_function<std::string>(
+         "--range", [&](const std::string& text) { range = parse_range(text); },
+         "white level of all files (default: 255 for 8 bits, 65535 for 16, 1 for float)")
+      ->type_name("WHITE");
+  app.add_flag("--json", json, "one JSON object a file on the standard output");
+  if (!parse(app, arguments)) return exit_done;
+  if (files.size() < 2) throw UsageError("compare takes the clean image and at least one other");
+
+  Truth truth{files.front(), io::InputFile::open(files.front()), {}};
+  truth.info = truth.file->info();
+  if (range) truth.info.spec.range = *range;
+  int failed = 0;
+  bool headed = json;
+  for (std::size_t i = 1; i < files.size(); ++i) {
+    try {
+      const std::vector<Metrics> pages = compare_file(truth, files[i], range);
+      if (!headed) print("{:>10} {:>9} {:>12} {:>10}  file\n", "PSNR dB", "SSIM", "MSE", "max-abs");
+      headed = true;
+      for (std::size_t page = 0; page < pages.size(); ++page) {
+        const auto number = pages.size() > 1 ? std::optional(static_cast<int>(page) + 1) : std::nullopt;
+        if (json) {
+          print_json(truth, files[i], number, pages[page]);
+        } else {
+          print_row(files[i], number, pages[page]);
+        }
+      }
+      flush_output();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) throw;
+      ++failed;
+      print_error(error.what());
+    }
+  }
+  return failed > 0 ? exit_failed : exit_done;
+}
+
+}  // namespace ungrain::cli

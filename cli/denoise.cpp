@@ -1,0 +1,344 @@
+// ungrain FILES…: each file through one method, row by row, into a file of its own.
+#include <chrono>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "arguments.h"
+#include "commands.h"
+#include "files.h"
+#include "io/failure.h"
+#include "io/image_file.h"
+#include "journal.h"
+#include "json_text.h"
+#include "output.h"
+#include "progress.h"
+#include "signals.h"
+#include "ungrain/denoiser.h"
+#include "ungrain/error.h"
+#include "ungrain/version.h"
+
+namespace ungrain::cli {
+namespace {
+
+constexpr const char* default_method = "bilateral";
+constexpr int most_threads = 1024;  // that the library takes
+
+struct Settings {
+  std::vector<std::string> inputs;
+  std::string output;
+  Options options;
+  std::optional<double> range;
+  std::optional<PixelType> depth;
+  bool json = false;
+  bool quiet = false;
+  bool resume = false;
+};
+
+// What happened to one file.
+struct Outcome {
+  io::FileInfo in;
+  io::FileInfo out;
+  Report report;
+  std::vector<std::pair<std::string, std::string>> params;  // resolved, in pixel units
+  std::string method;
+  double seconds = 0;
+};
+
+void add_options(CLI::App& app, Settings& settings) {
+  app.add_option("files", settings.inputs, "images, folders of images, or patterns")->type_name("");
+  app.add_option("-o,--output", settings.output,
+                 "file or folder to write to (default: NAME.ungrain.EXT beside each input)")
+      ->type_name("PATH");
+  app.add_option_function<std::string>(
+         "-d,--device", [&](const std::string& text) { settings.options.device = parse_device_option(text); },
+         "auto, cpu, cuda, cuda:N or reference (default auto: the fastest that is there)")
+      ->type_name("NAME");
+  app.add_option_function<std::string>(
+         "--threads",
+         [&](const std::string& text) {
+           settings.options.threads = static_cast<int>(parse_whole("--threads", text, most_threads));
+         },
+         fmt::format("0 to {} (default 0: one for each processor)", most_threads))
+      ->type_name("N");
+  app.add_option_function<std::string>(
+         "--memory", [&](const std::string& text) { settings.options.memory = parse_bytes(text); },
+         "for working buffers, such as 512M or 2G (default: half of what is free)")
+      ->type_name("SIZE");
+  app.add_option_function<std::string>(
+         "--range", [&](const std::string& text) { settings.range = parse_range(text); },
+         "white level of the files (default: 255 for 8 bits, 65535 for 16, 1 for float)")
+      ->type_name("WHITE");
+  app.add_option_function<std::string>(
+         "--depth", [&](const std::string& text) { settings.depth = parse_pixel_type(text); },
+         "samples of the output: u8, u16, f16 or f32 (default: the input's)")
+      ->type_name("TYPE");
+  app.add_option_function<std::string>(
+         "--nonfinite", [&](const std::string& text) { settings.options.nonfinite = parse_nonfinite(text); },
+         "NaN and infinity: fill, keep or error (default fill: from the pixels around)")
+      ->type_name("RULE");
+  app.add_flag("--resume", settings.resume,
+               "skip outputs that were made with the same settings from the same input");
+  app.add_flag("--json", settings.json, "one JSON object a file on the standard output");
+  app.add_flag("-q,--quiet", settings.quiet, "print errors only");
+}
+
+// Everything that changes pixels, for --resume.
+std::string settings_text(const Settings& settings, const MethodParams& params) {
+  std::string text = fmt::format("ungrain {} {}", UNGRAIN_VERSION, params.method());
+  for (const ParamInfo& info : method_info(params.method()).params) {
+    text += fmt::format(" {}={}", info.name, params.get_text(info.name));
+  }
+  text += fmt::format(" device={}", name(settings.options.device));
+  text += fmt::format(" range={} depth={} nonfinite={}", settings.range.value_or(0),
+                      settings.depth ? name(*settings.depth) : "same",
+                      static_cast<int>(settings.options.nonfinite));
+  return text;
+}
+
+// What the output is to be: a type that was asked for is not replaced, but one that was not is.
+io::FileInfo output_info(const io::FileInfo& in, const fs::path& path, const Settings& settings) {
+  io::FileInfo out = in;
+  out.spec.type = settings.depth.value_or(io::writable_type(path, in.spec.type));
+  // Another type has another white level: its own.
+  if (out.spec.type != in.spec.type) out.spec.range = 0;
+  return out;
+}
+
+// The report of a page, with what the pages before it took.
+Report added_up(Report page, const Report& before) {
+  page.nonfinite_pixels += before.nonfinite_pixels;
+  page.ms += before.ms;
+  for (std::size_t stage = 0; stage < before.stages.size(); ++stage)
+    page.stages[stage].ms += before.stages[stage].ms;
+  return page;
+}
+
+Outcome denoise_file(const FilePair& files, const MethodOptions& method, const Settings& settings,
+                     ProgressBar& bar) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::unique_ptr<io::InputFile> input = io::InputFile::open(files.input);
+  Outcome outcome;
+  outcome.in = input->info();
+  if (settings.range) outcome.in.spec.range = *settings.range;
+  outcome.out = output_info(outcome.in, files.output, settings);
+  const ImageSpec& spec = outcome.in.spec;
+  bar.set_pixels(static_cast<double>(spec.width) * spec.height * outcome.in.pages);
+
+  Options options = settings.options;
+  options.cancel = interrupted();
+  int page = 0;
+  options.progress = [&](double fraction) { bar.update((page + fraction) / outcome.in.pages); };
+  Denoiser denoiser = Denoiser::create(method.for_image(spec), spec, options);
+  const std::unique_ptr<io::OutputFile> output =
+      io::OutputFile::create(files.output, outcome.out, input.get());
+  for (; page < outcome.in.pages; ++page) {
+    if (page > 0) {
+      input->select_page(page);
+      output->next_page();
+    }
+    outcome.report = added_up(denoiser.run(*input, *output, outcome.out.spec), outcome.report);
+  }
+  input->check_unchanged();
+  output->commit();
+
+  outcome.method = denoiser.params().method();
+  for (const ParamInfo& info : method_info(outcome.method).params) {
+    outcome.params.emplace_back(info.name, denoiser.params().get_text(info.name));
+  }
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return outcome;
+}
+
+std::string spec_text(const io::FileInfo& info) {
+  const ImageSpec& spec = info.spec;
+  return fmt::format("{}x{} {} {}{}{}", spec.width, spec.height, name(spec.type), name(spec.colour),
+                     spec.alpha ? "+alpha" : "", info.pages > 1 ? fmt::format(" {} pages", info.pages) : "");
+}
+
+std::string names_text(const FilePair& files) {
+  return io::one_line(fmt::format("{} -> {}", files.input.string(), files.output.string()));
+}
+
+std::string line_text(const FilePair& files, const Outcome& outcome) {
+  std::string strengths;
+  for (const Strength& strength : outcome.report.strengths) {
+    strengths += fmt::format("  {} {:.4g} of 255 = {:.4g} of {:.6g}", strength.name, strength.on_255,
+                             strength.value, outcome.in.spec.white());
+  }
+  const bool converted = outcome.out.spec.type != outcome.in.spec.type;
+  const double pixels =
+      static_cast<double>(outcome.in.spec.width) * outcome.in.spec.height * outcome.in.pages;
+  return fmt::format(
+      "{}  {}{}  {}{}  {} x{}  {:.2f} s  {:.1f} Mpixel/s{}{}\n", names_text(files), spec_text(outcome.in),
+      converted ? fmt::format(" -> {}", name(outcome.out.spec.type)) : "", outcome.method, strengths,
+      name(outcome.report.device), outcome.report.threads, outcome.seconds, pixels / outcome.seconds / 1e6,
+      outcome.report.nonfinite_pixels > 0
+          ? fmt::format("  {} pixels were not finite", outcome.report.nonfinite_pixels)
+          : "",
+      outcome.in.note.empty() ? "" : fmt::format("  ({})", outcome.in.note));
+}
+
+nlohmann::json to_json(const FilePair& files, const Outcome& outcome) {
+  const ImageSpec& spec = outcome.in.spec;
+  nlohmann::json json{{"input", files.input.string()},
+                      {"output", files.output.string()},
+                      {"status", "done"},
+                      {"format", outcome.in.format},
+                      {"width", spec.width},
+                      {"height", spec.height},
+                      {"channels", spec.channels},
+                      {"pages", outcome.in.pages},
+                      {"type", name(spec.type)},
+                      {"colour", name(spec.colour)},
+                      {"alpha", spec.alpha},
+                      {"range", spec.white()},
+                      {"output_type", name(outcome.out.spec.type)},
+                      {"method", outcome.method},
+                      {"device", name(outcome.report.device)},
+                      {"threads", outcome.report.threads},
+                      {"bands", outcome.report.bands},
+                      {"seconds", outcome.seconds},
+                      {"filter_ms", outcome.report.ms},
+                      {"buffer_bytes", outcome.report.buffer_bytes},
+                      {"nonfinite_pixels", outcome.report.nonfinite_pixels}};
+  for (const auto& [key, value] : outcome.params) json["params"][key] = value;
+  for (const StageTime& stage : outcome.report.stages) json["stages_ms"][stage.name] = stage.ms;
+  for (const Strength& strength : outcome.report.strengths) {
+    json["strengths"][strength.name] = {{"value", json_number(strength.value)},
+                                        {"on_255", json_number(strength.on_255)}};
+  }
+  if (!outcome.in.note.empty()) json["note"] = outcome.in.note;
+  return json;
+}
+
+nlohmann::json names_json(const FilePair& files, const char* status) {
+  return {{"input", files.input.string()}, {"output", files.output.string()}, {"status", status}};
+}
+
+double bytes_of(const fs::path& file) {
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(file, error);
+  return error ? 0 : static_cast<double>(bytes);
+}
+
+double bytes_of(const std::vector<FilePair>& files) {
+  double bytes = 0;
+  for (const FilePair& pair : files) bytes += bytes_of(pair.input);
+  return bytes;
+}
+
+// One file after the other; one that fails does not stop the others.
+class Batch {
+ public:
+  Batch(const std::vector<FilePair>& files, const MethodOptions& method, const Settings& settings)
+      : files_(files),
+        method_(method),
+        settings_(settings),
+        journal_(settings_text(settings, method.read())),
+        bar_(!settings.quiet, static_cast<int>(files.size()), bytes_of(files)) {
+    std::error_code error;
+    keep_journal_ = settings.resume || fs::is_directory(settings.output, error);
+  }
+
+  int run() {
+    for (const FilePair& pair : files_) {
+      if (interrupted().cancelled()) break;
+      bar_.start_file(io::one_line(pair.input.filename().string()), bytes_of(pair.input));
+      if (settings_.resume && journal_.is_done(pair.input, pair.output)) {
+        skip(pair);
+      } else {
+        run_file(pair);
+      }
+    }
+    bar_.clear();
+    return conclude();
+  }
+
+ private:
+  void run_file(const FilePair& pair) {
+    try {
+      const Outcome outcome = denoise_file(pair, method_, settings_, bar_);
+      if (keep_journal_) journal_.record(pair.input, pair.output);
+      ++done_;
+      bar_.end_file(true);
+      tell(to_json(pair, outcome), line_text(pair, outcome));
+    } catch (const Error& error) {
+      // Failures of files name them already.
+      const bool named = error.code() == ErrorCode::io;
+      fail(pair, error.code(),
+           named ? error.what() : fmt::format("{}: {}", pair.input.string(), error.what()));
+    } catch (const std::bad_alloc&) {
+      fail(pair, ErrorCode::out_of_memory, fmt::format("{}: out of memory", pair.input.string()));
+    } catch (const std::exception& error) {
+      fail(pair, ErrorCode::internal, fmt::format("{}: {}", pair.input.string(), error.what()));
+    }
+  }
+
+  void skip(const FilePair& pair) {
+    ++done_;
+    bar_.end_file(false);
+    tell(names_json(pair, "skipped"), names_text(pair) + "  already done\n");
+  }
+
+  void fail(const FilePair& pair, ErrorCode code, const std::string& message) {
+    bar_.end_file(false);
+    if (code == ErrorCode::cancelled) return;
+    ++failed_;
+    bar_.clear();
+    print_error(message);
+    nlohmann::json json = names_json(pair, "failed");
+    json["code"] = name(code);
+    json["message"] = message;
+    tell(json, "");
+  }
+
+  void tell(const nlohmann::json& json, const std::string& line) {
+    bar_.clear();
+    if (settings_.json) {
+      print("{}\n", json_text(json));
+    } else if (!settings_.quiet) {
+      put(line);
+    }
+    flush_output();
+  }
+
+  int conclude() const {
+    if (interrupted().cancelled()) {
+      print_error(
+          fmt::format("interrupted: {} of {} files done, no half-written file left", done_, files_.size()));
+      return exit_failed;
+    }
+    if (failed_ > 0 && files_.size() > 1) {
+      print_error(fmt::format("{} of {} files failed, the others are done", failed_, files_.size()));
+    }
+    return failed_ > 0 ? exit_failed : exit_done;
+  }
+
+  const std::vector<FilePair>& files_;
+  const MethodOptions& method_;
+  const Settings& settings_;
+  Journal journal_;
+  ProgressBar bar_;
+  bool keep_journal_ = false;
+  int done_ = 0;
+  int failed_ = 0;
+};
+
+}  // namespace
+
+int denoise_command(const Arguments& arguments) {
+  Settings settings;
+  MethodOptions method(arguments, default_method);
+  CLI::App app("Remove noise from images and keep their edges.", "ungrain");
+  add_options(app, settings);
+  method.add_to(app);
+  if (!parse(app, arguments, other_methods_option)) return exit_done;
+  if (settings.inputs.empty()) throw UsageError("name at least one file");
+  method.read();  // so that a wrong value ends the run before the first file
+  check_device(settings.options.device);
+  const std::vector<FilePair> files = pair_outputs(expand_inputs(settings.inputs), settings.output);
+  return Batch(files, method, settings).run();
+}
+
+}  // namespace ungrain::cli

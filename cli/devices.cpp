@@ -1,0 +1,32 @@
+// ungrain devices: what the work can run on, and why not on what is missing.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "arguments.h"
+#include "commands.h"
+#include "json_text.h"
+#include "output.h"
+#include "ungrain/denoiser.h"
+
+namespace ungrain::cli {
+
+int devices_command(const Arguments& arguments) {
+  bool json = false;
+  CLI::App app("List what the work can run on.", "ungrain devices");
+  app.add_flag("--json", json, "one JSON object a device");
+  if (!parse(app, arguments)) return exit_done;
+  for (const DeviceInfo& info : devices()) {
+    if (json) {
+      print("{}\n", json_text({{"device", name(info.device)},
+                               {"description", info.description},
+                               {"usable", info.usable},
+                               {"reason", info.reason}}));
+    } else {
+      print("{:<11}{}{}\n", name(info.device), info.description,
+            info.usable ? "" : fmt::format(" - not usable: {}", info.reason));
+    }
+  }
+  return exit_done;
+}
+
+}  // namespace ungrain::cli

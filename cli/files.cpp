@@ -1,0 +1,140 @@
+#include "files.h"
+
+#include <glob.h>
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "io/image_file.h"
+#include "ungrain/error.h"
+
+namespace ungrain::cli {
+namespace {
+
+constexpr const char* result_mark = ".ungrain";
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+std::vector<fs::path> images_in(const fs::path& folder) {
+  const std::vector<std::string> known = io::readable_extensions();
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const fs::path& path = entry.path();
+    const bool hidden = path.filename().string().starts_with('.');
+    const bool image = std::find(known.begin(), known.end(), lower(path.extension().string())) != known.end();
+    const bool result = path.stem().extension() == result_mark;
+    std::error_code dangling;  // a link to nowhere is no image, and no reason to stop
+    if (image && !hidden && !result && entry.is_regular_file(dangling)) found.push_back(path);
+  }
+  if (error) throw Error(ErrorCode::io, fmt::format("{}: {}", folder.string(), error.message()));
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<fs::path> matches_of(const std::string& pattern) {
+  std::vector<fs::path> found;
+  glob_t result{};
+  if (glob(pattern.c_str(), 0, nullptr, &result) == 0) {
+    for (std::size_t i = 0; i < result.gl_pathc; ++i) found.emplace_back(result.gl_pathv[i]);
+  }
+  globfree(&result);
+  return found;
+}
+
+fs::path beside(const fs::path& input) {
+  fs::path name = input.stem();
+  name += result_mark;
+  name += input.extension();
+  return input.parent_path() / name;
+}
+
+// Under the file's own name, so that the same file is seen to be the same however it is written.
+std::string identity(const fs::path& path) {
+  std::error_code error;
+  const fs::path known = fs::weakly_canonical(path, error);
+  return error ? path.string() : known.string();
+}
+
+bool goes_to_folder(const std::string& output, std::size_t inputs) {
+  std::error_code error;
+  if (output.empty()) return false;
+  if (fs::is_directory(output, error) || output.ends_with('/')) return true;
+  if (inputs < 2) return false;
+  // A folder called all.png would be a surprise.
+  if (fs::exists(output, error) || io::can_write(output, nullptr)) {
+    throw UsageError(
+        fmt::format("{}: {} inputs need a folder to go to, and this is a file's name{}", output, inputs,
+                    fs::exists(output, error) ? "" : fmt::format(" ({}/ is a folder's)", output)));
+  }
+  return true;
+}
+
+// Throws where a result would take the place of another or of an input that is yet to be read.
+void check_conflicts(const std::vector<FilePair>& pairs) {
+  std::map<std::string, fs::path> inputs;
+  for (const FilePair& pair : pairs) inputs.emplace(identity(pair.input), pair.input);
+  std::map<std::string, fs::path> taken;
+  for (const FilePair& pair : pairs) {
+    const std::string output = identity(pair.output);
+    const auto [entry, fresh] = taken.emplace(output, pair.input);
+    if (!fresh) {
+      throw UsageError(fmt::format("{} and {} would both be written to {}", entry->second.string(),
+                                   pair.input.string(), pair.output.string()));
+    }
+    if (output != identity(pair.input) && inputs.contains(output)) {
+      throw UsageError(fmt::format("{} is an input, and the result of {} would be written to it",
+                                   inputs[output].string(), pair.input.string()));
+    }
+  }
+}
+
+void make_folder(const std::string& name) {
+  std::error_code error;
+  if (fs::is_directory(name, error)) return;
+  fs::create_directory(fs::path(name + "/").parent_path(), error);
+  if (error)
+    throw Error(ErrorCode::io, fmt::format("{}: the folder cannot be made: {}", name, error.message()));
+}
+
+}  // namespace
+
+std::vector<fs::path> expand_inputs(const std::vector<std::string>& arguments) {
+  std::vector<fs::path> inputs;
+  for (const std::string& argument : arguments) {
+    std::error_code error;
+    if (fs::is_directory(argument, error)) {
+      const std::vector<fs::path> images = images_in(argument);
+      if (images.empty()) throw UsageError(fmt::format("{}: no images in this folder", argument));
+      inputs.insert(inputs.end(), images.begin(), images.end());
+    } else if (!fs::exists(argument, error) && argument.find_first_of("*?[") != std::string::npos) {
+      const std::vector<fs::path> matches = matches_of(argument);
+      if (matches.empty()) throw UsageError(fmt::format("{}: no file matches", argument));
+      inputs.insert(inputs.end(), matches.begin(), matches.end());
+    } else {
+      inputs.emplace_back(argument);
+    }
+  }
+  return inputs;
+}
+
+std::vector<FilePair> pair_outputs(const std::vector<fs::path>& inputs, const std::string& output) {
+  const bool folder = goes_to_folder(output, inputs.size());
+  std::vector<FilePair> pairs;
+  for (const fs::path& input : inputs) {
+    pairs.push_back({input, output.empty() ? beside(input)
+                            : folder       ? output / input.filename()
+                                           : fs::path(output)});
+  }
+  check_conflicts(pairs);
+  if (folder) make_folder(output);
+  return pairs;
+}
+
+}  // namespace ungrain::cli

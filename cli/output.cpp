@@ -1,0 +1,53 @@
+#include "output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+
+#include "io/failure.h"
+
+namespace ungrain::cli {
+namespace {
+
+// errno of the first write that failed; what comes after a gap is of no use to anybody.
+int& output_error() {
+  static int number = 0;
+  return number;
+}
+
+}  // namespace
+
+void hold_standard_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) == -1 && open("/dev/null", O_RDWR) == -1) return;
+  }
+}
+
+void put(std::string_view text) {
+  if (output_error() != 0) return;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) < text.size()) output_error() = errno;
+}
+
+void flush_output() {
+  if (output_error() == 0 && std::fflush(stdout) != 0) output_error() = errno;
+}
+
+void put_aside(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);  // where this fails there is nobody to tell
+  std::fflush(stderr);
+}
+
+void print_error(std::string_view message) { put_aside(fmt::format("ungrain: {}\n", io::one_line(message))); }
+
+bool finish_output() {
+  flush_output();
+  if (output_error() == 0 || output_error() == EPIPE) return true;
+  print_error(fmt::format("the standard output cannot be written: {}",
+                          std::generic_category().message(output_error())));
+  return false;
+}
+
+}  // namespace ungrain::cli

@@ -1,0 +1,32 @@
+// What the program says: lines on the standard output, errors on the other. A stream that cannot be written
+// never ends the work.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace ungrain::cli {
+
+// First of all: a file that is opened while a standard stream is closed would take its place, and our lines
+// would be written into it.
+void hold_standard_streams();
+
+void put(std::string_view text);        // on the standard output
+void put_aside(std::string_view text);  // on the standard error, at once
+void flush_output();                    // so that a reader sees a file's line when the file is done
+
+template <class... Args>
+void print(fmt::format_string<Args...> format, Args&&... arguments) {
+  put(fmt::format(format, std::forward<Args>(arguments)...));
+}
+
+void print_error(std::string_view message);  // "ungrain: …", one line, whatever the message holds
+
+// After the last line: false where something could not be written, and says so. A reader that has gone away
+// wanted no more: that is no failure.
+bool finish_output();
+
+}  // namespace ungrain::cli

@@ -1,0 +1,152 @@
+// The way in: make a Denoiser once, run it on many images.
+//
+//   ungrain::Denoiser d = ungrain::Denoiser::create(ungrain::BilateralParams{.radius = 7}, spec);
+//   d.run(noisy.view(), clean.view());
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ungrain/image.h"
+#include "ungrain/parameters.h"
+
+namespace ungrain {
+
+struct Device {
+  enum class Kind : std::uint8_t {
+    automatic,  // the fastest that is there and that the method supports
+    reference,  // the readable definition: one thread, double sums, slow
+    cpu,
+    cuda,
+  };
+  Kind kind = Kind::automatic;
+  int index = 0;  // which GPU
+  friend bool operator==(const Device&, const Device&) = default;
+};
+
+std::string name(Device device);             // "cpu", "cuda:1"
+Device parse_device(std::string_view text);  // "auto", "reference", "cpu", "cuda", "cuda:1"
+
+struct DeviceInfo {
+  Device device;
+  std::string description;  // the processor's or GPU's name and size
+  bool usable = true;
+  std::string reason;  // why not, where it is not
+};
+
+std::vector<DeviceInfo> devices();
+
+// Copies share one flag; setting it (from any thread or a signal handler) makes run() throw Error(cancelled)
+// soon.
+class CancelToken {
+ public:
+  void cancel() noexcept { flag_->store(true, std::memory_order_relaxed); }
+  bool cancelled() const noexcept { return flag_->load(std::memory_order_relaxed); }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> flag_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+// What to do with NaN and infinity; no method ever sees one.
+enum class NonFinite : std::uint8_t {
+  fill,   // replaced by the mean of the finite pixels nearby before filtering
+  keep,   // the same, and the original value put back in the output
+  error,  // Error(bad_pixels) that says where the first one is
+};
+
+struct Options {
+  Device device = {};
+  int threads = 0;         // 0: one for each processor
+  std::size_t memory = 0;  // bytes for working buffers; 0: half of what is free
+  NonFinite nonfinite = NonFinite::fill;
+  int band_rows = 0;  // rows worked on at a time; 0: planned from `memory`. Changes time, never pixels
+  std::function<void(double fraction)> progress = {};  // called on the thread that called run(), 0 to 1
+  CancelToken cancel = {};
+};
+
+struct StageTime {
+  std::string name;
+  double ms = 0;
+};
+
+// A strength both ways: in the image's own pixel units and on the 0-255 scale.
+struct Strength {
+  std::string name;
+  double value = 0;
+  double on_255 = 0;
+};
+
+struct Report {
+  Device device;
+  int threads = 1;
+  int bands = 0;
+  double ms = 0;
+  std::vector<StageTime> stages;
+  std::size_t buffer_bytes = 0;
+  std::int64_t nonfinite_pixels = 0;
+  std::vector<Strength> strengths;
+};
+
+// Rows of an image that is too large to hold, or that is still being decoded.
+class RowReader {
+ public:
+  virtual ~RowReader() = default;
+  // Fills `rows` with the image's rows [first, first + rows.spec.height). Each row is asked for once and in
+  // order, except that a `wrap` border asks for the last rows first and starts again at row 0.
+  virtual void read_rows(int first, const ImageView& rows) = 0;
+};
+
+class RowWriter {
+ public:
+  virtual ~RowWriter() = default;
+  virtual void write_rows(int first, const ConstImageView& rows) = 0;  // once each, in order
+};
+
+// Turns what depends on the image (parameters left to "auto" or derived) into numbers, once for the whole
+// image.
+MethodParams resolve(const MethodParams& params, const ConstImageView& image);
+// The part of it that needs only the image's spec.
+MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec);
+
+// Everything is checked, chosen, planned and allocated by create(); run() only executes. One Denoiser is not
+// for two threads at once: clone() it.
+class Denoiser {
+ public:
+  // `spec` is the whole image's.
+  static Denoiser create(const MethodParams& params, const ImageSpec& spec, const Options& options = {});
+
+  Denoiser(Denoiser&&) noexcept;
+  Denoiser& operator=(Denoiser&&) noexcept;
+  ~Denoiser();
+  Denoiser clone() const;
+
+  // `in` and `out` have the spec's channels, colour and alpha; `out` may have another type or range (values
+  // are scaled from white level to white level). They may be the same memory, if they are laid out the same.
+  // Where `out` is a region of the image, `in` must cover it and reach() pixels around, as far as the image
+  // goes.
+  Report run(const ConstImageView& in, const ImageView& out);
+  // Row by row in bounded memory. `out_spec` is the spec with the type and range that the writer wants.
+  Report run(RowReader& in, RowWriter& out, const ImageSpec& out_spec);
+
+  struct Reach {
+    int x = 0;
+    int y = 0;
+    friend bool operator==(const Reach&, const Reach&) = default;
+  };
+  Reach reach() const;                 // how far a pixel's neighbourhood goes, all stages together
+  const MethodParams& params() const;  // resolved
+  const ImageSpec& spec() const;
+  Device device() const;
+
+ private:
+  struct Impl;
+  explicit Denoiser(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ungrain

@@ -1,0 +1,152 @@
+// Images as the library sees them: what they are (ImageSpec), where they lie (views), and one that owns its
+// memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <type_traits>
+
+namespace ungrain {
+
+enum class PixelType : std::uint8_t { u8, u16, f16, f32 };
+
+std::string_view name(PixelType type);
+
+constexpr int bytes_per_sample(PixelType type) {
+  return type == PixelType::u8 ? 1 : type == PixelType::f32 ? 4 : 2;
+}
+constexpr bool is_float(PixelType type) { return type == PixelType::f16 || type == PixelType::f32; }
+
+// The white level of a type whose image does not say otherwise.
+constexpr double natural_range(PixelType type) {
+  return type == PixelType::u8 ? 255.0 : type == PixelType::u16 ? 65535.0 : 1.0;
+}
+
+enum class Colour : std::uint8_t {
+  gray,   // one colour channel
+  rgb,    // three: sRGB red, green, blue
+  multi,  // one to four independent channels
+};
+
+std::string_view name(Colour colour);
+
+inline constexpr int max_channels = 4;
+
+struct ImageSpec {
+  int width = 0;
+  int height = 0;
+  int channels = 1;  // alpha included
+  PixelType type = PixelType::u8;
+  Colour colour = Colour::gray;
+  bool alpha = false;  // the last channel is alpha: carried through, never filtered
+  double range = 0;    // white level in pixel units; 0: the type's own (255, 65535, 1)
+
+  constexpr double white() const { return range > 0 ? range : natural_range(type); }
+  constexpr int colour_channels() const { return channels - (alpha ? 1 : 0); }
+  friend bool operator==(const ImageSpec&, const ImageSpec&) = default;
+};
+
+// Throws Error(invalid_argument) naming what is wrong: sizes, channels against colour and alpha, range.
+void validate(const ImageSpec& spec);
+
+// Bytes from one sample to the next along each axis; any sign, any order.
+struct Strides {
+  std::ptrdiff_t x = 0;
+  std::ptrdiff_t y = 0;
+  std::ptrdiff_t channel = 0;
+  friend bool operator==(const Strides&, const Strides&) = default;
+};
+
+Strides interleaved_strides(const ImageSpec& spec);
+Strides planar_strides(const ImageSpec& spec);
+
+struct Space {
+  enum class Memory : std::uint8_t { host, cuda };
+  Memory memory = Memory::host;
+  int device = 0;  // which GPU, where memory is cuda
+  friend bool operator==(const Space&, const Space&) = default;
+};
+
+// Where a view lies in a larger image, so that borders and grids are the whole image's. Width and height 0:
+// the view is the whole image.
+struct Region {
+  int x = 0;
+  int y = 0;
+  int image_width = 0;
+  int image_height = 0;
+
+  constexpr bool whole() const { return image_width == 0 && image_height == 0; }
+  friend bool operator==(const Region&, const Region&) = default;
+};
+
+// A buffer that somebody else owns. Pointer is void* or const void*.
+template <class Pointer>
+struct BasicImageView {
+  Pointer data = nullptr;  // first sample of the first row
+  ImageSpec spec;
+  Strides strides;
+  Space space;
+  Region region;
+
+  BasicImageView() = default;
+  BasicImageView(Pointer pixels, const ImageSpec& what)
+      : data(pixels), spec(what), strides(interleaved_strides(what)) {}
+  BasicImageView(Pointer pixels, const ImageSpec& what, const Strides& how, Space where = {},
+                 Region lies = {})
+      : data(pixels), spec(what), strides(how), space(where), region(lies) {}
+  template <class Other>
+  requires(std::is_convertible_v<Other, Pointer> && !std::is_same_v<Other, Pointer>)
+      BasicImageView(const BasicImageView<Other>& other)  // NOLINT: a view of constants is made from any view
+      : data(other.data),
+        spec(other.spec),
+        strides(other.strides),
+        space(other.space),
+        region(other.region) {}
+
+  // The rows [first, first + count) of this view; the region, where there is one, moves along.
+  BasicImageView rows(int first, int count) const {
+    using Byte =
+        std::conditional_t<std::is_const_v<std::remove_pointer_t<Pointer>>, const std::byte, std::byte>;
+    BasicImageView part = *this;
+    part.data = static_cast<Byte*>(data) + first * strides.y;
+    part.spec.height = count;
+    if (!region.whole()) part.region.y += first;
+    return part;
+  }
+};
+
+using ImageView = BasicImageView<void*>;
+using ConstImageView = BasicImageView<const void*>;
+
+// An image that owns its samples: interleaved, rows without padding, 64-byte aligned, zero at first.
+class Image {
+ public:
+  Image() = default;
+  explicit Image(const ImageSpec& spec);
+
+  const ImageSpec& spec() const { return spec_; }
+  std::size_t bytes() const;
+  ImageView view() { return {data_.get(), spec_}; }
+  ConstImageView view() const { return {static_cast<const void*>(data_.get()), spec_}; }
+  Image copy() const;
+
+  template <class T>
+  T* samples() {
+    return reinterpret_cast<T*>(data_.get());
+  }
+  template <class T>
+  const T* samples() const {
+    return reinterpret_cast<const T*>(data_.get());
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const;
+  };
+  ImageSpec spec_;
+  std::unique_ptr<std::byte, Free> data_;
+};
+
+}  // namespace ungrain

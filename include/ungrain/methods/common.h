@@ -1,0 +1,24 @@
+// Choices that several methods share.
+#pragma once
+
+#include <cstdint>
+
+namespace ungrain {
+
+// What stands outside the image's edge.
+enum class Border : std::uint8_t {
+  symmetric,  // cba|abc|cba
+  mirror,     // cb|abc|ba
+  clamp,      // aaa|abc|ccc
+  constant,   // 000|abc|000
+  wrap,       // abc|abc|abc
+  shrink,     // nothing: only pixels inside take part, weights renormalised
+};
+
+enum class ColourMode : std::uint8_t {
+  joint,        // one weight a pixel from the mean squared difference over the colour channels
+  per_channel,  // each channel by itself
+  lab,          // jointly in CIE-Lab (rgb images only), strengths in delta E
+};
+
+}  // namespace ungrain

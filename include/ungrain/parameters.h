@@ -1,0 +1,114 @@
+// A method's parameters by name: what there is (MethodInfo, ParamInfo) and a set of values (MethodParams).
+// The command line's options, the bindings' signatures and docs/methods.md are all made from this.
+//
+// C++ code that knows its method uses the structs in ungrain/methods/ instead and never needs this page.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "ungrain/image.h"
+
+namespace ungrain {
+
+enum class ParamKind : std::uint8_t { real, integer, choice, per_channel, image };
+
+// What a parameter that was left unset stands for.
+enum class Fallback : std::uint8_t {
+  none,       // its default value; it is never unset
+  automatic,  // measured from the image by resolve()
+  derived,    // computed from the other parameters or the image's range; ParamInfo::rule says how
+};
+
+enum class Unit : std::uint8_t {
+  none,
+  pixels,
+  intensity,  // a strength, in the units of the pixel values (on the command line: on the 0-255 scale)
+  delta_e,    // a strength in CIE-Lab
+};
+
+struct ParamInfo {
+  std::string name;  // as in the struct: sigma_range; the command line writes --sigma-range
+  std::string help;  // one line
+  ParamKind kind = ParamKind::real;
+  Fallback fallback = Fallback::none;
+  Unit unit = Unit::none;
+  double min = 0;
+  double max = 0;    // both inclusive
+  bool odd = false;  // only odd whole numbers (window and patch sides)
+  std::vector<std::string> choices;
+  std::string rule;          // what Fallback::derived computes, in words
+  std::string default_text;  // "5", "symmetric", "auto", or the rule
+};
+
+struct MethodInfo {
+  std::string name;
+  std::string summary;
+  std::vector<ParamInfo> params;
+  bool has_reference = false;
+  bool has_cpu = false;
+  bool has_cuda = false;
+};
+
+// Every method this library has, in the order of its registry.
+std::vector<MethodInfo> methods();
+// Throws Error(invalid_argument) with the nearest name when there is none.
+MethodInfo method_info(std::string_view method);
+
+// std::monostate is "unset": what Fallback says. Choices are strings; a real, integer or per-channel value
+// may be given as any of the numeric forms that hold it exactly.
+using ParamValue = std::variant<std::monostate, double, std::string, std::vector<double>, ConstImageView>;
+
+// The parameters of one method, whichever it is. A plain value: copy it freely.
+class MethodParams {
+ public:
+  // From a method's own struct: MethodParams p = BilateralParams{.radius = 7};
+  template <class Params>
+  requires requires { Params::method; }
+  MethodParams(Params params)  // NOLINT: the implicit conversion is the point
+      : MethodParams(Params::method, std::make_shared<Params>(std::move(params))) {}
+
+  // The defaults of the method of that name.
+  static MethodParams defaults(std::string_view method);
+
+  std::string_view method() const { return method_; }
+
+  // These throw Error(invalid_argument) that names the parameter, what it takes and what was given.
+  void set(std::string_view name, const ParamValue& value);
+  void set_text(std::string_view name, std::string_view text);  // "7", "1.5", "auto", "disc", "25,20,30"
+  ParamValue get(std::string_view name) const;
+  std::string get_text(std::string_view name) const;
+  Unit unit(std::string_view name) const;  // sigma_range is a delta_e where the colour mode is lab
+
+  // Multiplies every strength that is set and is in pixel units: from the 0-255 scale to an image's by white
+  // / 255.
+  void scale_strengths(double factor);
+
+  // Throws unless every value is in its range and they fit each other and the image.
+  void validate(const ImageSpec& spec) const;
+
+  // The method's own struct; throws where it is another method's.
+  template <class Params>
+  const Params& as() const {
+    check_is(Params::method);
+    return *static_cast<const Params*>(values_.get());
+  }
+
+ private:
+  friend class Denoiser;
+  friend MethodParams resolve(const MethodParams&, const ConstImageView&);
+  friend MethodParams resolve_derived(const MethodParams&, const ImageSpec&);
+
+  MethodParams(std::string_view method, std::shared_ptr<void> values)
+      : method_(method), values_(std::move(values)) {}
+  void check_is(std::string_view method) const;
+  void* writable();  // a copy of our own first, where the values are shared
+
+  std::string_view method_;  // a literal of the params struct
+  std::shared_ptr<void> values_;
+};
+
+}  // namespace ungrain

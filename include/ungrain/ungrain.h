@@ -1,0 +1,11 @@
+// All of ungrain.
+#pragma once
+
+#include "ungrain/denoiser.h"
+#include "ungrain/error.h"
+#include "ungrain/image.h"
+#include "ungrain/methods.h"
+#include "ungrain/metrics.h"
+#include "ungrain/noise.h"
+#include "ungrain/parameters.h"
+#include "ungrain/version.h"

@@ -1,0 +1,137 @@
+#include "core/bands.h"
+
+#include <algorithm>
+
+namespace ungrain {
+
+BandSchedule::BandSchedule(const Pipeline& pipeline, int height, RowRange output, int band_rows)
+    : pipeline_(&pipeline), height_(height), output_(output), band_rows_(std::max(1, band_rows)) {
+  total_ = rows_for(output);
+  for (const RowRange& rows : total_) done_.push_back(rows.begin);
+  step_.output = {output.begin, output.begin};
+}
+
+int BandSchedule::steps() const { return (output_.count() + band_rows_ - 1) / band_rows_; }
+
+// Rows of an input that `stage` needs to make the rows `made`. Beyond the edge there are rows only under
+// wrap.
+RowRange BandSchedule::needed(int stage, RowRange made) const {
+  const Reach& reach = pipeline_->stages[stage].reach;
+  if (reach.whole) return {0, height_};
+  RowRange rows{made.begin - reach.y, made.end + reach.y};
+  if (!pipeline_->wraps) rows = {std::max(rows.begin, 0), std::min(rows.end, height_)};
+  return rows;
+}
+
+// Rows of each result that together give the rows `output` of the last.
+std::vector<RowRange> BandSchedule::rows_for(RowRange output) const {
+  const int stages = static_cast<int>(pipeline_->stages.size());
+  std::vector<RowRange> rows(stages + 1, output);
+  std::vector<bool> wanted(stages + 1, false);
+  wanted[stages] = true;
+  for (int stage = stages - 1; stage >= 0; --stage) {
+    for (const int result : pipeline_->stages[stage].reads) {
+      const RowRange more = needed(stage, rows[stage + 1]);
+      RowRange& have = rows[result];
+      have = wanted[result] ? RowRange{std::min(have.begin, more.begin), std::max(have.end, more.end)} : more;
+      wanted[result] = true;
+    }
+  }
+  return rows;
+}
+
+const BandStep* BandSchedule::next() {
+  const int begin = step_.output.end;
+  if (begin >= output_.end) return nullptr;
+  step_.output = {begin, std::min(output_.end, begin + band_rows_)};
+
+  // What the stages still have to make decides what they still need.
+  step_.keep_from.assign(done_.size(), 0);
+  for (int result = 0; result < results(); ++result) step_.keep_from[result] = done_[result];
+  step_.keep_from.back() = begin;
+  for (int stage = 0; stage + 1 < results(); ++stage) {
+    const int from = needed(stage, {done_[stage + 1], done_[stage + 1]}).begin;
+    for (const int result : pipeline_->stages[stage].reads) {
+      int& keep = step_.keep_from[result];
+      keep = std::min(keep, std::max(from, total_[result].begin));
+    }
+  }
+
+  const std::vector<RowRange> rows = rows_for({output_.begin, step_.output.end});
+  step_.compute.resize(done_.size());
+  for (int result = 0; result < results(); ++result) {
+    step_.compute[result] = {done_[result], std::max(done_[result], rows[result].end)};
+    done_[result] = step_.compute[result].end;
+  }
+  return &step_;
+}
+
+namespace {
+
+// A height at which bands of that many rows reach their steady state, also from the middle on.
+int steady_height(const Pipeline& pipeline, int height, int band_rows) {
+  constexpr int far = 1 << 28;
+  const Reach reach = total_reach(pipeline, {far, far});
+  return reach.whole ? height : 8 * (band_rows + reach.y);
+}
+
+}  // namespace
+
+void play_worst(const Pipeline& pipeline, int height, int band_rows,
+                const std::function<void(const BandStep&, int played_height)>& visit) {
+  const int taller = steady_height(pipeline, height, band_rows);
+  for (const int begin : {0, taller / 2}) {
+    BandSchedule schedule(pipeline, taller, {begin, taller}, band_rows);
+    while (const BandStep* step = schedule.next()) visit(*step, taller);
+  }
+}
+
+std::vector<int> rows_held(const Pipeline& pipeline, int height, int band_rows) {
+  const BandSchedule real(pipeline, height, {0, height}, band_rows);
+  std::vector<int> most(real.results(), 0);
+  play_worst(pipeline, height, band_rows, [&](const BandStep& step, int) {
+    for (int result = 0; result < real.results(); ++result) {
+      most[result] = std::max(most[result], step.compute[result].end - step.keep_from[result]);
+    }
+  });
+  for (int result = 0; result < real.results(); ++result) {
+    most[result] = std::min(most[result], real.all_rows(result).count());
+  }
+  return most;
+}
+
+std::vector<RowRange> columns_for(const Pipeline& pipeline, int width, RowRange output) {
+  const int stages = static_cast<int>(pipeline.stages.size());
+  std::vector<RowRange> columns(stages + 1, output);
+  for (int stage = stages - 1; stage >= 0; --stage) {
+    const Reach& reach = pipeline.stages[stage].reach;
+    const RowRange made = columns[stage + 1];
+    const RowRange more = reach.whole ? RowRange{0, width}
+                                      : RowRange{std::max(0, made.begin - std::min(reach.x, width)),
+                                                 std::min(width, made.end + std::min(reach.x, width))};
+    for (const int result : pipeline.stages[stage].reads) {
+      columns[result] = {std::min(columns[result].begin, more.begin),
+                         std::max(columns[result].end, more.end)};
+    }
+  }
+  return columns;
+}
+
+Reach total_reach(const Pipeline& pipeline, const Extent& image) {
+  const int stages = static_cast<int>(pipeline.stages.size());
+  std::vector<Reach> reach(stages + 1);
+  for (int stage = stages - 1; stage >= 0; --stage) {
+    const Stage& s = pipeline.stages[stage];
+    const Reach more =
+        s.reach.whole ? Reach{image.width, image.height, true}
+                      : Reach{std::min(image.width, reach[stage + 1].x + s.reach.x),
+                              std::min(image.height, reach[stage + 1].y + s.reach.y), reach[stage + 1].whole};
+    for (const int result : s.reads) {
+      reach[result] = {std::max(reach[result].x, more.x), std::max(reach[result].y, more.y),
+                       reach[result].whole || more.whole};
+    }
+  }
+  return reach[0];
+}
+
+}  // namespace ungrain

@@ -1,0 +1,67 @@
+// Which rows of which result are computed, kept and dropped while full-width bands of rows flow through the
+// stages of a pipeline. Every row of every result is computed once; a stage's reach decides what must still
+// be there.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/method.h"
+
+namespace ungrain {
+
+// Rows [begin, end) in image coordinates.
+struct RowRange {
+  int begin = 0;
+  int end = 0;
+  constexpr int count() const { return end - begin; }
+  friend bool operator==(const RowRange&, const RowRange&) = default;
+};
+
+// What happens in one step, for each result (0: the source, k: what the k-th stage makes).
+struct BandStep {
+  RowRange output;                // rows of the final image that this step finishes
+  std::vector<int> keep_from;     // rows before this are dropped first
+  std::vector<RowRange> compute;  // then these are computed, results in order
+};
+
+class BandSchedule {
+ public:
+  // `output`: the rows wanted of an image `height` rows high.
+  BandSchedule(const Pipeline& pipeline, int height, RowRange output, int band_rows);
+
+  // The next step, or nothing when the output is complete.
+  const BandStep* next();
+  int steps() const;
+  int results() const { return static_cast<int>(done_.size()); }
+  RowRange all_rows(int result) const { return total_[result]; }  // that are ever computed of it
+
+ private:
+  RowRange needed(int stage, RowRange made) const;
+  std::vector<RowRange> rows_for(RowRange output) const;
+
+  const Pipeline* pipeline_;
+  int height_;
+  RowRange output_;
+  int band_rows_;
+  std::vector<RowRange> total_;
+  std::vector<int> done_;  // rows before this have been computed
+  BandStep step_;
+};
+
+// Plays the steps that hold the most rows, whatever part of the image is worked on: bands of an image high
+// enough for their steady state, from its top and from its middle.
+void play_worst(const Pipeline& pipeline, int height, int band_rows,
+                const std::function<void(const BandStep&, int played_height)>& visit);
+
+// The most rows of each result that are held at once, whatever part of the image is worked on.
+std::vector<int> rows_held(const Pipeline& pipeline, int height, int band_rows);
+
+// Columns of each result that are needed for columns [begin, end) of the output.
+std::vector<RowRange> columns_for(const Pipeline& pipeline, int width, RowRange output);
+
+// How far a pixel's neighbourhood goes through all stages, as far as the image goes.
+Reach total_reach(const Pipeline& pipeline, const Extent& image);
+
+}  // namespace ungrain

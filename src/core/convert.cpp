@@ -1,0 +1,150 @@
+#include "core/convert.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "core/half.h"
+
+namespace ungrain {
+namespace {
+
+struct Half {
+  std::uint16_t bits;
+};
+
+template <class Sample>
+Sample read_at(const std::byte* p) {
+  Sample sample;
+  std::memcpy(&sample, p, sizeof sample);
+  return sample;
+}
+
+template <class Real, class Sample>
+Real to_real(Sample sample) {
+  if constexpr (std::is_same_v<Sample, Half>) {
+    return static_cast<Real>(half_to_float(sample.bits));
+  } else {
+    return static_cast<Real>(sample);
+  }
+}
+
+template <class Sample, class Real>
+Sample from_real(Real value) {
+  if constexpr (std::is_same_v<Sample, Half>) {
+    return Half{float_to_half(static_cast<float>(value))};
+  } else if constexpr (std::is_same_v<Sample, float>) {
+    return static_cast<float>(value);
+  } else {
+    constexpr Real top = std::numeric_limits<Sample>::max();
+    const Real bounded = value > 0 ? std::min(value, top) : Real(0);  // false for NaN
+    return static_cast<Sample>(std::nearbyint(bounded));
+  }
+}
+
+// Calls with a value of the type that the samples have.
+template <class Call>
+void with_sample_type(PixelType type, Call call) {
+  switch (type) {
+    case PixelType::u8:
+      return call(std::uint8_t{});
+    case PixelType::u16:
+      return call(std::uint16_t{});
+    case PixelType::f16:
+      return call(Half{});
+    case PixelType::f32:
+      return call(float{});
+  }
+}
+
+const std::byte* row_of(const ConstImageView& view, int y, int channel) {
+  return static_cast<const std::byte*>(view.data) + y * view.strides.y + channel * view.strides.channel;
+}
+std::byte* row_of(const ImageView& view, int y, int channel) {
+  return static_cast<std::byte*>(view.data) + y * view.strides.y + channel * view.strides.channel;
+}
+
+// The loop itself, once with the distance between samples known to the compiler (which then vectorises it).
+template <class Sample, class Step>
+void for_samples(int width, std::ptrdiff_t stride, Step step) {
+  constexpr std::ptrdiff_t packed = sizeof(Sample);
+  if (stride == packed) {
+    for (int x = 0; x < width; ++x) step(x, x * packed);
+  } else {
+    for (int x = 0; x < width; ++x) step(x, x * stride);
+  }
+}
+
+}  // namespace
+
+template <class Real>
+void load_row(const ConstImageView& view, int y, int channel, Real* out) {
+  const std::byte* row = row_of(view, y, channel);
+  with_sample_type(view.spec.type, [&]<class Sample>(Sample) {
+    for_samples<Sample>(view.spec.width, view.strides.x,
+                        [&](int x, std::ptrdiff_t at) { out[x] = to_real<Real>(read_at<Sample>(row + at)); });
+  });
+}
+
+template <class Real>
+void store_row(const ImageView& view, int y, int channel, const Real* values, double scale) {
+  std::byte* row = row_of(view, y, channel);
+  const Real factor = static_cast<Real>(scale);
+  with_sample_type(view.spec.type, [&]<class Sample>(Sample) {
+    for_samples<Sample>(view.spec.width, view.strides.x, [&](int x, std::ptrdiff_t at) {
+      const Sample sample = from_real<Sample>(values[x] * factor);
+      std::memcpy(row + at, &sample, sizeof sample);
+    });
+  });
+}
+
+template void load_row(const ConstImageView&, int, int, float*);
+template void load_row(const ConstImageView&, int, int, double*);
+template void store_row(const ImageView&, int, int, const float*, double);
+template void store_row(const ImageView&, int, int, const double*, double);
+
+void copy_row(const ConstImageView& in, int in_y, const ImageView& out, int out_y, int channel) {
+  const std::byte* from = row_of(in, in_y, channel);
+  std::byte* to = row_of(out, out_y, channel);
+  with_sample_type(in.spec.type, [&]<class Sample>(Sample) {
+    for (int x = 0; x < in.spec.width; ++x) {
+      std::memmove(to + x * out.strides.x, from + x * in.strides.x, sizeof(Sample));
+    }
+  });
+}
+
+std::int64_t fill_nonfinite(const ConstImageView& view, int y, int channel, float* values) {
+  std::int64_t count = 0;
+  const int width = view.spec.width;
+  const auto sample_at = [&](int px, int py) {
+    const std::byte* at = row_of(view, py, channel) + px * view.strides.x;
+    return view.spec.type == PixelType::f32 ? read_at<float>(at) : half_to_float(read_at<std::uint16_t>(at));
+  };
+  for (int x = 0; x < width; ++x) {
+    if (std::isfinite(values[x])) continue;
+    ++count;
+    values[x] = 0;
+    for (int radius = 1; radius <= fill_radius; ++radius) {
+      double sum = 0;
+      int finite = 0;
+      for (int py = std::max(0, y - radius); py <= std::min(view.spec.height - 1, y + radius); ++py) {
+        for (int px = std::max(0, x - radius); px <= std::min(width - 1, x + radius); ++px) {
+          const float sample = sample_at(px, py);
+          if (std::isfinite(sample)) {
+            sum += sample;
+            ++finite;
+          }
+        }
+      }
+      if (finite > 0) {
+        values[x] = static_cast<float>(sum / finite);
+        break;
+      }
+    }
+  }
+  return count;
+}
+
+}  // namespace ungrain

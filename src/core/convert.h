@@ -1,0 +1,33 @@
+// Between the samples of a view, of any type and layout, and rows of float or double.
+#pragma once
+
+#include <cstdint>
+
+#include "ungrain/image.h"
+
+namespace ungrain {
+
+// Row y of one channel as numbers in pixel units; `out` holds view.spec.width values.
+template <class Real>
+void load_row(const ConstImageView& view, int y, int channel, Real* out);
+
+// The other way: value * scale, rounded half to even and saturated where the type is an integer. A NaN
+// becomes 0 there.
+template <class Real>
+void store_row(const ImageView& view, int y, int channel, const Real* values, double scale = 1);
+
+extern template void load_row(const ConstImageView&, int, int, float*);
+extern template void load_row(const ConstImageView&, int, int, double*);
+extern template void store_row(const ImageView&, int, int, const float*, double);
+extern template void store_row(const ImageView&, int, int, const double*, double);
+
+// Copies one channel of a row without looking at it, between views of one type.
+void copy_row(const ConstImageView& in, int in_y, const ImageView& out, int out_y, int channel);
+
+// Replaces every NaN and infinity of `values` (row y, channel) by the mean of the finite samples in the
+// smallest square window around it that has any, radius up to fill_radius, else by 0. Looks at `view`, which
+// must hold fill_radius rows above and below as far as the image goes. Returns how many it replaced.
+inline constexpr int fill_radius = 8;
+std::int64_t fill_nonfinite(const ConstImageView& view, int y, int channel, float* values);
+
+}  // namespace ungrain

@@ -1,0 +1,135 @@
+// Denoiser: create() checks, chooses and plans; core/execution.cpp runs.
+#include "ungrain/denoiser.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/bands.h"
+#include "core/convert.h"
+#include "core/device.h"
+#include "core/execution.h"
+#include "core/memory.h"
+#include "core/registry.h"
+#include "ungrain/error.h"
+
+namespace ungrain {
+namespace {
+
+// Larger bands gain nothing: this many pixels keep every thread busy for many tiles.
+constexpr int band_pixels = 4 << 20;
+
+Pipeline build_pipeline(const Method& method, Device device, const void* params, const ImageSpec& spec) {
+  Pipeline pipeline = build_for(method, device)(params, spec);
+  for (std::size_t stage = 0; stage < pipeline.stages.size(); ++stage) {
+    if (pipeline.stages[stage].reads.empty()) pipeline.stages[stage].reads = {static_cast<int>(stage)};
+  }
+  return pipeline;
+}
+
+int planned_rows(const Pipeline& pipeline, const ImageSpec& spec, const Options& options, int threads) {
+  const std::size_t limit = options.memory > 0 ? options.memory : free_memory() / 2;
+  const auto bytes = [&](int rows) { return BufferPlan(pipeline, spec, options, rows, threads).bytes(); };
+  if (options.band_rows > 0) return std::min(options.band_rows, spec.height);
+  int rows = std::clamp(band_pixels / spec.width, 1, spec.height);
+  while (rows > 1 && bytes(rows) > limit) rows = rows * 3 / 4;
+  if (const std::size_t least = bytes(rows); least > limit) {
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("an image of {} x {} needs at least {} of working memory, the limit is {}",
+                            spec.width, spec.height, bytes_text(least), bytes_text(limit)));
+  }
+  return rows;
+}
+
+void check_options(const Options& options) {
+  constexpr int most_threads = 1024;
+  if (options.threads < 0 || options.threads > most_threads) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("threads takes a whole number from 0 to {}, got {}",
+                                                         most_threads, options.threads));
+  }
+  if (options.band_rows < 0) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("band_rows takes a whole number from 0 up, got {}", options.band_rows));
+  }
+}
+
+std::vector<Strength> strengths_of(const MethodParams& params, const ImageSpec& spec) {
+  std::vector<Strength> list;
+  for (const ParamInfo& info : method_info(params.method()).params) {
+    const ParamValue value = params.get(info.name);
+    if (params.unit(info.name) != Unit::intensity) continue;
+    const double* number = std::get_if<double>(&value);
+    if (number != nullptr) list.push_back({info.name, *number, *number * 255 / spec.white()});
+  }
+  return list;
+}
+
+}  // namespace
+
+struct Denoiser::Impl {
+  Impl(MethodParams resolved, const ImageSpec& image, Options wanted)
+      : params(std::move(resolved)), spec(image), options(std::move(wanted)) {}
+
+  MethodParams params;
+  ImageSpec spec;
+  Options options;
+  Device device;
+  std::unique_ptr<Execution> execution;
+};
+
+Denoiser::Denoiser(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Denoiser::Denoiser(Denoiser&&) noexcept = default;
+Denoiser& Denoiser::operator=(Denoiser&&) noexcept = default;
+Denoiser::~Denoiser() = default;
+
+Denoiser Denoiser::create(const MethodParams& params, const ImageSpec& spec, const Options& options) {
+  check_options(options);
+  const Method& method = find_method(params.method());
+  auto impl = std::make_unique<Impl>(resolve_derived(params, spec), spec, options);
+  for (const ParamInfo& info : info_of(method).params) {
+    if (info.fallback == Fallback::automatic && impl->params.get(info.name).index() == 0) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: {} is auto; resolve() with the image first", method.name, info.name));
+    }
+  }
+  impl->device = choose_device(method, options.device);
+  Pipeline pipeline = build_pipeline(method, impl->device, impl->params.values_.get(), spec);
+  Workers workers(impl->device.kind == Device::Kind::reference ? 1 : options.threads);
+  const int rows = planned_rows(pipeline, spec, options, workers.count());
+  impl->execution =
+      std::make_unique<Execution>(std::move(pipeline), spec, impl->options, rows, std::move(workers));
+  return Denoiser(std::move(impl));
+}
+
+Denoiser Denoiser::clone() const {
+  Options options = impl_->options;
+  options.device = impl_->device;
+  options.band_rows = impl_->execution->band_rows();
+  return create(impl_->params, impl_->spec, options);
+}
+
+Report Denoiser::run(const ConstImageView& in, const ImageView& out) {
+  Report report = impl_->execution->run(in, out);
+  report.device = impl_->device;
+  report.strengths = strengths_of(impl_->params, impl_->spec);
+  return report;
+}
+
+Report Denoiser::run(RowReader& in, RowWriter& out, const ImageSpec& out_spec) {
+  Report report = impl_->execution->run(in, out, out_spec);
+  report.device = impl_->device;
+  report.strengths = strengths_of(impl_->params, impl_->spec);
+  return report;
+}
+
+Denoiser::Reach Denoiser::reach() const {
+  const ungrain::Reach reach = impl_->execution->reach();
+  const int fill = is_float(impl_->spec.type) ? fill_radius : 0;
+  return {std::min(impl_->spec.width, reach.x + fill), std::min(impl_->spec.height, reach.y + fill)};
+}
+
+const MethodParams& Denoiser::params() const { return impl_->params; }
+const ImageSpec& Denoiser::spec() const { return impl_->spec; }
+Device Denoiser::device() const { return impl_->device; }
+
+}  // namespace ungrain

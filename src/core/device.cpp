@@ -1,0 +1,107 @@
+#include "core/device.h"
+
+#include <charconv>
+#include <fstream>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "cuda/discovery.h"
+#include "ungrain/error.h"
+
+namespace ungrain {
+namespace {
+
+std::string processor_description() {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  std::string model = "processor";
+  for (std::string line; std::getline(cpuinfo, line);) {
+    if (line.starts_with("model name") && line.find(": ") != std::string::npos) {
+      model = line.substr(line.find(": ") + 2);
+      break;
+    }
+  }
+  return fmt::format("{}, {} threads", model, std::max(1U, std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+std::string name(Device device) {
+  switch (device.kind) {
+    case Device::Kind::automatic:
+      return "auto";
+    case Device::Kind::reference:
+      return "reference";
+    case Device::Kind::cpu:
+      return "cpu";
+    case Device::Kind::cuda:
+      return device.index == 0 ? "cuda" : fmt::format("cuda:{}", device.index);
+  }
+  return "?";
+}
+
+Device parse_device(std::string_view text) {
+  if (text == "auto") return {Device::Kind::automatic};
+  if (text == "reference") return {Device::Kind::reference};
+  if (text == "cpu") return {Device::Kind::cpu};
+  if (text == "cuda") return {Device::Kind::cuda};
+  constexpr std::string_view prefix = "cuda:";
+  if (text.starts_with(prefix)) {
+    int index = -1;
+    const char* end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data() + prefix.size(), end, index);
+    if (error == std::errc{} && stopped == end && index >= 0) return {Device::Kind::cuda, index};
+  }
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("device takes auto, cpu, cuda, cuda:N or reference, got '{}'", text));
+}
+
+std::vector<DeviceInfo> devices() {
+  std::vector<DeviceInfo> list;
+  list.push_back({{Device::Kind::cpu}, processor_description(), true, ""});
+  for (DeviceInfo& gpu : cuda::discover()) list.push_back(std::move(gpu));
+  list.push_back({{Device::Kind::reference}, "the readable definition of each method, one thread", true, ""});
+  return list;
+}
+
+const Method::Build& build_for(const Method& method, Device device) {
+  switch (device.kind) {
+    case Device::Kind::reference:
+      return method.reference;
+    case Device::Kind::cuda:
+      return method.cuda;
+    default:
+      return method.cpu;
+  }
+}
+
+Device choose_device(const Method& method, Device wanted) {
+  const std::vector<DeviceInfo> gpus =
+      wanted.kind == Device::Kind::cuda || (wanted.kind == Device::Kind::automatic && method.cuda)
+          ? cuda::discover()
+          : std::vector<DeviceInfo>{};
+  if (wanted.kind == Device::Kind::automatic) {
+    for (const DeviceInfo& gpu : gpus) {
+      if (gpu.usable) return gpu.device;
+    }
+    return {method.cpu ? Device::Kind::cpu : Device::Kind::reference};
+  }
+  if (wanted.kind == Device::Kind::cuda) {
+    const DeviceInfo* found = nullptr;
+    for (const DeviceInfo& gpu : gpus) {
+      if (gpu.device == wanted) found = &gpu;
+    }
+    if (found == nullptr) {
+      throw Error(ErrorCode::no_device, fmt::format("there is no device {}", name(wanted)));
+    }
+    if (!found->usable) {
+      throw Error(ErrorCode::no_device, fmt::format("no device {}: {}", name(wanted), found->reason));
+    }
+  }
+  if (!build_for(method, wanted)) {
+    throw Error(ErrorCode::unsupported, fmt::format("{} has no {} version", method.name, name(wanted)));
+  }
+  return wanted;
+}
+
+}  // namespace ungrain

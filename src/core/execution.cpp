@@ -1,0 +1,523 @@
+#include "core/execution.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "core/convert.h"
+#include "ungrain/error.h"
+
+namespace ungrain {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+[[noreturn]] void invalid(const std::string& what) { throw Error(ErrorCode::invalid_argument, what); }
+
+// Rows above and below that conversion itself looks at, to replace what is not finite.
+int fill_reach(const ImageSpec& spec, const Options& options) {
+  return is_float(spec.type) && options.nonfinite != NonFinite::error ? fill_radius : 0;
+}
+
+// Whether output rows need the samples that they came from.
+bool needs_raw_at_output(const ImageSpec& spec, const Options& options) {
+  return spec.alpha || (is_float(spec.type) && options.nonfinite == NonFinite::keep);
+}
+
+RowRange clipped(RowRange rows, RowRange to) {
+  return {std::clamp(rows.begin, to.begin, to.end), std::clamp(rows.end, to.begin, to.end)};
+}
+
+int raw_rows_held(const Pipeline& pipeline, const ImageSpec& spec, const Options& options, int band_rows) {
+  const int fill = fill_reach(spec, options);
+  const bool at_output = needs_raw_at_output(spec, options);
+  int most = 2 * fill + 1;  // a wrap border's tail is read in pieces this small at least
+  play_worst(pipeline, spec.height, band_rows, [&](const BandStep& step, int height) {
+    RowRange held = clipped({step.compute[0].begin - fill, step.compute[0].end + fill}, {0, height});
+    if (at_output) held.begin = std::min(held.begin, step.output.begin);
+    most = std::max(most, held.count());
+  });
+  return std::min(most, spec.height);
+}
+
+Rect rect_of(const ConstImageView& view) {
+  return {view.region.x, view.region.y, view.region.x + view.spec.width, view.region.y + view.spec.height};
+}
+
+void check_view(const ConstImageView& view, const ImageSpec& spec, const char* which) {
+  if (view.data == nullptr) invalid(fmt::format("the {} has no data", which));
+  if (view.space.memory != Space::Memory::host) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("the {} lies on a GPU, the method runs on the CPU", which));
+  }
+  ImageSpec expected = view.spec;
+  expected.channels = spec.channels;
+  expected.colour = spec.colour;
+  expected.alpha = spec.alpha;
+  if (view.spec != expected) {
+    invalid(fmt::format("the {} has {} channels, {}{}; the denoiser was made for {}, {}{}", which,
+                        view.spec.channels, name(view.spec.colour), view.spec.alpha ? " with alpha" : "",
+                        spec.channels, name(spec.colour), spec.alpha ? " with alpha" : ""));
+  }
+  const Region& region = view.region;
+  const int whole_width = region.whole() ? view.spec.width : region.image_width;
+  const int whole_height = region.whole() ? view.spec.height : region.image_height;
+  if (whole_width != spec.width || whole_height != spec.height) {
+    invalid(fmt::format("the {} is of an image of {} x {}, the denoiser was made for {} x {}", which,
+                        whole_width, whole_height, spec.width, spec.height));
+  }
+  if (view.spec.width < 1 || view.spec.height < 1 ||
+      !Rect{0, 0, spec.width, spec.height}.contains(rect_of(view))) {
+    invalid(fmt::format("the {}'s region lies outside the image", which));
+  }
+}
+
+struct ByteRange {
+  const std::byte* begin;
+  const std::byte* end;
+};
+
+ByteRange bytes_of(const ConstImageView& view) {
+  const auto* low = static_cast<const std::byte*>(view.data);
+  const std::byte* high = low + bytes_per_sample(view.spec.type);
+  const auto extend = [&](std::ptrdiff_t span) { (span < 0 ? low : high) += span; };
+  extend(view.strides.x * (view.spec.width - 1));
+  extend(view.strides.y * (view.spec.height - 1));
+  extend(view.strides.channel * (view.spec.channels - 1));
+  return {low, high};
+}
+
+bool overlap(const ConstImageView& a, const ConstImageView& b) {
+  const ByteRange first = bytes_of(a);
+  const ByteRange second = bytes_of(b);
+  return std::less<>{}(first.begin, second.end) && std::less<>{}(second.begin, first.end);
+}
+
+bool same_memory(const ConstImageView& a, const ConstImageView& b) {
+  return a.data == b.data && a.strides == b.strides && a.spec == b.spec && a.region == b.region;
+}
+
+// A float view as planes of its own memory, where its layout allows.
+template <class Float, class View>
+std::optional<BasicPlanes<Float>> planes_in_place(const View& view, int count) {
+  constexpr std::ptrdiff_t sample = sizeof(float);
+  const bool fits = view.spec.type == PixelType::f32 && view.strides.x == sample &&
+                    view.strides.y % sample == 0 && view.strides.channel % sample == 0 &&
+                    reinterpret_cast<std::uintptr_t>(view.data) % alignof(float) == 0;
+  if (!fits) return std::nullopt;
+  return BasicPlanes<Float>{static_cast<Float*>(view.data), rect_of(view), view.strides.y / sample,
+                            view.strides.channel / sample, count};
+}
+
+bool row_is_finite(const float* row, int width) {
+  constexpr std::uint32_t exponent = 0x7f800000U;
+  std::uint32_t bad = 0;  // no branch, so that the compiler vectorises this
+  for (int x = 0; x < width; ++x) {
+    bad |= static_cast<std::uint32_t>((std::bit_cast<std::uint32_t>(row[x]) & exponent) == exponent);
+  }
+  return bad == 0;
+}
+
+// A row of floats for each worker.
+float* line_of(std::span<float> lines, const Workers& workers, int worker) {
+  return lines.data() + static_cast<std::size_t>(worker) * (lines.size() / workers.count());
+}
+
+struct BadPixel {
+  int x = 0;
+  int y = 0;
+};
+
+// The first pixel, in reading order, with a colour sample that is not finite.
+std::optional<BadPixel> first_bad_pixel(const ConstImageView& view, Workers& workers,
+                                        std::span<float> lines) {
+  std::mutex mutex;
+  std::optional<BadPixel> first;
+  workers.for_each(view.spec.height, [&](std::int64_t item, int worker) {
+    const int y = static_cast<int>(item);
+    float* row = line_of(lines, workers, worker);
+    for (int channel = 0; channel < view.spec.colour_channels(); ++channel) {
+      load_row(view, y, channel, row);
+      if (row_is_finite(row, view.spec.width)) continue;
+      const float* bad = std::find_if(row, row + view.spec.width, [](float v) { return !std::isfinite(v); });
+      const int x = static_cast<int>(bad - row);
+      const std::lock_guard lock(mutex);
+      if (!first || y < first->y || (y == first->y && x < first->x)) first = BadPixel{x, y};
+    }
+  });
+  return first;
+}
+
+[[noreturn]] void refuse(const BadPixel& pixel) {
+  throw Error(ErrorCode::bad_pixels, fmt::format("pixel ({}, {}) is not a finite number", pixel.x, pixel.y));
+}
+
+}  // namespace
+
+BufferPlan::BufferPlan(const Pipeline& pipeline, const ImageSpec& spec, const Options& options, int band_rows,
+                       int threads)
+    : result_rows(rows_held(pipeline, spec.height, band_rows)), out_rows(band_rows), width(spec.width) {
+  planes.push_back(spec.colour_channels());
+  std::size_t most_scratch = 0;
+  for (const Stage& stage : pipeline.stages) {
+    planes.push_back(stage.planes);
+    most_scratch = std::max(most_scratch, (stage.scratch + 15) / 16 * 16);
+  }
+  scratch = most_scratch * static_cast<std::size_t>(threads);
+  lines = static_cast<std::size_t>(threads) * ((static_cast<std::size_t>(spec.width) + 15) / 16 * 16);
+  if (pipeline.wraps) {
+    head_rows = std::min(spec.height, total_reach(pipeline, {spec.width, spec.height}).y);
+  }
+  raw_rows = raw_rows_held(pipeline, spec, options, band_rows);
+  raw_row_bytes = static_cast<std::size_t>(interleaved_strides(spec).y);
+  out_row_bytes = static_cast<std::size_t>(spec.width) * spec.channels * sizeof(float);
+}
+
+std::size_t BufferPlan::bytes() const {
+  std::size_t floats = scratch + lines + PlaneRows::floats(planes[0], width, head_rows);
+  for (std::size_t result = 0; result < planes.size(); ++result) {
+    floats += PlaneRows::floats(planes[result], width, result_rows[result]);
+  }
+  return floats * sizeof(float) + static_cast<std::size_t>(raw_rows) * raw_row_bytes +
+         static_cast<std::size_t>(out_rows) * out_row_bytes;
+}
+
+Execution::Execution(Pipeline pipeline, const ImageSpec& spec, const Options& options, int band_rows,
+                     Workers workers)
+    : pipeline_(std::move(pipeline)),
+      spec_(spec),
+      options_(options),
+      band_rows_(band_rows),
+      workers_(std::move(workers)),
+      plan_(pipeline_, spec_, options_, band_rows_, workers_.count()),
+      head_(plan_.planes[0], plan_.width, plan_.head_rows),
+      raw_(static_cast<std::size_t>(plan_.raw_rows) * plan_.raw_row_bytes),
+      out_(static_cast<std::size_t>(plan_.out_rows) * plan_.out_row_bytes),
+      scratch_(plan_.scratch),
+      lines_(plan_.lines) {
+  for (std::size_t result = 0; result < plan_.planes.size(); ++result) {
+    results_.emplace_back(plan_.planes[result], plan_.width, plan_.result_rows[result]);
+  }
+}
+
+// What one run works with.
+struct Execution::Job {
+  RawSource* source = nullptr;
+  Rect in_rect;
+  Rect out_rect;
+  double scale = 1;  // from the input's white level to the output's
+  double alpha_scale = 1;
+  bool fill = false;                         // conversion looks for what is not finite
+  std::optional<ConstPlanes> source_planes;  // the input's own memory, where it serves as it is
+  std::optional<Planes> final_planes;        // the output's own memory, likewise
+  std::optional<ImageView> out;              // the output, unless rows go to a writer
+  RowWriter* writer = nullptr;
+  ImageSpec out_spec;
+  std::vector<RowRange> columns;  // of each result
+  Report report;
+  std::atomic<std::int64_t> bad_pixels{0};
+  std::int64_t rows_total = 0;  // of all stages, for the progress
+  std::int64_t rows_done = 0;
+  std::int64_t rows_now = 0;
+  Clock::time_point last_progress;
+};
+
+Report Execution::run(const ConstImageView& in, const ImageView& out) {
+  check_view(in, spec_, "input");
+  check_view(out, spec_, "output");
+  validate(out.spec);
+  if (in.spec.type != spec_.type || in.spec.white() != spec_.white()) {
+    invalid(fmt::format("the input is {} with white at {}, the denoiser was made for {} with white at {}",
+                        name(in.spec.type), in.spec.white(), name(spec_.type), spec_.white()));
+  }
+  Job job;
+  job.in_rect = rect_of(in);
+  job.out_rect = rect_of(out);
+  const bool in_place = overlap(in, out);
+  if (in_place && !same_memory(in, out)) {
+    invalid("input and output overlap: they must be apart, or the very same view");
+  }
+
+  const Reach reach = this->reach();
+  const int fill = fill_reach(spec_, options_);
+  const Rect needed{std::max(0, job.out_rect.x0 - reach.x - fill),
+                    std::max(0, job.out_rect.y0 - reach.y - fill),
+                    std::min(spec_.width, job.out_rect.x1 + reach.x + fill),
+                    std::min(spec_.height, job.out_rect.y1 + reach.y + fill)};
+  if (!job.in_rect.contains(needed)) {
+    invalid(fmt::format(
+        "the output's region needs the input's pixels ({}, {}) to ({}, {}), it has ({}, {}) to ({}, {})",
+        needed.x0, needed.y0, needed.x1 - 1, needed.y1 - 1, job.in_rect.x0, job.in_rect.y0,
+        job.in_rect.x1 - 1, job.in_rect.y1 - 1));
+  }
+  if (pipeline_.wraps && job.in_rect != Rect{0, 0, spec_.width, spec_.height}) {
+    invalid("border wrap needs the whole image, not a region of it");
+  }
+
+  workers_.watch(&options_.cancel, nullptr);
+  if (is_float(spec_.type)) {
+    // Looked for beforehand, so that an error comes before the output is touched and clean input is used as
+    // it is.
+    const std::optional<BadPixel> bad = first_bad_pixel(in, workers_, lines_.span());
+    if (bad && options_.nonfinite == NonFinite::error) {
+      refuse({job.in_rect.x0 + bad->x, job.in_rect.y0 + bad->y});
+    }
+    job.fill = bad.has_value();
+  }
+
+  job.out = out;
+  job.out_spec = out.spec;
+  job.scale = out.spec.white() / spec_.white();
+  if (!in_place && !job.fill) job.source_planes = planes_in_place<const float>(in, spec_.colour_channels());
+  if (job.scale == 1 && !pipeline_.stages.empty()) {
+    job.final_planes = planes_in_place<float>(out, spec_.colour_channels());
+  }
+
+  ViewReader reader(in, job.in_rect.y0);
+  ViewSource still(in, job.in_rect.y0);
+  StreamSource moving(reader, in.spec, raw_);
+  job.source = in_place ? static_cast<RawSource*>(&moving) : &still;
+  execute(job);
+  return job.report;
+}
+
+Report Execution::run(RowReader& in, RowWriter& out, const ImageSpec& out_spec) {
+  validate(out_spec);
+  ImageSpec expected = spec_;
+  expected.type = out_spec.type;
+  expected.range = out_spec.range;
+  if (out_spec != expected)
+    invalid("the writer's image differs from the denoiser's in more than type and range");
+  Job job;
+  job.in_rect = job.out_rect = {0, 0, spec_.width, spec_.height};
+  job.fill = is_float(spec_.type);
+  job.writer = &out;
+  job.out_spec = out_spec;
+  job.scale = out_spec.white() / spec_.white();
+  StreamSource source(in, spec_, raw_);
+  job.source = &source;
+  workers_.watch(&options_.cancel, nullptr);
+  execute(job);
+  return job.report;
+}
+
+void Execution::execute(Job& job) {
+  const Clock::time_point start = Clock::now();
+  job.alpha_scale = natural_range(job.out_spec.type) / natural_range(spec_.type);
+  job.columns = columns_for(pipeline_, spec_.width, {job.out_rect.x0, job.out_rect.x1});
+  job.columns[0] = {job.in_rect.x0, job.in_rect.x1};
+  BandSchedule schedule(pipeline_, spec_.height, {job.out_rect.y0, job.out_rect.y1}, band_rows_);
+  for (int result = 0; result < schedule.results(); ++result) {
+    results_[result].start(job.columns[result], schedule.all_rows(result).begin);
+    if (result > 0 || pipeline_.stages.empty()) job.rows_total += schedule.all_rows(result).count();
+  }
+  head_.start(job.columns[0], 0);
+  for (const Stage& stage : pipeline_.stages) job.report.stages.push_back({stage.name, 0});
+
+  job.last_progress = start;
+  const auto tell = [&](std::int64_t done, std::int64_t of) {
+    constexpr std::chrono::milliseconds quiet{20};
+    if (!options_.progress || job.rows_total == 0 || Clock::now() - job.last_progress < quiet) return;
+    job.last_progress = Clock::now();
+    const double part = static_cast<double>(done) / static_cast<double>(of);
+    options_.progress((static_cast<double>(job.rows_done) + part * static_cast<double>(job.rows_now)) /
+                      static_cast<double>(job.rows_total));
+  };
+  workers_.watch(&options_.cancel, tell);
+
+  while (const BandStep* step = schedule.next()) {
+    for (int result = 0; result < schedule.results(); ++result) {
+      results_[result].drop_before(step->keep_from[result]);
+      const RowRange rows = step->compute[result];
+      if (rows.count() == 0) continue;
+      if (result == 0) {
+        job.rows_now = 0;
+        job.source->retain_from(needs_raw_at_output(spec_, options_) ? step->output.begin
+                                                                     : std::numeric_limits<int>::max());
+        load_rows(job, rows);
+      } else {
+        job.rows_now = rows.count();
+        run_stage(job, result - 1, rows);
+        job.rows_done += rows.count();
+      }
+    }
+    job.rows_now = 0;
+    emit_rows(job, step->output);
+    ++job.report.bands;
+  }
+  if (options_.progress) options_.progress(1);
+  job.report.ms = ms_since(start);
+  job.report.threads = workers_.count();
+  job.report.buffer_bytes = plan_.bytes();
+  job.report.nonfinite_pixels = job.bad_pixels;
+}
+
+// The source's rows as float planes. Rows beyond the edge, which only a wrap border asks for, are the other
+// edge's: those above the top are read now and again later; those below the bottom were put aside when the
+// top was read.
+void Execution::load_rows(Job& job, RowRange rows) {
+  if (job.source_planes) return;
+  const Planes planes = results_[0].make(rows);
+  const auto part = [&](RowRange some) {
+    Planes p = planes;
+    p.data = planes.row(0, some.begin);
+    p.rect.y0 = some.begin;
+    p.rect.y1 = some.end;
+    return p;
+  };
+  const int height = spec_.height;
+  for (int y = rows.begin; y < rows.end;) {
+    const int real = ((y % height) + height) % height;
+    const int count = std::min(rows.end - y, height - real);
+    if (y < 0) {
+      const int piece = std::min(count, std::max(1, plan_.raw_rows - 2 * fill_radius));
+      load_real_rows(job, {real, real + piece}, part({y, y + piece}), false);
+      y += piece;
+    } else if (y < height) {
+      load_real_rows(job, {y, y + count}, part({y, y + count}), true);
+      const RowRange top = clipped({y, y + count}, {0, plan_.head_rows});
+      if (top.count() > 0) {
+        const Planes head = head_.make(top);
+        for (int plane = 0; plane < head.count; ++plane) {
+          for (int row = top.begin; row < top.end; ++row) {
+            std::memcpy(head.row(plane, row), planes.row(plane, row),
+                        static_cast<std::size_t>(planes.rect.width()) * sizeof(float));
+          }
+        }
+      }
+      y += count;
+    } else {
+      const ConstPlanes head = head_.held();
+      for (int plane = 0; plane < head.count; ++plane) {
+        for (int row = 0; row < count; ++row) {
+          std::memcpy(planes.row(plane, y + row), head.row(plane, real + row),
+                      static_cast<std::size_t>(planes.rect.width()) * sizeof(float));
+        }
+      }
+      y += count;
+    }
+  }
+}
+
+void Execution::load_real_rows(Job& job, RowRange real, const Planes& planes, bool count_bad) {
+  const int fill = job.fill ? fill_reach(spec_, options_) : 0;
+  const RowRange raw_rows = clipped({real.begin - fill, real.end + fill}, {job.in_rect.y0, job.in_rect.y1});
+  const ConstImageView raw = job.source->rows(raw_rows);
+  std::mutex mutex;
+  std::optional<BadPixel> refused;
+  workers_.for_each(real.count(), [&](std::int64_t item, int) {
+    const int offset = static_cast<int>(item);
+    const int raw_y = real.begin + offset - raw_rows.begin;
+    const int to_y = planes.rect.y0 + offset;
+    const int width = planes.rect.width();
+    bool finite = true;
+    for (int channel = 0; channel < planes.count; ++channel) {
+      float* row = planes.row(channel, to_y);
+      load_row(raw, raw_y, channel, row);
+      finite = finite && (!job.fill || row_is_finite(row, width));
+    }
+    if (finite) return;
+    std::int64_t bad = 0;
+    for (int x = 0; x < width; ++x) {
+      bool whole = true;
+      for (int channel = 0; channel < planes.count; ++channel) {
+        whole = whole && std::isfinite(planes.row(channel, to_y)[x]);
+      }
+      if (whole) continue;
+      ++bad;
+      if (options_.nonfinite == NonFinite::error) {
+        const std::lock_guard lock(mutex);
+        const BadPixel pixel{job.in_rect.x0 + x, real.begin + offset};
+        if (!refused || pixel.y < refused->y) refused = pixel;
+        return;
+      }
+    }
+    for (int channel = 0; channel < planes.count; ++channel) {
+      fill_nonfinite(raw, raw_y, channel, planes.row(channel, to_y));
+    }
+    if (count_bad) job.bad_pixels += bad;
+  });
+  if (refused) refuse(*refused);
+}
+
+ConstPlanes Execution::result_planes(const Job& job, int result) const {
+  if (result == 0 && job.source_planes) return *job.source_planes;
+  return results_[result].held();
+}
+
+void Execution::run_stage(Job& job, int index, RowRange rows) {
+  const Clock::time_point start = Clock::now();
+  const Stage& stage = pipeline_.stages[index];
+  std::vector<ConstPlanes> in;
+  for (const int result : stage.reads) in.push_back(result_planes(job, result));
+  Planes out = results_[index + 1].make(rows);
+  if (index + 1 == static_cast<int>(pipeline_.stages.size()) && job.final_planes) {
+    const Planes& whole = *job.final_planes;
+    out = whole;
+    out.data = whole.row(0, rows.begin);
+    out.rect.y0 = rows.begin;
+    out.rect.y1 = rows.end;
+  }
+  stage.run({in, out, {spec_.width, spec_.height}, workers_, scratch_.span()});
+  job.report.stages[index].ms += ms_since(start);
+}
+
+void Execution::emit_rows(Job& job, RowRange rows) {
+  if (job.out) {
+    store_rows(job, rows, job.out->rows(rows.begin - job.out_rect.y0, rows.count()));
+    return;
+  }
+  ImageSpec band = job.out_spec;
+  band.height = rows.count();
+  const ImageView to(out_.data(), band);
+  store_rows(job, rows, to);
+  job.writer->write_rows(rows.begin, to);
+}
+
+void Execution::store_rows(Job& job, RowRange rows, const ImageView& to) {
+  const bool keep = job.fill && options_.nonfinite == NonFinite::keep;
+  const int width = job.out_rect.width();
+  const int skipped = job.out_rect.x0 - job.in_rect.x0;
+  std::optional<ConstImageView> raw;
+  if (spec_.alpha || keep) raw = columns_of(job.source->rows(rows), skipped, width);
+  const ConstPlanes planes =
+      job.final_planes ? ConstPlanes{} : result_planes(job, static_cast<int>(pipeline_.stages.size()));
+  const int alpha = spec_.channels - 1;
+  workers_.for_each(rows.count(), [&](std::int64_t item, int worker) {
+    const int y = static_cast<int>(item);
+    if (!job.final_planes) {
+      for (int channel = 0; channel < planes.count; ++channel) {
+        store_row(to, y, channel, planes.row(channel, rows.begin + y) + (job.out_rect.x0 - planes.rect.x0),
+                  job.scale);
+      }
+    }
+    if (!raw) return;
+    float* row = line_of(lines_.span(), workers_, worker);
+    if (spec_.alpha && to.spec.type == spec_.type) {
+      copy_row(*raw, y, to, y, alpha);
+    } else if (spec_.alpha) {
+      load_row(*raw, y, alpha, row);
+      store_row(to, y, alpha, row, job.alpha_scale);
+    }
+    if (!keep) return;
+    for (int channel = 0; channel < spec_.colour_channels(); ++channel) {
+      load_row(*raw, y, channel, row);
+      for (int x = 0; x < width; ++x) {
+        if (!std::isfinite(row[x])) store_row(columns_of(to, x, 1), y, channel, &row[x]);
+      }
+    }
+  });
+}
+
+}  // namespace ungrain

@@ -1,0 +1,121 @@
+// What a method is to the rest of the library: its parameters by name, and for each backend the stages that
+// compute it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/descriptor.h"
+#include "core/planes.h"
+#include "cpu/parallel.h"
+#include "ungrain/image.h"
+#include "ungrain/parameters.h"
+
+namespace ungrain {
+
+// How far around a pixel a stage looks.
+struct Reach {
+  int x = 0;
+  int y = 0;
+  bool whole = false;  // at every pixel of the image
+};
+
+struct StageCall {
+  std::span<const ConstPlanes> in;  // one entry for each of Stage::reads
+  Planes out;                       // its rectangle is what must be computed
+  Extent image;
+  Workers& workers;
+  std::span<float> scratch;  // Stage::scratch floats for each worker
+
+  float* scratch_of(int worker) const {
+    return scratch.data() + static_cast<std::size_t>(worker) * (scratch.size() / workers.count());
+  }
+};
+
+// One pass over the image. Every input covers the output rectangle and `reach` around it, as far as the image
+// goes; every row is computed once, whatever the bands.
+struct Stage {
+  std::string name;
+  Reach reach = {};
+  int planes = 0;  // that it makes
+  std::vector<int> reads =
+      {};                   // 0: the source, k: what the k-th stage made; none: what the stage before made
+  std::size_t scratch = 0;  // floats for each worker
+  std::function<void(const StageCall&)> run;
+};
+
+// What one backend does for given parameters. No stages: the output is the input.
+struct Pipeline {
+  std::vector<Stage> stages = {};
+  bool wraps = false;  // rows beyond the edge are the other edge's
+};
+
+struct Method {
+  std::string name;
+  std::string summary;
+  std::vector<Descriptor> descriptors;
+
+  using Build = std::function<Pipeline(const void* params, const ImageSpec& spec)>;
+  std::function<std::shared_ptr<void>()> defaults;
+  std::function<std::shared_ptr<void>(const void* params)> copy;
+  // Values that are each in range but do not fit each other or the image; may be empty.
+  std::function<void(const void* params, const ImageSpec& spec)> check;
+  // Fills in what Fallback::automatic leaves to the image; empty where nothing is.
+  std::function<void(void* params, const ConstImageView& image)> measure;
+  Build reference;  // an empty one means that the backend is not supported
+  Build cpu;
+  Build cuda;
+
+  const Descriptor& descriptor(std::string_view name) const;  // throws with the nearest name
+};
+
+MethodInfo info_of(const Method& method);
+
+// Writes a method down, typed: see any methods/<name>/method.cpp.
+template <class Params>
+struct MethodDefinition {
+  std::string summary;
+  std::vector<Descriptor> descriptors;
+  void (*check)(const Params&, const ImageSpec&) = nullptr;
+  void (*measure)(Params&, const ConstImageView&) = nullptr;
+  Pipeline (*reference)(const Params&, const ImageSpec&) = nullptr;
+  Pipeline (*cpu)(const Params&, const ImageSpec&) = nullptr;
+  Pipeline (*cuda)(const Params&, const ImageSpec&) = nullptr;
+};
+
+template <class Params>
+Method make_method(MethodDefinition<Params> definition) {
+  const auto erase = [](auto* build) -> Method::Build {
+    if (build == nullptr) return nullptr;
+    return [build](const void* params, const ImageSpec& spec) {
+      return build(*static_cast<const Params*>(params), spec);
+    };
+  };
+  Method method;
+  method.name = Params::method;
+  method.summary = std::move(definition.summary);
+  method.descriptors = std::move(definition.descriptors);
+  method.defaults = [] { return std::make_shared<Params>(); };
+  method.copy = [](const void* params) {
+    return std::make_shared<Params>(*static_cast<const Params*>(params));
+  };
+  if (definition.check != nullptr) {
+    method.check = [check = definition.check](const void* params, const ImageSpec& spec) {
+      check(*static_cast<const Params*>(params), spec);
+    };
+  }
+  if (definition.measure != nullptr) {
+    method.measure = [measure = definition.measure](void* params, const ConstImageView& image) {
+      measure(*static_cast<Params*>(params), image);
+    };
+  }
+  method.reference = erase(definition.reference);
+  method.cpu = erase(definition.cpu);
+  method.cuda = erase(definition.cuda);
+  return method;
+}
+
+}  // namespace ungrain

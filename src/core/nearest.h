@@ -1,0 +1,16 @@
+// "Did you mean": for names that somebody typed.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ungrain {
+
+// The name nearest to what was typed; empty where none is near.
+std::string nearest(std::string_view typed, const std::vector<std::string>& names);
+
+// "; did you mean 'bilateral'?", or the list of names where none is near.
+std::string did_you_mean(std::string_view typed, const std::vector<std::string>& names);
+
+}  // namespace ungrain

@@ -1,0 +1,181 @@
+#include "cpu/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "ungrain/error.h"
+
+#if UNGRAIN_STD_THREADS
+#include <condition_variable>
+#else
+#include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+#endif
+
+namespace ungrain {
+namespace {
+
+#if UNGRAIN_STD_THREADS
+
+// A fixed set of threads that all take items from one counter until it is used up.
+class Team {
+ public:
+  explicit Team(int size) {
+    for (int worker = 1; worker < size; ++worker) {
+      threads_.emplace_back([this, worker] { serve(worker); });
+    }
+  }
+  ~Team() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  int size() const { return static_cast<int>(threads_.size()) + 1; }
+
+  void run(std::int64_t items, const std::function<void(std::int64_t, int)>& body) {
+    {
+      const std::lock_guard lock(mutex_);
+      body_ = &body;
+      items_ = items;
+      next_ = 0;
+      failure_ = nullptr;
+      busy_ = static_cast<int>(threads_.size());
+      ++round_;
+    }
+    wake_.notify_all();
+    work(0);
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return busy_ == 0; });
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  void serve(int worker) {
+    std::uint64_t seen = 0;
+    while (true) {
+      {
+        std::unique_lock lock(mutex_);
+        wake_.wait(lock, [&] { return stopping_ || round_ != seen; });
+        if (stopping_) return;
+        seen = round_;
+      }
+      work(worker);
+      const std::lock_guard lock(mutex_);
+      if (--busy_ == 0) done_.notify_one();
+    }
+  }
+
+  void work(int worker) {
+    try {
+      for (std::int64_t item = next_++; item < items_; item = next_++) (*body_)(item, worker);
+    } catch (...) {
+      next_ = items_;
+      const std::lock_guard lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+    }
+  }
+
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable done_;
+  const std::function<void(std::int64_t, int)>* body_ = nullptr;
+  std::int64_t items_ = 0;
+  std::atomic<std::int64_t> next_{0};
+  std::exception_ptr failure_;
+  std::uint64_t round_ = 0;
+  int busy_ = 0;
+  bool stopping_ = false;
+};
+
+#else
+
+class Team {
+ public:
+  explicit Team(int size) : size_(size), arena_(size) {
+    // oneTBB starts no more threads than there are processors, and prints a warning, unless it is told to.
+    if (size > tbb::info::default_concurrency()) {
+      more_.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(size));
+    }
+  }
+
+  int size() const { return size_; }
+
+  void run(std::int64_t items, const std::function<void(std::int64_t, int)>& body) {
+    arena_.execute([&] {
+      tbb::parallel_for(
+          tbb::blocked_range<std::int64_t>(0, items, 1),
+          [&](const tbb::blocked_range<std::int64_t>& range) {
+            const int worker = tbb::this_task_arena::current_thread_index();
+            for (std::int64_t item = range.begin(); item < range.end(); ++item) body(item, worker);
+          },
+          tbb::simple_partitioner());
+    });
+  }
+
+ private:
+  int size_;
+  std::optional<tbb::global_control> more_;
+  tbb::task_arena arena_;
+};
+
+#endif
+
+int processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+
+}  // namespace
+
+struct Workers::Impl {
+  explicit Impl(int threads) : team(threads > 0 ? threads : processors()) {}
+
+  Team team;
+  const CancelToken* cancel = nullptr;
+  std::function<void(std::int64_t, std::int64_t)> progress;
+};
+
+Workers::Workers(int threads) : impl_(std::make_unique<Impl>(threads)) {}
+Workers::~Workers() = default;
+Workers::Workers(Workers&&) noexcept = default;
+Workers& Workers::operator=(Workers&&) noexcept = default;
+
+int Workers::count() const { return impl_->team.size(); }
+
+void Workers::watch(const CancelToken* cancel, std::function<void(std::int64_t, std::int64_t)> progress) {
+  impl_->cancel = cancel;
+  impl_->progress = std::move(progress);
+}
+
+void Workers::for_each(std::int64_t items, const std::function<void(std::int64_t, int)>& body) {
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<std::int64_t> done{0};
+  const auto step = [&](std::int64_t item, int worker) {
+    if (impl_->cancel != nullptr && impl_->cancel->cancelled()) return;
+    body(item, worker);
+    const std::int64_t finished = ++done;
+    if (impl_->progress && std::this_thread::get_id() == caller) impl_->progress(finished, items);
+  };
+  if (count() == 1 || items == 1) {
+    for (std::int64_t item = 0; item < items; ++item) step(item, 0);
+  } else {
+    impl_->team.run(items, step);
+  }
+  if (impl_->cancel != nullptr && impl_->cancel->cancelled()) {
+    throw Error(ErrorCode::cancelled, "cancelled");
+  }
+}
+
+}  // namespace ungrain

@@ -1,0 +1,36 @@
+// Threads. The only part of the project that knows how they are made: oneTBB, or plain std::thread where
+// UNGRAIN_STD_THREADS is set (the thread-sanitizer build, because packaged oneTBB is not instrumented).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "ungrain/denoiser.h"
+
+namespace ungrain {
+
+class Workers {
+ public:
+  explicit Workers(int threads);  // 0: one for each processor
+  ~Workers();
+  Workers(Workers&&) noexcept;
+  Workers& operator=(Workers&&) noexcept;
+
+  int count() const;
+
+  // Set before a run: checked before every item, and told about every item that the calling thread has
+  // finished.
+  void watch(const CancelToken* cancel, std::function<void(std::int64_t done, std::int64_t of)> progress);
+
+  // Calls body(item, worker) for every item in [0, items), each once, in any order and on any thread;
+  // `worker` in [0, count()) belongs to one running call at a time. Returns when all are done; the first
+  // exception comes through. Throws Error(cancelled) when the token was set. Not for nesting.
+  void for_each(std::int64_t items, const std::function<void(std::int64_t item, int worker)>& body);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ungrain

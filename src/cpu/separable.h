@@ -1,0 +1,15 @@
+// Weighted means along rows and then along columns: what box and gaussian are on the CPU.
+#pragma once
+
+#include <vector>
+
+#include "core/method.h"
+#include "ungrain/methods/common.h"
+
+namespace ungrain {
+
+// `half` holds the weights of the centre and of the pixels 1, 2, … to either side. Two stages; sums in
+// double, in the order of the image's coordinates.
+Pipeline separable_mean(const std::vector<double>& half, Border border, int planes);
+
+}  // namespace ungrain

@@ -1,0 +1,23 @@
+// The formats that every build has. Each reads its header here and leaves the samples to sample_matrix.h.
+#pragma once
+
+#include <memory>
+
+#include "io/image_file.h"
+#include "io/source_file.h"
+
+namespace ungrain::io {
+
+bool is_pnm(const SourceFile& file);
+std::unique_ptr<InputFile> open_pnm(SourceFile file);
+std::unique_ptr<OutputFile> create_pnm(const std::filesystem::path& path, const FileInfo& info);
+
+bool is_pfm(const SourceFile& file);
+std::unique_ptr<InputFile> open_pfm(SourceFile file);
+std::unique_ptr<OutputFile> create_pfm(const std::filesystem::path& path, const FileInfo& info);
+
+bool is_npy(const SourceFile& file);
+std::unique_ptr<InputFile> open_npy(SourceFile file);
+std::unique_ptr<OutputFile> create_npy(const std::filesystem::path& path, const FileInfo& info);
+
+}  // namespace ungrain::io

@@ -1,0 +1,196 @@
+#include "io/formats.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "io/image_file.h"
+
+#if UNGRAIN_HAVE_VIPS
+#include "io/vips_session.h"
+#endif
+
+namespace ungrain::io {
+namespace {
+
+constexpr PixelType u8 = PixelType::u8;
+constexpr PixelType u16 = PixelType::u16;
+constexpr PixelType f16 = PixelType::f16;
+constexpr PixelType f32 = PixelType::f32;
+
+constexpr unsigned plain = layout_gray | layout_rgb;
+constexpr unsigned with_alpha = plain | layout_gray_alpha | layout_rgb_alpha;
+constexpr unsigned any = with_alpha | layout_two | layout_four;
+
+const std::vector<Format>& table() {
+  // clang-format off
+  static const std::vector<Format> list = {
+      {"PGM", {".pgm"}, Codec::pnm, "", "", {u8, u16}, layout_gray},
+      {"PPM", {".ppm"}, Codec::pnm, "", "", {u8, u16}, layout_rgb},
+      {"PNM", {".pnm"}, Codec::pnm, "", "", {u8, u16}, any},
+      {"PAM", {".pam"}, Codec::pnm, "", "", {u8, u16}, any},
+      {"PBM", {".pbm"}, Codec::pnm, "", "", {}},
+      {"PFM", {".pfm"}, Codec::pfm, "", "", {f32}, plain},
+      {"NPY", {".npy"}, Codec::npy, "", "", {u8, u16, f16, f32}, any},
+      {"JPEG", {".jpg", ".jpeg", ".jpe"}, Codec::vips, "jpegload", "jpegsave", {u8}, plain | layout_four},
+      {"PNG", {".png"}, Codec::vips, "pngload", "pngsave", {u8, u16}, with_alpha},
+      {"TIFF", {".tif", ".tiff"}, Codec::vips, "tiffload", "tiffsave", {u8, u16, f32}, any, true},
+      {"WebP", {".webp"}, Codec::vips, "webpload", "webpsave", {u8}, with_alpha, true},
+      {"GIF", {".gif"}, Codec::vips, "gifload", "gifsave", {u8}, with_alpha, true},
+      {"HEIF", {".heic", ".heif", ".avif"}, Codec::vips, "heifload", "heifsave", {u8, u16}, with_alpha},
+      {"JPEG XL", {".jxl"}, Codec::vips, "jxlload", "jxlsave", {u8, u16, f32}, with_alpha},
+      {"JPEG 2000", {".jp2", ".j2k", ".jpc"}, Codec::vips, "jp2kload", "jp2ksave_buffer", {u8, u16}, with_alpha},
+      {"FITS", {".fits", ".fit", ".fts"}, Codec::vips, "fitsload", "fitssave", {u8, u16, f32}, plain},
+      {"Radiance", {".hdr"}, Codec::vips, "radload", "radsave", {f32}, layout_rgb},
+      {"OpenEXR", {".exr"}, Codec::vips, "openexrload", "", {}},
+  };
+  // clang-format on
+  return list;
+}
+
+std::string lower_extension(const std::filesystem::path& path) {
+  std::string extension = path.extension().string();
+  for (char& c : extension) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return extension;
+}
+
+bool vips_has(std::string_view operation) {
+#if UNGRAIN_HAVE_VIPS
+  return !operation.empty() && has_vips_operation(operation);
+#else
+  return static_cast<void>(operation), false;
+#endif
+}
+
+std::vector<std::string> extensions_where(bool (*possible)(const Format&)) {
+  std::vector<std::string> list;
+  for (const Format& format : formats()) {
+    if (possible(format)) list.insert(list.end(), format.extensions.begin(), format.extensions.end());
+  }
+  return list;
+}
+
+std::string layout_name(unsigned layout) {
+  switch (layout) {
+    case layout_gray:
+      return "gray";
+    case layout_gray_alpha:
+      return "gray with alpha";
+    case layout_rgb:
+      return "rgb";
+    case layout_rgb_alpha:
+      return "rgb with alpha";
+    case layout_two:
+      return "2 channels";
+    default:
+      return "4 channels";
+  }
+}
+
+std::string layout_names(unsigned layouts) {
+  std::vector<std::string> names;
+  for (unsigned bit = layout_gray; bit <= layout_four; bit *= 2) {
+    if ((layouts & bit) != 0) names.push_back(layout_name(bit));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+std::span<const Format> formats() { return table(); }
+
+bool can_read(const Format& format) { return format.codec != Codec::vips || vips_has(format.loader); }
+
+bool can_write(const Format& format) {
+  return format.layouts != 0 && (format.codec != Codec::vips || vips_has(format.saver));
+}
+
+bool holds(const Format& format, PixelType type) {
+  return std::find(format.types.begin(), format.types.end(), type) != format.types.end();
+}
+
+// By the number of channels: no format tells one independent channel from gray, or three from red, green and
+// blue.
+Layout layout_of(const ImageSpec& spec) {
+  switch (spec.channels) {
+    case 1:
+      return layout_gray;
+    case 2:
+      return spec.alpha ? layout_gray_alpha : layout_two;
+    case 3:
+      return layout_rgb;
+    default:
+      return spec.alpha ? layout_rgb_alpha : layout_four;
+  }
+}
+
+const Format* format_of_extension(const std::filesystem::path& path) {
+  const std::string extension = lower_extension(path);
+  for (const Format& format : formats()) {
+    if (std::find(format.extensions.begin(), format.extensions.end(), extension) != format.extensions.end()) {
+      return &format;
+    }
+  }
+  return nullptr;
+}
+
+const Format* format_of_loader(std::string_view loader) {
+  for (const Format& format : formats()) {
+    if (!format.loader.empty() && loader.starts_with(format.loader)) return &format;
+  }
+  return nullptr;
+}
+
+bool can_write(const std::filesystem::path& path, std::string* why_not) {
+  const Format* format = format_of_extension(path);
+  if (format != nullptr && can_write(*format)) return true;
+  if (why_not != nullptr) {
+    const std::string list = fmt::format("{}", fmt::join(writable_extensions(), " "));
+    const std::string extension = path.extension().string();
+    *why_not = extension.empty()
+                   ? fmt::format("has no extension to tell the format by; this build writes {}", list)
+                   : fmt::format("{} files cannot be written; this build writes {}", extension, list);
+  }
+  return false;
+}
+
+bool can_write(const std::filesystem::path& path, const ImageSpec& spec, int pages, std::string* why_not) {
+  if (!can_write(path, why_not)) return false;
+  const Format& format = *format_of_extension(path);
+  std::string problem;
+  if ((format.layouts & layout_of(spec)) == 0 || (spec.channels == 3 && spec.alpha)) {
+    const std::string given =
+        spec.channels == 3 && spec.alpha ? "2 channels with alpha" : layout_name(layout_of(spec));
+    problem = fmt::format("{} holds {}, not {}", format.name, layout_names(format.layouts), given);
+  } else if (pages > 1 && !format.pages) {
+    problem = fmt::format("{} holds one page, not {}; write .tif", format.name, pages);
+  }
+  if (why_not != nullptr) *why_not = problem;
+  return problem.empty();
+}
+
+PixelType writable_type(const std::filesystem::path& path, PixelType wanted) {
+  const Format* format = format_of_extension(path);
+  if (format == nullptr) return wanted;
+  // Nothing lost first, then what loses least.
+  static constexpr std::array<std::array<PixelType, 4>, 4> preferences = {{
+      {u8, u16, f32, f16},
+      {u16, f32, f16, u8},
+      {f16, f32, u16, u8},
+      {f32, u16, f16, u8},
+  }};
+  for (const PixelType type : preferences[static_cast<std::size_t>(wanted)]) {
+    if (holds(*format, type)) return type;
+  }
+  return wanted;
+}
+
+std::vector<std::string> readable_extensions() { return extensions_where(&can_read); }
+std::vector<std::string> writable_extensions() {
+  return extensions_where([](const Format& format) { return can_write(format); });
+}
+
+}  // namespace ungrain::io

@@ -1,0 +1,51 @@
+// The one list of file formats: their extensions, what they hold, and who reads and writes them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ungrain/image.h"
+
+namespace ungrain::io {
+
+// Who has the code for it.
+enum class Codec : std::uint8_t { pnm, pfm, npy, vips };
+
+// What the channels of a file can be; a bit each.
+enum Layout : std::uint8_t {
+  layout_gray = 1,
+  layout_gray_alpha = 2,
+  layout_rgb = 4,
+  layout_rgb_alpha = 8,
+  layout_two = 16,   // two channels, neither of them alpha
+  layout_four = 32,  // four channels, none of them alpha
+};
+
+struct Format {
+  std::string_view name;
+  std::vector<std::string_view> extensions;
+  Codec codec;
+  std::string_view loader;       // libvips' name for it; empty: libvips does not read it
+  std::string_view saver;        // one that ends in "_buffer" encodes to memory, and we write the file
+  std::vector<PixelType> types;  // on writing
+  unsigned layouts = 0;          // on writing; 0: this project only reads it
+  bool pages = false;            // can be written with several
+};
+
+std::span<const Format> formats();
+
+bool can_read(const Format& format);
+bool can_write(const Format& format);
+bool holds(const Format& format, PixelType type);
+Layout layout_of(const ImageSpec& spec);
+
+// Null where no format has this extension.
+const Format* format_of_extension(const std::filesystem::path& path);
+// Null where it is not one that we let libvips read. `loader` is as in an image's metadata: "jpegload".
+const Format* format_of_loader(std::string_view loader);
+
+}  // namespace ungrain::io

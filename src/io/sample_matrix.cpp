@@ -1,0 +1,308 @@
+#include "io/sample_matrix.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "io/failure.h"
+#include "io/packed_rows.h"
+#include "io/temporary_file.h"
+
+namespace ungrain::io {
+namespace {
+
+using Order = MatrixLayout::Order;
+
+constexpr int sample_bytes(Sample sample) {
+  switch (sample) {
+    case Sample::bit:
+      return 0;
+    case Sample::u8:
+      return 1;
+    case Sample::u16:
+    case Sample::i16:
+    case Sample::f16:
+      return 2;
+    case Sample::f32:
+      return 4;
+    case Sample::f64:
+      return 8;
+  }
+  return 0;
+}
+
+// Of a row in the file. Fits 64 bits for any spec: 2^31 * 4 * 8.
+std::uint64_t stored_row_bytes(const ImageSpec& spec, Sample sample) {
+  const auto samples = static_cast<std::uint64_t>(spec.width) * static_cast<std::uint64_t>(spec.channels);
+  return sample == Sample::bit ? (samples + 7) / 8
+                               : samples * static_cast<std::uint64_t>(sample_bytes(sample));
+}
+
+std::optional<std::uint64_t> product(std::uint64_t a, std::uint64_t b) {
+  if (b != 0 && a > std::numeric_limits<std::uint64_t>::max() / b) return std::nullopt;
+  return a * b;
+}
+
+template <class Unsigned>
+void reverse_each(std::byte* samples, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    Unsigned sample;
+    std::memcpy(&sample, samples + i * sizeof sample, sizeof sample);
+    Unsigned reversed = 0;
+    for (std::size_t byte = 0; byte < sizeof sample; ++byte) {  // compilers know this for what it is
+      reversed = static_cast<Unsigned>((reversed << 8U) | ((sample >> (8U * byte)) & 0xffU));
+    }
+    std::memcpy(samples + i * sizeof sample, &reversed, sizeof sample);
+  }
+}
+
+void reverse_bytes(std::byte* samples, std::size_t count, int size) {
+  if (size == 2) reverse_each<std::uint16_t>(samples, count);
+  if (size == 4) reverse_each<std::uint32_t>(samples, count);
+  if (size == 8) reverse_each<std::uint64_t>(samples, count);
+}
+
+bool foreign_order(const MatrixLayout& layout) {
+  return layout.big_endian != (std::endian::native == std::endian::big);
+}
+
+template <class From>
+void to_float(const std::byte* from, std::size_t count, std::byte* to) {
+  for (std::size_t i = 0; i < count; ++i) {
+    From sample;
+    std::memcpy(&sample, from + i * sizeof sample, sizeof sample);
+    const auto value = static_cast<float>(sample);
+    std::memcpy(to + i * sizeof value, &value, sizeof value);
+  }
+}
+
+void expand_bits(const std::byte* from, std::size_t count, std::byte* to) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool black = (from[i / 8] & (std::byte{0x80} >> (i % 8))) != std::byte{0};
+    to[i] = black ? std::byte{0} : std::byte{255};
+  }
+}
+
+template <class Unsigned>
+unsigned largest(const std::byte* samples, std::size_t count) {
+  Unsigned most = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    Unsigned sample;
+    std::memcpy(&sample, samples + i * sizeof sample, sizeof sample);
+    most = std::max(most, sample);
+  }
+  return most;
+}
+
+class MatrixInput final : public InputFile {
+ public:
+  MatrixInput(SourceFile file, FileInfo info, const MatrixLayout& layout)
+      : file_(std::move(file)), info_(std::move(info)), layout_(layout) {}
+
+  const FileInfo& info() const override { return info_; }
+  void check_unchanged() override { file_.check_unchanged(); }
+
+  void select_page(int page) override {
+    if (page != 0) fail(file_.path(), fmt::format("has no page {}", page + 1));
+  }
+
+  void read_rows(int first, const ImageView& rows) override {
+    check_rows(file_.path(), info_.spec, first, rows);
+    const std::uint64_t stored = stored_row_bytes(info_.spec, layout_.sample);
+    // Columns are read in pieces as long as the block is high, so a higher block makes fewer of them.
+    const std::uint64_t block_bytes = layout_.order == Order::columns ? 32U << 20U : 4U << 20U;
+    const int block_rows = static_cast<int>(
+        std::clamp<std::uint64_t>(block_bytes / stored, 1, static_cast<std::uint64_t>(info_.spec.height)));
+    for (int done = 0; done < rows.spec.height; done += block_rows) {
+      const int count = std::min(block_rows, rows.spec.height - done);
+      read_block(first + done, count);
+      for (int y = 0; y < count; ++y) {
+        const int place = layout_.order == Order::rows_bottom_up ? count - 1 - y : y;
+        unpack_row(decode(block_.data() + static_cast<std::size_t>(place) * stored, first + done + y), rows,
+                   done + y);
+      }
+    }
+  }
+
+ private:
+  // Into block_, as they are stored but always interleaved. Bottom-up rows stay in that order.
+  void read_block(int first, int count) {
+    const std::uint64_t stored = stored_row_bytes(info_.spec, layout_.sample);
+    block_.resize(stored * static_cast<std::uint64_t>(count));
+    if (layout_.order == Order::columns) {
+      read_columns(first, count);
+      return;
+    }
+    const int lowest = layout_.order == Order::rows ? first : info_.spec.height - first - count;
+    file_.read(block_.data(), block_.size(), layout_.offset + static_cast<std::uint64_t>(lowest) * stored);
+  }
+
+  void read_columns(int first, int count) {
+    const ImageSpec& spec = info_.spec;
+    const auto size = static_cast<std::size_t>(sample_bytes(layout_.sample));
+    const std::size_t row = stored_row_bytes(spec, layout_.sample);
+    column_.resize(size * static_cast<std::size_t>(count));
+    for (int channel = 0; channel < spec.channels; ++channel) {
+      for (int x = 0; x < spec.width; ++x) {
+        const std::uint64_t column = static_cast<std::uint64_t>(channel) * spec.width + x;
+        file_.read(column_.data(), column_.size(), layout_.offset + (column * spec.height + first) * size);
+        std::byte* to = block_.data() + (static_cast<std::size_t>(x) * spec.channels + channel) * size;
+        for (int y = 0; y < count; ++y) std::memcpy(to + y * row, column_.data() + y * size, size);
+      }
+    }
+  }
+
+  // One stored row (changed in place) as samples of the spec's type.
+  const std::byte* decode(std::byte* stored, int y) {
+    const std::size_t count = static_cast<std::size_t>(info_.spec.width) * info_.spec.channels;
+    if (foreign_order(layout_)) reverse_bytes(stored, count, sample_bytes(layout_.sample));
+    check_largest(stored, count, y);
+    decoded_.resize(row_bytes(info_.spec));
+    switch (layout_.sample) {
+      case Sample::bit:
+        expand_bits(stored, count, decoded_.data());
+        break;
+      case Sample::i16:
+        to_float<std::int16_t>(stored, count, decoded_.data());
+        break;
+      case Sample::f64:
+        to_float<double>(stored, count, decoded_.data());
+        break;
+      case Sample::u8:
+        if (layout_.multiplier == 1) return stored;
+        for (std::size_t i = 0; i < count; ++i) {
+          decoded_[i] = static_cast<std::byte>(std::to_integer<unsigned>(stored[i]) * layout_.multiplier);
+        }
+        break;
+      default:
+        return stored;
+    }
+    return decoded_.data();
+  }
+
+  void check_largest(const std::byte* samples, std::size_t count, int y) const {
+    if (layout_.max_sample == 0) return;
+    const unsigned most = layout_.sample == Sample::u8 ? largest<std::uint8_t>(samples, count)
+                                                       : largest<std::uint16_t>(samples, count);
+    if (most > layout_.max_sample) {
+      fail(file_.path(),
+           fmt::format("row {} has the sample {}: the header says {} at most", y, most, layout_.max_sample));
+    }
+  }
+
+  SourceFile file_;
+  FileInfo info_;
+  MatrixLayout layout_;
+  std::vector<std::byte> block_;
+  std::vector<std::byte> column_;
+  std::vector<std::byte> decoded_;
+};
+
+class MatrixOutput final : public OutputFile {
+ public:
+  MatrixOutput(const std::filesystem::path& path, const FileInfo& info, const std::string& header,
+               const MatrixLayout& layout)
+      : file_(path), spec_(info.spec), layout_(layout), cursor_(path, info.spec.height, 1) {
+    file_.write(header.data(), header.size(), 0);
+  }
+
+  void write_rows(int first, const ConstImageView& rows) override {
+    check_rows(file_.target(), spec_, first, rows);
+    cursor_.take(first, rows.spec.height);
+    const std::size_t row = row_bytes(spec_);
+    constexpr std::size_t block_bytes = std::size_t{4} << 20U;
+    const int block_rows = static_cast<int>(std::clamp<std::size_t>(block_bytes / row, 1, spec_.height));
+    for (int done = 0; done < rows.spec.height; done += block_rows) {
+      const int count = std::min(block_rows, rows.spec.height - done);
+      block_.resize(row * static_cast<std::size_t>(count));
+      for (int y = 0; y < count; ++y) {
+        const int place = layout_.order == Order::rows_bottom_up ? count - 1 - y : y;
+        std::byte* packed = block_.data() + static_cast<std::size_t>(place) * row;
+        pack_row(rows, done + y, packed);
+        encode(packed);
+      }
+      const int top = first + done;
+      const int lowest = layout_.order == Order::rows_bottom_up ? spec_.height - top - count : top;
+      file_.write(block_.data(), block_.size(), layout_.offset + static_cast<std::uint64_t>(lowest) * row);
+    }
+  }
+
+  void next_page() override { cursor_.next_page(); }
+
+  void commit() override {
+    cursor_.check_complete();
+    file_.commit();
+  }
+
+ private:
+  void encode(std::byte* row) const {
+    const std::size_t count = static_cast<std::size_t>(spec_.width) * spec_.channels;
+    if (layout_.max_sample != 0) clamp(row, count);
+    if (foreign_order(layout_)) reverse_bytes(row, count, sample_bytes(layout_.sample));
+  }
+
+  void clamp(std::byte* row, std::size_t count) const {
+    if (layout_.sample == Sample::u8) {
+      const auto most = static_cast<std::byte>(layout_.max_sample);
+      for (std::size_t i = 0; i < count; ++i) row[i] = std::min(row[i], most);
+      return;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint16_t sample;
+      std::memcpy(&sample, row + 2 * i, 2);
+      sample = std::min(sample, static_cast<std::uint16_t>(layout_.max_sample));
+      std::memcpy(row + 2 * i, &sample, 2);
+    }
+  }
+
+  TemporaryFile file_;
+  ImageSpec spec_;
+  MatrixLayout layout_;
+  RowCursor cursor_;
+  std::vector<std::byte> block_;
+};
+
+}  // namespace
+
+void check_size(const std::filesystem::path& file, std::int64_t width, std::int64_t height,
+                std::int64_t channels) {
+  if (width < 1 || height < 1) {
+    fail(file, fmt::format("its header says {} x {} pixels: an image has at least one", width, height));
+  }
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  if (width > most || height > most) {
+    fail(file, fmt::format("its header says {} x {} pixels: {} a side are supported", width, height, most));
+  }
+  if (channels < 1 || channels > max_channels) {
+    fail(file, fmt::format("has {} channels: 1 to {} are supported", channels, max_channels));
+  }
+}
+
+std::uint64_t check_file_size(const SourceFile& file, const ImageSpec& spec, const MatrixLayout& layout) {
+  const std::optional<std::uint64_t> bytes =
+      product(stored_row_bytes(spec, layout.sample), static_cast<std::uint64_t>(spec.height));
+  const std::uint64_t there = file.size() - std::min(layout.offset, file.size());
+  if (!bytes || *bytes > there) {
+    fail(file.path(),
+         fmt::format("truncated: the header promises {} bytes of pixels ({} x {}), the file has {}",
+                     bytes ? std::to_string(*bytes) : "more than 2^64", spec.width, spec.height, there));
+  }
+  return there - *bytes;
+}
+
+std::unique_ptr<InputFile> open_matrix(SourceFile file, FileInfo info, const MatrixLayout& layout) {
+  return std::make_unique<MatrixInput>(std::move(file), std::move(info), layout);
+}
+
+std::unique_ptr<OutputFile> create_matrix(const std::filesystem::path& path, const FileInfo& info,
+                                          const std::string& header, const MatrixLayout& layout) {
+  return std::make_unique<MatrixOutput>(path, info, header, layout);
+}
+
+}  // namespace ungrain::io

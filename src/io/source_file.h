@@ -1,0 +1,68 @@
+// A regular file that is open for reading, and what it was when it was opened.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace ungrain::io {
+
+class SourceFile {
+ public:
+  // Throws unless `path` is a regular file that can be read and is not empty.
+  explicit SourceFile(std::filesystem::path path);
+  SourceFile(SourceFile&& other) noexcept;
+  SourceFile& operator=(SourceFile&&) = delete;
+  ~SourceFile();
+
+  const std::filesystem::path& path() const { return path_; }
+  std::uint64_t size() const { return stamp_.size; }
+
+  // As many bytes as there are from `offset` on, `size` at most.
+  std::size_t read_some(void* to, std::size_t size, std::uint64_t offset) const;
+  // All of them, or an error: the file was long enough when it was opened.
+  void read(void* to, std::size_t size, std::uint64_t offset) const;
+  // Throws where the name now stands for another file, or this one was written to since.
+  void check_unchanged() const;
+
+ private:
+  struct Stamp {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+    std::uint64_t size = 0;
+    std::int64_t seconds = 0;
+    std::int64_t nanoseconds = 0;
+    friend bool operator==(const Stamp&, const Stamp&) = default;
+  };
+  template <class Stat>
+  static Stamp stamp_of(const Stat& status);
+
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  Stamp stamp_;
+};
+
+// The bytes of a file one after the other, for headers and numbers in ASCII.
+class ByteStream {
+ public:
+  static constexpr int end = -1;
+
+  explicit ByteStream(const SourceFile& file, std::uint64_t offset = 0)
+      : file_(&file), block_offset_(offset) {}
+
+  int next();  // a byte, or `end`
+  int peek();
+  std::uint64_t offset() const { return block_offset_ + at_; }  // of the byte that next() gives
+  void seek(std::uint64_t offset);
+
+ private:
+  bool fill();
+
+  const SourceFile* file_;
+  std::vector<unsigned char> block_;
+  std::uint64_t block_offset_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace ungrain::io

@@ -1,0 +1,160 @@
+#include "io/temporary_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "io/failure.h"
+#include "io/image_file.h"
+
+namespace ungrain::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The temporary files that exist now.
+struct LiveFiles {
+  std::mutex mutex;
+  std::set<std::string> paths;
+};
+
+LiveFiles& live_files() {
+  static auto* const files = new LiveFiles;  // never destroyed: a signal may come during exit
+  return *files;
+}
+
+fs::path follow_links(const fs::path& named) {
+  fs::path path = named;
+  std::error_code error;
+  constexpr int most_links = 40;  // as the kernel's own limit
+  for (int i = 0; i < most_links; ++i) {
+    if (!fs::is_symlink(path, error)) return path;
+    const fs::path next = fs::read_symlink(path, error);
+    if (error) fail(named, "cannot be followed as a link", error.value());
+    path = next.is_absolute() ? next : path.parent_path() / next;
+  }
+  fail(named, "too many symbolic links");
+}
+
+void check_target(const fs::path& named, const fs::path& target) {
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) {
+    if (errno == ENOENT) fail(named, fmt::format("the folder {} does not exist", folder.native()));
+    fail(named, fmt::format("the folder {} cannot be used", folder.native()), errno);
+  }
+  if (!S_ISDIR(status.st_mode)) fail(named, fmt::format("{} is not a folder", folder.native()));
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    fail(named, fmt::format("the folder {} is not writable", folder.native()), errno);
+  }
+  if (::stat(target.c_str(), &status) != 0) return;  // new
+  if (S_ISDIR(status.st_mode)) fail(named, "is a folder");
+  if (!S_ISREG(status.st_mode)) fail(named, "is not a regular file");
+  if (::access(target.c_str(), W_OK) != 0) fail(named, "is not writable", errno);
+}
+
+// ".photo.ungrain-1a2b3c4d.jpg" for photo.jpg: the extension tells encoders the format.
+std::string hidden_name(const fs::path& target) {
+  constexpr std::size_t longest_stem = 200;  // most file systems end at 255 bytes
+  thread_local std::minstd_rand random{std::random_device{}()};
+  return fmt::format(".{}.ungrain-{:08x}{}", target.stem().native().substr(0, longest_stem),
+                     static_cast<std::uint32_t>(random()), target.extension().native());
+}
+
+void sync_folder(const fs::path& file) {
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);  // not every file system can; the pixels themselves are on the disk already
+  ::close(descriptor);
+}
+
+}  // namespace
+
+void remove_temporaries() noexcept {
+  LiveFiles& files = live_files();
+  // Whoever holds the lock may be the thread that was interrupted: then a file is left rather than the
+  // program hung.
+  const std::unique_lock lock(files.mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  for (const std::string& path : files.paths) ::unlink(path.c_str());
+}
+
+TemporaryFile::TemporaryFile(const fs::path& target) : named_(target), target_(follow_links(target)) {
+  check_target(named_, target_);
+  create();
+}
+
+void TemporaryFile::create() {
+  constexpr int tries = 100;
+  for (int i = 0; i < tries; ++i) {
+    fs::path candidate = target_.parent_path() / hidden_name(target_);
+    // 0666 and the umask: what any program's new file gets.
+    descriptor_ = ::open(candidate.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ >= 0) {
+      path_ = std::move(candidate);
+      LiveFiles& files = live_files();
+      const std::lock_guard lock(files.mutex);
+      files.paths.insert(path_.native());
+      return;
+    }
+    if (errno != EEXIST) break;
+  }
+  fail(named_, "cannot be created", errno);
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!committed_) ::unlink(path_.c_str());
+  LiveFiles& files = live_files();
+  const std::lock_guard lock(files.mutex);
+  files.paths.erase(path_.native());
+}
+
+void TemporaryFile::write(const void* from, std::size_t size, std::uint64_t offset) {
+  constexpr std::size_t largest_write = std::size_t{1} << 30U;
+  std::size_t done = 0;
+  while (done < size) {
+    const std::size_t part = std::min(size - done, largest_write);
+    const ssize_t put = ::pwrite(descriptor_, static_cast<const std::byte*>(from) + done, part,
+                                 static_cast<off_t>(offset + done));
+    if (put < 0) {
+      if (errno == EINTR) continue;
+      fail(named_, "cannot be written", errno);
+    }
+    done += static_cast<std::size_t>(put);
+  }
+}
+
+void TemporaryFile::copy_permissions(int descriptor) const {
+  struct stat status {};
+  if (::stat(target_.c_str(), &status) != 0) return;
+  // A file system without permissions refuses; the picture matters more.
+  if (::fchmod(descriptor, status.st_mode & 0777U) != 0) return;
+}
+
+void TemporaryFile::commit() {
+  const int written = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  if (written < 0) fail(named_, "its temporary file is gone", errno);
+  ::close(descriptor_);
+  descriptor_ = written;
+  copy_permissions(written);
+  if (::fsync(written) != 0) fail(named_, "cannot be written", errno);
+  const int closed = ::close(std::exchange(descriptor_, -1));
+  if (closed != 0) fail(named_, "cannot be written", errno);
+  if (std::rename(path_.c_str(), target_.c_str()) != 0) fail(named_, "cannot be replaced", errno);
+  committed_ = true;
+  sync_folder(target_);
+}
+
+}  // namespace ungrain::io

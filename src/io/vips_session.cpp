@@ -1,0 +1,130 @@
+#include "io/vips_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "io/failure.h"
+#include "ungrain/error.h"
+
+namespace ungrain::io {
+namespace {
+
+// Loaders that take what is not a photograph (text, tables, drawings, documents), formats that we read
+// ourselves, and those that would stand in for a better one (OpenSlide for TIFF, ImageMagick for anything).
+constexpr const char* blocked_loaders[] = {
+    "VipsForeignLoadMagick", "VipsForeignLoadCsv",     "VipsForeignLoadMatrix", "VipsForeignLoadRaw",
+    "VipsForeignLoadMat",    "VipsForeignLoadPdf",     "VipsForeignLoadSvg",    "VipsForeignLoadOpenslide",
+    "VipsForeignLoadPpm",    "VipsForeignLoadAnalyze", "VipsForeignLoadNifti",  "VipsForeignLoadVips",
+};
+
+void block_loaders() {
+#if VIPS_MAJOR_VERSION > 8 || VIPS_MINOR_VERSION >= 13
+  for (const char* loader : blocked_loaders) vips_operation_block_set(loader, TRUE);
+#else
+  static_cast<void>(blocked_loaders);  // open_vips() refuses what they read
+#endif
+}
+
+void ignore_log(const gchar* /*domain*/, GLogLevelFlags /*level*/, const gchar* /*message*/,
+                gpointer /*data*/) {}
+
+// The program prints its own messages, made from what libvips returns.
+void silence_log() {
+  constexpr auto levels =
+      static_cast<GLogLevelFlags>(G_LOG_LEVEL_CRITICAL | G_LOG_LEVEL_WARNING | G_LOG_LEVEL_MESSAGE |
+                                  G_LOG_LEVEL_INFO | G_LOG_LEVEL_DEBUG);
+  g_log_set_handler("VIPS", levels, &ignore_log, nullptr);
+}
+
+// "pngload: end of stream" -> "end of stream".
+std::string_view without_domain(std::string_view line) {
+  const std::size_t colon = line.find(": ");
+  if (colon == std::string_view::npos || line.substr(0, colon).find(' ') != std::string_view::npos)
+    return line;
+  return line.substr(colon + 2);
+}
+
+}  // namespace
+
+void start_vips() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    silence_log();
+    if (VIPS_INIT("ungrain") != 0) {
+      throw Error(ErrorCode::internal, fmt::format("libvips cannot be started: {}", take_vips_message()));
+    }
+    vips_concurrency_set(1);  // encoders then ask for rows in order; the filters have the processors
+    vips_cache_set_max(0);    // each file is read once: nothing to keep, and pixels not to be held
+    block_loaders();
+  });
+}
+
+std::string vips_nickname(const char* type_name) {
+  const GType type = g_type_from_name(type_name);
+  if (type == 0) return {};
+  void* type_class = g_type_class_ref(type);
+  std::string nickname = VIPS_OBJECT_CLASS(type_class)->nickname;
+  g_type_class_unref(type_class);
+  return nickname;
+}
+
+bool has_vips_operation(std::string_view nickname) {
+  start_vips();
+  const GType type = vips_type_find("VipsOperation", std::string(nickname).c_str());
+  return type != 0 && !G_TYPE_IS_ABSTRACT(type);
+}
+
+std::string take_vips_message() {
+  const std::unique_ptr<char, decltype(&g_free)> buffer(vips_error_buffer_copy(), &g_free);
+  std::vector<std::string> lines;
+  std::string_view rest(buffer.get());
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::string line = one_line(without_domain(rest.substr(0, end)));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (!line.empty() && std::find(lines.begin(), lines.end(), line) == lines.end())
+      lines.push_back(std::move(line));
+  }
+  // Where the system refused something (a full disk), that is the whole story.
+  constexpr std::string_view system = "unix error: ";
+  std::erase_if(lines, [](const std::string& line) { return line.starts_with("unix error: Unknown"); });
+  for (const std::string& line : lines) {
+    if (line.starts_with(system)) return line.substr(system.size());
+  }
+  return lines.empty() ? "libvips failed without a message" : fmt::format("{}", fmt::join(lines, "; "));
+}
+
+VipsCall::VipsCall(std::string_view operation)
+    : operation_(vips_operation_new(std::string(operation).c_str())) {
+  if (!operation_) throw Error(ErrorCode::internal, take_vips_message());
+}
+
+bool VipsCall::has(const char* property) const {
+  return g_object_class_find_property(G_OBJECT_GET_CLASS(operation_.get()), property) != nullptr;
+}
+
+bool VipsCall::run() {
+  VipsOperation* operation = operation_.release();
+  const bool good = vips_cache_operation_buildp(&operation) == 0;
+  if (!good) vips_object_unref_outputs(VIPS_OBJECT(operation));
+  operation_.reset(operation);
+  return good;
+}
+
+VipsCall::Blob VipsCall::buffer() const {
+  VipsBlob* blob = nullptr;
+  if (has("buffer")) g_object_get(operation_.get(), "buffer", &blob, nullptr);
+  return Blob(blob);
+}
+
+VipsPointer<VipsImage> VipsCall::output() const {
+  VipsImage* image = nullptr;
+  g_object_get(operation_.get(), "out", &image, nullptr);
+  vips_object_unref_outputs(VIPS_OBJECT(operation_.get()));
+  return VipsPointer<VipsImage>(image);
+}
+
+}  // namespace ungrain::io

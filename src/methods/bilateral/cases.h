@@ -1,0 +1,31 @@
+// The settings under which bilateral is held against its reference on every backend. Strengths are for a
+// range of 1.
+#pragma once
+
+#include <limits>
+
+#include "conformance_case.h"
+#include "ungrain/methods/bilateral.h"
+
+namespace ungrain::testing {
+
+inline MethodCases bilateral_cases() {
+  using P = BilateralParams;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  return {.method = "bilateral",
+          .variants = {{"default", P{}},
+                       {"r1", P{.radius = 1, .sigma_range = 0.1}},
+                       {"r3_disc", P{.radius = 3, .sigma_range = 0.2, .window = Window::disc}},
+                       {"r9", P{.radius = 9, .sigma_space = 5, .sigma_range = 0.15}},
+                       {"per_channel", P{.radius = 2, .sigma_range = 0.1, .colour = ColourMode::per_channel}},
+                       {"lab", P{.radius = 3, .sigma_range = 12, .colour = ColourMode::lab}, Colour::rgb},
+                       {"lab_disc",
+                        P{.radius = 2, .sigma_range = 3, .window = Window::disc, .colour = ColourMode::lab},
+                        Colour::rgb},
+                       {"huge_strength", P{.radius = 2, .sigma_space = infinity, .sigma_range = infinity}},
+                       {"tiny_strength", P{.radius = 2, .sigma_range = 1e-30}},
+                       {"zero_strength", P{.sigma_range = 0}}},
+          .borders = true};
+}
+
+}  // namespace ungrain::testing

@@ -1,0 +1,22 @@
+#include "core/choices.h"
+#include "methods/box/box.h"
+
+namespace ungrain {
+
+const Method& box_method() {
+  using P = BoxParams;
+  static const Method method = make_method<P>({
+      .summary = "mean of a square window; blurs edges, a baseline",
+      .descriptors =
+          {
+              describe::number(&P::radius, "radius", {.min = 0, .max = 1024, .unit = Unit::pixels},
+                               "half-width of the window"),
+              describe::border(&P::border),
+          },
+      .reference = box_reference,
+      .cpu = box_cpu,
+  });
+  return method;
+}
+
+}  // namespace ungrain

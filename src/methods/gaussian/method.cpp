@@ -1,0 +1,28 @@
+#include <cmath>
+
+#include "core/choices.h"
+#include "methods/gaussian/gaussian.h"
+
+namespace ungrain {
+
+const Method& gaussian_method() {
+  using P = GaussianParams;
+  static const Method method = make_method<P>({
+      .summary = "Gaussian blur; blurs edges, a baseline",
+      .descriptors =
+          {
+              describe::number(&P::sigma, "sigma", {.min = 0, .max = 256, .unit = Unit::pixels},
+                               "standard deviation of the window; 0 returns the input"),
+              describe::derived(
+                  &P::radius, "radius", {.min = 0, .max = 1024, .unit = Unit::pixels}, "ceil(3 sigma)",
+                  +[](const P& p, const ImageSpec&) { return static_cast<int>(std::ceil(3 * p.sigma)); },
+                  "half-width of the window"),
+              describe::border(&P::border),
+          },
+      .reference = gaussian_reference,
+      .cpu = gaussian_cpu,
+  });
+  return method;
+}
+
+}  // namespace ungrain

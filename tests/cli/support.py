@@ -1,0 +1,387 @@
+"""What the tests of the command line share: running the program, pictures, and small image files.
+
+The standard library only. Everything that is written here is written by other code than the program's own, so that a
+mistake in its readers and writers is seen.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+import zlib
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("UNGRAIN", str(REPOSITORY / "build/release/bin/ungrain"))
+LONGEST = 20  # seconds that any one run may take
+
+# What the program never says: other libraries' messages, and the signs of a crash.
+NOISE = re.compile(r"GLib|VIPS-|\bVIPS\b|Traceback|terminate called|what\(\)|Assertion|core dumped|\*\* \(|Sanitizer")
+
+
+@dataclass
+class Result:
+    code: int
+    out: str
+    err: str
+    seconds: float
+
+    @property
+    def out_lines(self) -> list[str]:
+        return self.out.splitlines()
+
+    @property
+    def err_lines(self) -> list[str]:
+        return self.err.splitlines()
+
+
+def run(*arguments: str | Path, folder: Path | None = None, before=(), timeout=LONGEST, **popen) -> Result:
+    """Runs the program with `arguments`, through the command `before` where there is one."""
+    start = time.monotonic()
+    done = subprocess.run(
+        [*before, PROGRAM, *map(os.fspath, arguments)],
+        cwd=folder, stdin=popen.pop("stdin", subprocess.DEVNULL), stdout=popen.pop("stdout", subprocess.PIPE),
+        stderr=popen.pop("stderr", subprocess.PIPE), timeout=timeout, **popen)
+    return Result(done.returncode, (done.stdout or b"").decode(errors="replace"),
+                  (done.stderr or b"").decode(errors="replace"), time.monotonic() - start)
+
+
+def start(*arguments: str | Path, folder: Path | None = None, **popen) -> subprocess.Popen:
+    return subprocess.Popen(
+        [PROGRAM, *map(os.fspath, arguments)], cwd=folder, stdin=subprocess.DEVNULL,
+        stdout=popen.pop("stdout", subprocess.PIPE), stderr=popen.pop("stderr", subprocess.PIPE), **popen)
+
+
+def wait_until(condition, process: subprocess.Popen, seconds: float = 10) -> None:
+    """Until condition() is true. Fails when the program ends first."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if process.poll() is not None:
+            raise AssertionError(f"the program ended too early: {process.communicate()}")
+        if time.monotonic() > end:
+            process.kill()
+            raise AssertionError("waited too long")
+        time.sleep(0.002)
+
+
+def temporaries(folder: Path) -> list[str]:
+    """The program's temporary files under `folder`, whatever their state."""
+    return sorted(str(path) for path in folder.rglob(".*.ungrain-*"))
+
+
+def snapshot(folder: Path) -> dict[str, bytes | str]:
+    """Every file's bytes, by its path from `folder`; what cannot be read is told by its kind."""
+    found: dict[str, bytes | str] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = f"link to {os.readlink(path)}"
+        elif path.is_dir():
+            found[name] = "folder"
+        elif path.is_file():
+            found[name] = path.read_bytes()
+        else:
+            found[name] = "special"
+    return found
+
+
+class Workspace(unittest.TestCase):
+    """Each test in a folder of its own, with a gray and a colour picture in it."""
+
+    def setUp(self) -> None:
+        if not os.access(PROGRAM, os.X_OK):
+            self.fail(f"{PROGRAM} is not there: build it, or set UNGRAIN")
+        self.folder = Path(tempfile.mkdtemp(prefix="ungrain-cli-"))
+        self.folder.chmod(0o755)  # other users are let in: some rows run as one
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        write_pnm(self.folder / "gray.pgm", picture(24, 18))
+        write_pnm(self.folder / "colour.ppm", picture(24, 18, 3))
+
+    def run_here(self, *arguments: str | Path, **options) -> Result:
+        return run(*arguments, folder=self.folder, **options)
+
+    def done(self, *arguments: str | Path, **options) -> Result:
+        """A run that must succeed, without a word on the standard error."""
+        result = self.run_here(*arguments, **options)
+        self.assertEqual((result.code, result.err), (0, ""), f"{arguments}: {result}")
+        return result
+
+    def path(self, name: str) -> Path:
+        return self.folder / name
+
+    def bytes_of(self, name: str) -> bytes:
+        return self.path(name).read_bytes()
+
+    def assert_tidy(self) -> None:
+        self.assertEqual(temporaries(self.folder), [])
+
+
+# ---- pictures ------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Picture:
+    """Samples in rows, channels interleaved."""
+
+    width: int
+    height: int
+    channels: int
+    samples: list[float] = field(repr=False)
+    white: float = 255
+    tuple_type: str = ""  # of a PAM
+
+    def scaled(self, white: float, whole: bool = True) -> "Picture":
+        factor = white / self.white
+        samples = [round(v * factor) if whole else v * factor for v in self.samples]
+        return Picture(self.width, self.height, self.channels, samples, white, self.tuple_type)
+
+
+def picture(width: int, height: int, channels: int = 1, seed: int = 1) -> Picture:
+    """A bright disc on a ramp with noise: the same for the same numbers, everywhere."""
+    state = seed * 2654435761 % 2**32
+    samples: list[float] = []
+    for y in range(height):
+        for x in range(width):
+            inside = (x - width / 2) ** 2 + (y - height / 2) ** 2 < (min(width, height) / 3) ** 2
+            for channel in range(channels):
+                state = (1664525 * state + 1013904223) % 2**32
+                noise = (state >> 16) % 41 - 20
+                level = 190 - 30 * channel if inside else 40 + 100 * x // width
+                samples.append(max(0, min(255, level + noise)))
+    return Picture(width, height, channels, samples)
+
+
+# ---- PNM, PAM, PFM, NPY, PNG, TIFF -----------------------------------------------------------------------------------
+
+
+def _packed(image: Picture, order: str) -> bytes:
+    kind = "B" if image.white <= 255 else "H"
+    return struct.pack(f"{order}{len(image.samples)}{kind}", *map(int, image.samples))
+
+
+def write_pnm(path: Path, image: Picture) -> Path:
+    """PGM or PPM; PAM where the name says so."""
+    if path.suffix == ".pam":
+        tuple_type = f"TUPLTYPE {image.tuple_type}\n" if image.tuple_type else ""
+        header = (f"P7\nWIDTH {image.width}\nHEIGHT {image.height}\nDEPTH {image.channels}\n"
+                  f"MAXVAL {int(image.white)}\n{tuple_type}ENDHDR\n")
+    else:
+        header = f"P{6 if image.channels == 3 else 5}\n{image.width} {image.height}\n{int(image.white)}\n"
+    path.write_bytes(header.encode() + _packed(image, ">"))
+    return path
+
+
+def read_pnm(path: Path) -> Picture:
+    data = path.read_bytes()
+    tuple_type = ""
+    if data.startswith(b"P7\n"):
+        header, _, body = data.partition(b"ENDHDR\n")
+        fields = dict(line.split(None, 1) for line in header.decode().splitlines()[1:])
+        width, height, channels, white = (int(fields[key]) for key in ("WIDTH", "HEIGHT", "DEPTH", "MAXVAL"))
+        tuple_type = fields.get("TUPLTYPE", "")
+    else:
+        match = re.match(rb"P([56])\s+(\d+)\s+(\d+)\s+(\d+)\s", data)
+        assert match, data[:40]
+        width, height, white = (int(match[i]) for i in (2, 3, 4))
+        channels = 3 if match[1] == b"6" else 1
+        body = data[match.end():]
+    count = width * height * channels
+    kind = "B" if white <= 255 else "H"
+    assert len(body) == count * (1 if kind == "B" else 2), f"{path}: {len(body)} bytes"
+    return Picture(width, height, channels, list(struct.unpack(f">{count}{kind}", body)), white, tuple_type)
+
+
+def write_pfm(path: Path, image: Picture) -> Path:
+    row = image.width * image.channels
+    rows = [image.samples[y * row:(y + 1) * row] for y in reversed(range(image.height))]
+    body = b"".join(struct.pack(f"<{row}f", *values) for values in rows)
+    kind = "PF" if image.channels == 3 else "Pf"
+    path.write_bytes(f"{kind}\n{image.width} {image.height}\n-1.0\n".encode() + body)
+    return path
+
+
+def read_pfm(path: Path) -> Picture:
+    kind, size, scale, body = path.read_bytes().split(b"\n", 3)
+    width, height = map(int, size.split())
+    channels = 3 if kind == b"PF" else 1
+    row = width * channels
+    values = struct.unpack(f"{'<' if float(scale) < 0 else '>'}{row * height}f", body)
+    samples = [v for y in reversed(range(height)) for v in values[y * row:(y + 1) * row]]
+    return Picture(width, height, channels, samples, 1)
+
+
+NPY_KINDS = {"u1": "B", "u2": "H", "f2": "e", "f4": "f", "f8": "d", "i2": "h"}
+
+
+def npy_bytes(shape: str, dtype: str, body: bytes) -> bytes:
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + body
+
+
+def write_npy(path: Path, image: Picture, kind: str = "f4") -> Path:
+    shape = (image.height, image.width) + ((image.channels,) if image.channels > 1 else ())
+    values = image.samples if kind.startswith("f") else map(int, image.samples)
+    body = struct.pack(f"<{len(image.samples)}{NPY_KINDS[kind]}", *values)
+    path.write_bytes(npy_bytes(str(shape), f"<{kind}", body))
+    return path
+
+
+def read_npy(path: Path) -> tuple[str, Picture]:
+    """The samples' kind ("u2") and the picture."""
+    data = path.read_bytes()
+    (length,) = struct.unpack("<H", data[8:10])
+    header = data[10:10 + length].decode()
+    dtype = re.search(r"'descr': '(.)(..)'", header)
+    shape = [int(n) for n in re.findall(r"\d+", header.split("'shape':")[1])]
+    assert dtype, header
+    count = len(data[10 + length:]) // struct.calcsize(NPY_KINDS[dtype[2]])
+    order = ">" if dtype[1] == ">" else "<"
+    values = struct.unpack(f"{order}{count}{NPY_KINDS[dtype[2]]}", data[10 + length:])
+    channels = shape[2] if len(shape) > 2 else 1
+    return dtype[2], Picture(shape[1], shape[0], channels, list(values))
+
+
+def png_chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+PNG_COLOUR = {1: 0, 2: 4, 3: 2, 4: 6}  # by the number of channels
+
+
+def png_header(width: int, height: int, bits: int, channels: int) -> bytes:
+    body = struct.pack(">IIBBBBB", width, height, bits, PNG_COLOUR[channels], 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", body)
+
+
+def write_png(path: Path, image: Picture, chunks: bytes = b"") -> Path:
+    """8 or 16 bits; `chunks` go between the header and the pixels."""
+    bits = 8 if image.white <= 255 else 16
+    row = image.width * image.channels * bits // 8
+    packed = _packed(image, ">")
+    filtered = b"".join(b"\0" + packed[y * row:(y + 1) * row] for y in range(image.height))
+    path.write_bytes(png_header(image.width, image.height, bits, image.channels) + chunks
+                     + png_chunk(b"IDAT", zlib.compress(filtered)) + png_chunk(b"IEND", b""))
+    return path
+
+
+def read_png(path: Path) -> Picture:
+    data = path.read_bytes()
+    at, body, header = 8, b"", b""
+    while at < len(data):
+        (size,) = struct.unpack(">I", data[at:at + 4])
+        kind = data[at + 4:at + 8]
+        if kind == b"IHDR":
+            header = data[at + 8:at + 8 + size]
+        if kind == b"IDAT":
+            body += data[at + 8:at + 8 + size]
+        at += 12 + size
+    width, height, bits, colour = struct.unpack(">IIBB", header[:10])
+    channels = {code: count for count, code in PNG_COLOUR.items()}[colour]
+    bytes_per_pixel = channels * bits // 8
+    samples = _unfilter(zlib.decompress(body), width * bytes_per_pixel, height, bytes_per_pixel)
+    kind = "B" if bits == 8 else "H"
+    count = width * height * channels
+    return Picture(width, height, channels, list(struct.unpack(f">{count}{kind}", samples)), 2**bits - 1)
+
+
+def _unfilter(data: bytes, row: int, height: int, pixel: int) -> bytes:
+    above = bytearray(row)
+    result = bytearray()
+    for y in range(height):
+        kind = data[y * (row + 1)]
+        line = bytearray(data[y * (row + 1) + 1:(y + 1) * (row + 1)])
+        for x in range(row):
+            a = line[x - pixel] if x >= pixel else 0
+            b = above[x]
+            c = above[x - pixel] if x >= pixel else 0
+            nearest = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
+            line[x] = (line[x] + (0, a, b, (a + b) // 2, nearest)[kind]) % 256
+        result += line
+        above = line
+    return bytes(result)
+
+
+def write_tiff(path: Path, pages: list[Picture]) -> Path:
+    """Little endian, one strip a page, not compressed; 8 or 16 bits, gray or rgb."""
+    data = bytearray(b"II*\0\0\0\0\0")
+    link = 4  # where the offset of the next directory is to be put
+    for image in pages:
+        bits = 8 if image.white <= 255 else 16
+        pixels = _packed(image, "<")
+        pixels_at = len(data)
+        data += pixels + bytes(len(pixels) % 2)
+        tags = [(256, 4, 1, image.width), (257, 4, 1, image.height), (258, 3, 1, bits), (259, 3, 1, 1),
+                (262, 3, 1, 2 if image.channels == 3 else 1), (273, 4, 1, pixels_at), (277, 3, 1, image.channels),
+                (278, 4, 1, image.height), (279, 4, 1, len(pixels))]
+        if image.channels == 3:
+            tags[2] = (258, 3, 3, len(data))
+            data += struct.pack("<3H", bits, bits, bits) + b"\0\0"
+        struct.pack_into("<I", data, link, len(data))
+        data += struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", *tag) for tag in tags)
+        link = len(data)
+        data += struct.pack("<I", 0)
+    path.write_bytes(data)
+    return path
+
+
+# ---- what this build and this machine can do ------------------------------------------------------------------------
+
+
+@cache
+def writes(extension: str) -> bool:
+    """Whether this build writes such files: those beyond PNM, PFM and NPY need libvips."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = write_pnm(Path(folder) / "a.pgm", picture(4, 4))
+        return run(source, "-o", Path(folder) / f"b{extension}").code == 0
+
+
+def needs_format(extension: str) -> str:
+    """Why a test that needs the format is skipped, or nothing."""
+    return "" if writes(extension) else f"this build has no {extension}"
+
+
+@cache
+def as_other_user() -> tuple[tuple[str, ...], str]:
+    """A command before the program under which file permissions count, and why there is none."""
+    if os.geteuid() != 0:
+        return (), ""
+    before = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    if shutil.which("setpriv") is None:
+        return (), "root may do everything, and there is no setpriv to be somebody else"
+    try:
+        if run("--version", before=before).code == 0:
+            return before, ""
+    except OSError:
+        pass
+    return (), "root may do everything, and the program cannot be run as another user"
+
+
+@cache
+def full_disk_problem() -> str:
+    """Why no small file system can be mounted for one process, or nothing."""
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        return "only root can mount a small file system"
+    script = "mount -t tmpfs -o size=64k none /mnt"
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True)
+    return "" if done.returncode == 0 else "a small file system cannot be mounted here"
+
+
+def ends_by(process: subprocess.Popen, seconds: float = LONGEST) -> tuple[int, str, str]:
+    """Status, standard output and standard error of a process that must end by itself."""
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        raise
+    return process.returncode, (out or b"").decode(errors="replace"), (err or b"").decode(errors="replace")

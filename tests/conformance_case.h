@@ -1,0 +1,29 @@
+// What a method's cases.h says: under which parameters it is tested. Images, borders, types and layouts are
+// added to them by conformance_test.cpp, the same for every method.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ungrain/image.h"
+#include "ungrain/parameters.h"
+
+namespace ungrain::testing {
+
+struct Variant {
+  std::string name;
+  MethodParams params;              // strengths for a range of 1
+  std::optional<Colour> only = {};  // images of this kind only
+};
+
+struct MethodCases {
+  std::string method;
+  std::vector<Variant> variants;
+  bool borders = false;  // it has a border parameter
+  // Largest error against the reference, as a share of the range.
+  double cpu_tolerance = 2e-5;
+  double cuda_tolerance = 1e-4;
+};
+
+}  // namespace ungrain::testing

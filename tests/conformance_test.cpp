@@ -1,0 +1,173 @@
+// Every method on every backend against its reference, over one set of cases: sizes, borders, types, layouts,
+// colours. UNGRAIN_REQUIRE=cuda makes a missing GPU a failure instead of a skip.
+#include <cstdlib>
+#include <set>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "all_cases.h"
+#include "test_images.h"
+#include "ungrain/denoiser.h"
+#include "ungrain/error.h"
+
+namespace ungrain::testing {
+namespace {
+
+struct ImageCase {
+  std::string name;
+  ImageSpec spec;
+  Layout layout = Layout::interleaved;
+};
+
+ImageSpec spec_of(int width, int height, PixelType type, Colour colour, int channels, bool alpha = false,
+                  double range = 0) {
+  return {width, height, channels, type, colour, alpha, range};
+}
+
+// What every variant meets.
+std::vector<ImageCase> image_cases() {
+  using enum PixelType;
+  return {
+      {"1x1_f32", spec_of(1, 1, f32, Colour::gray, 1)},
+      {"1x29_f32", spec_of(1, 29, f32, Colour::gray, 1)},
+      {"23x1_u8", spec_of(23, 1, u8, Colour::gray, 1)},
+      {"3x2_f32_rgb", spec_of(3, 2, f32, Colour::rgb, 3)},
+      {"37x23_f32", spec_of(37, 23, f32, Colour::gray, 1)},
+      {"37x23_f32_padded", spec_of(37, 23, f32, Colour::gray, 1), Layout::padded},
+      {"37x23_f32_rgb_planar", spec_of(37, 23, f32, Colour::rgb, 3), Layout::planar},
+      {"37x23_f32_multi4", spec_of(37, 23, f32, Colour::multi, 4), Layout::flipped},
+      {"41x19_f32_multi2", spec_of(41, 19, f32, Colour::multi, 2)},
+      {"53x17_u8", spec_of(53, 17, u8, Colour::gray, 1), Layout::flipped},
+      {"31x29_u8_rgb", spec_of(31, 29, u8, Colour::rgb, 3)},
+      {"31x29_u8_rgba", spec_of(31, 29, u8, Colour::rgb, 4, true), Layout::padded},
+      {"29x31_u16_gray_alpha", spec_of(29, 31, u16, Colour::gray, 2, true)},
+      {"29x31_u16_12bit", spec_of(29, 31, u16, Colour::gray, 1, false, 4095), Layout::padded},
+      {"29x31_u16_rgb_planar", spec_of(29, 31, u16, Colour::rgb, 3), Layout::planar},
+      {"37x23_f16_rgb", spec_of(37, 23, f16, Colour::rgb, 3)},
+      {"300x40_f32", spec_of(300, 40, f32, Colour::gray, 1)},
+  };
+}
+
+constexpr const char* borders[] = {"symmetric", "mirror", "clamp", "constant", "wrap", "shrink"};
+
+struct Case {
+  Variant variant;
+  Device device;
+  double tolerance = 0;
+  ImageCase image;
+  std::string border;  // empty: the variant's own
+
+  std::string name() const {
+    std::string text = fmt::format("{}/{}/{}/{}{}", variant.params.method(), ungrain::name(device),
+                                   variant.name, image.name, border.empty() ? "" : "/" + border);
+    for (char& c : text) {
+      if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+    }
+    return text;
+  }
+
+  MethodParams params() const {
+    MethodParams p = variant.params;
+    if (!border.empty()) p.set_text("border", border);
+    p.scale_strengths(image.spec.white());
+    return p;
+  }
+};
+
+bool applies(const Variant& variant, const ImageCase& image) {
+  return !variant.only || *variant.only == image.spec.colour;
+}
+
+std::vector<Case> all_conformance_cases() {
+  std::vector<Case> cases;
+  for (const MethodCases& method : all_method_cases()) {
+    for (const Device::Kind kind : {Device::Kind::cpu, Device::Kind::cuda}) {
+      if (kind == Device::Kind::cuda && !method_info(method.method).has_cuda) continue;
+      const double tolerance = kind == Device::Kind::cuda ? method.cuda_tolerance : method.cpu_tolerance;
+      for (const Variant& variant : method.variants) {
+        for (const ImageCase& image : image_cases()) {
+          if (!applies(variant, image)) continue;
+          cases.push_back({variant, {kind}, tolerance, image, ""});
+          // Borders matter where the window leaves the image: on one small gray and one small rgb image each.
+          if (!method.borders || (image.name != "37x23_f32" && image.name != "3x2_f32_rgb")) continue;
+          for (const char* border : borders) cases.push_back({variant, {kind}, tolerance, image, border});
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+std::string gpu_missing() {
+  for (const DeviceInfo& info : devices()) {
+    if (info.device.kind == Device::Kind::cuda) return info.usable ? "" : info.reason;
+  }
+  return "no device";
+}
+
+bool required(const char* what) {
+  const char* list = std::getenv("UNGRAIN_REQUIRE");
+  return list != nullptr && std::string(list).find(what) != std::string::npos;
+}
+
+double tolerance_of(const Case& c) {
+  const double white = c.image.spec.white();
+  switch (c.image.spec.type) {
+    case PixelType::u8:
+    case PixelType::u16:
+      return 1;  // one step
+    case PixelType::f16:
+      return (c.tolerance + 0x1p-10) * white;  // one step of a half at 1
+    case PixelType::f32:
+      return c.tolerance * white;
+  }
+  return 0;
+}
+
+class Conformance : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Conformance, AgreesWithReference) {
+  const Case& c = GetParam();
+  if (c.device.kind == Device::Kind::cuda) {
+    if (const std::string reason = gpu_missing(); !reason.empty()) {
+      if (required("cuda")) FAIL() << reason;
+      GTEST_SKIP() << "no GPU: " << reason;
+    }
+  }
+  TestImage in(c.image.spec, c.image.layout);
+  fill_with_picture(in);
+  const std::vector<std::byte> before = in.bytes();
+
+  TestImage expected(c.image.spec, Layout::interleaved);
+  Denoiser::create(c.params(), c.image.spec, {.device = {Device::Kind::reference}})
+      .run(in.view(), expected.view());
+  TestImage out(c.image.spec, c.image.layout);
+  const Report report =
+      Denoiser::create(c.params(), c.image.spec, {.device = c.device}).run(in.view(), out.view());
+
+  EXPECT_EQ(report.device, c.device) << "another backend ran";
+  const Difference d = difference(out, expected);
+  EXPECT_TRUE(d.finite);
+  EXPECT_LE(d.largest, tolerance_of(c)) << d.where;
+  EXPECT_TRUE(out.guards_intact()) << "bytes outside the samples were written";
+  EXPECT_EQ(in.bytes(), before) << "the input was changed";
+  if (c.image.spec.alpha) {
+    const int alpha = c.image.spec.channels - 1;
+    for (int y = 0; y < c.image.spec.height; ++y) {
+      for (int x = 0; x < c.image.spec.width; ++x) ASSERT_EQ(out.at(x, y, alpha), in.at(x, y, alpha));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, Conformance, ::testing::ValuesIn(all_conformance_cases()),
+                         [](const auto& instance) { return instance.param.name(); });
+
+TEST(Conformance, EveryMethodHasCases) {
+  std::set<std::string> tested;
+  for (const MethodCases& method : all_method_cases()) tested.insert(method.method);
+  for (const MethodInfo& method : methods()) EXPECT_TRUE(tested.contains(method.name)) << method.name;
+}
+
+}  // namespace
+}  // namespace ungrain::testing

@@ -1,0 +1,116 @@
+"""The filters against SciPy, scikit-image, OpenCV and a NumPy transcription of their definitions."""
+import cv2
+import numpy as np
+import pytest
+from conftest import picture
+from scipy import ndimage
+from skimage import color, restoration
+
+SCIPY_MODE = {"symmetric": "reflect", "mirror": "mirror", "clamp": "nearest", "constant": "constant", "wrap": "wrap"}
+NUMPY_MODE = {"symmetric": "symmetric", "mirror": "reflect", "clamp": "edge", "constant": "constant", "wrap": "wrap"}
+OPENCV_MODE = {"symmetric": cv2.BORDER_REFLECT, "mirror": cv2.BORDER_REFLECT_101, "clamp": cv2.BORDER_REPLICATE,
+               "constant": cv2.BORDER_CONSTANT}
+DEVICES = ["reference", "cpu"]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("border", SCIPY_MODE)
+@pytest.mark.parametrize("radius", [1, 4, 30])
+def test_box_is_scipys_uniform_filter(program, device, border, radius):
+    image = picture(31, 43)
+    expected = ndimage.uniform_filter(image.astype(np.float64), 2 * radius + 1, mode=SCIPY_MODE[border])
+    np.testing.assert_allclose(program.denoise(image, "box", device, radius=radius, border=border), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("border", SCIPY_MODE)
+@pytest.mark.parametrize("sigma", [0.7, 2.5])
+def test_gaussian_is_scipys(program, device, border, sigma):
+    image = picture(31, 43)
+    radius = int(np.ceil(3 * sigma))
+    expected = ndimage.gaussian_filter(image.astype(np.float64), sigma, mode=SCIPY_MODE[border], radius=radius)
+    np.testing.assert_allclose(program.denoise(image, "gaussian", device, sigma=sigma, border=border), expected,
+                               atol=2e-6)
+
+
+def bilateral(image, radius, sigma_space, sigma_range, border, disc=False, sum_channels=False):
+    """The definition, in float64. image: H x W x C, one weight a pixel."""
+    image = image.astype(np.float64)
+    height, width, channels = image.shape
+    inside = np.ones((height, width))
+    pad = ((radius, radius), (radius, radius))
+    if border == "shrink":
+        padded = np.pad(image, pad + ((0, 0),))
+        inside = np.pad(inside, pad)
+    else:
+        padded = np.pad(image, pad + ((0, 0),), mode=NUMPY_MODE[border])
+        inside = np.ones(padded.shape[:2])
+    total, weights = np.zeros_like(image), np.zeros((height, width))
+    for dy in range(-radius, radius + 1):
+        for dx in range(-radius, radius + 1):
+            if disc and dx * dx + dy * dy > radius * radius:
+                continue
+            rows, columns = slice(radius + dy, radius + dy + height), slice(radius + dx, radius + dx + width)
+            other = padded[rows, columns]
+            squared = ((other - image) ** 2).sum(-1) / (1 if sum_channels else channels)
+            weight = np.exp(-(dx * dx + dy * dy) / (2 * sigma_space**2) - squared / (2 * sigma_range**2))
+            weight = weight * inside[rows, columns]
+            total += weight[..., None] * other
+            weights += weight
+    return total / weights[..., None]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("border", [*NUMPY_MODE, "shrink"])
+@pytest.mark.parametrize("window", ["square", "disc"])
+@pytest.mark.parametrize("colour", ["gray", "joint", "per-channel", "lab"])
+def test_bilateral_is_its_definition(program, device, border, window, colour):
+    radius, sigma_space, sigma_range = 4, 2.5, 0.12
+    image = picture(23, 37, None if colour == "gray" else 3)
+    planes = image.reshape(*image.shape[:2], -1)
+    common = {"radius": radius, "sigma_space": sigma_space, "border": border, "disc": window == "disc"}
+    if colour == "lab":
+        # Our white point is the matrix' own, so that gray has no colour; scikit-image's differs by 2e-5.
+        lab = bilateral(color.rgb2lab(planes.astype(np.float64)), sigma_range=9, sum_channels=True, **common)
+        expected, tolerance, sigma_range = color.lab2rgb(lab), 2e-4, 9
+    elif colour == "per-channel":
+        expected = np.concatenate([bilateral(planes[..., c:c + 1], sigma_range=sigma_range, **common)
+                                   for c in range(3)], axis=-1)
+        tolerance = 5e-6
+    else:
+        expected, tolerance = bilateral(planes, sigma_range=sigma_range, **common), 5e-6
+    # Lab needs to know what white is; the others do not care.
+    white = 1 if colour == "lab" else 255
+    out = program.denoise(image, "bilateral", device, radius=radius, sigma_space=sigma_space, window=window,
+                          sigma_range=sigma_range, border=border, white=white,
+                          colour="joint" if colour == "gray" else colour)
+    np.testing.assert_allclose(out.reshape(expected.shape), expected, atol=tolerance)
+
+
+@pytest.mark.parametrize("border", OPENCV_MODE)
+@pytest.mark.parametrize("radius", [2, 5])
+def test_disc_bilateral_is_opencvs(program, border, radius):
+    image = picture(61, 67)
+    expected = cv2.bilateralFilter(image, 2 * radius + 1, 0.15, 3.0, borderType=OPENCV_MODE[border])
+    out = program.denoise(image, "bilateral", radius=radius, sigma_space=3, sigma_range=0.15, window="disc",
+                          border=border)
+    # OpenCV takes its exponentials from a table with linear interpolation.
+    np.testing.assert_allclose(out, expected, atol=2e-4)
+
+
+def test_disc_bilateral_is_opencvs_on_8_bit(program):
+    image = picture(61, 67, dtype=np.uint8, white=255)
+    expected = cv2.bilateralFilter(image, 11, 30, 3.0, borderType=cv2.BORDER_REFLECT)
+    out = program.denoise(image, "bilateral", radius=5, sigma_space=3, sigma_range=30, window="disc")
+    assert np.abs(out.astype(int) - expected).max() <= 1
+
+
+@pytest.mark.parametrize("border", NUMPY_MODE)
+def test_square_bilateral_is_scikit_images(program, border):
+    image = picture(41, 37)
+    # With flat spatial weights only: scikit-image lays its table of them out one pixel off.
+    expected = restoration.denoise_bilateral(image.astype(np.float64), win_size=9, sigma_color=0.15, sigma_spatial=1e6,
+                                             bins=200000, mode=NUMPY_MODE[border])
+    out = program.denoise(image, "bilateral", radius=4, sigma_space="inf", sigma_range=0.15, border=border)
+    # scikit-image takes its exponentials from a table of `bins` steps.
+    np.testing.assert_allclose(out, expected, atol=2e-5)

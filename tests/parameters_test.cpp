@@ -1,0 +1,201 @@
+// Descriptors of every kind, and the methods' parameters by name.
+#include "ungrain/parameters.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "core/descriptor.h"
+#include "core/nearest.h"
+#include "ungrain/denoiser.h"
+#include "ungrain/error.h"
+#include "ungrain/methods.h"
+
+namespace ungrain {
+namespace {
+
+enum class Taste { sweet, sour };
+
+struct AllKinds {
+  int side = 7;
+  double strength = 1.5;
+  Taste taste = Taste::sour;
+  std::optional<double> sigma = {};
+  std::optional<int> reach = {};
+  std::vector<double> levels = {1, 2, 3};
+  std::vector<double> noise = {};
+  ConstImageView map = {};
+};
+
+std::vector<Descriptor> all_kinds() {
+  using P = AllKinds;
+  return {
+      describe::number(&P::side, "side", {.min = 1, .max = 99, .unit = Unit::pixels, .odd = true},
+                       "an odd side"),
+      describe::number(&P::strength, "strength", {.min = 0, .unit = Unit::intensity}, "a strength"),
+      describe::choice(&P::taste, "taste", {{"sweet", Taste::sweet}, {"sour", Taste::sour}}, "a choice"),
+      describe::automatic(&P::sigma, "sigma", {.min = 0, .max = 100, .unit = Unit::intensity}, "measured"),
+      describe::derived(
+          &P::reach, "reach", {.min = 0, .max = 64}, "half the side",
+          +[](const P& p, const ImageSpec&) { return p.side / 2; }, "derived"),
+      describe::per_channel(&P::levels, "levels", {.min = 0, .max = 9}, Fallback::none, "a list"),
+      describe::per_channel(&P::noise, "noise", {.min = 0}, Fallback::automatic, "a list to be measured"),
+      describe::image(&P::map, "map", "an image"),
+  };
+}
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    return error.what();
+  }
+  return "(no error)";
+}
+
+// The value as text after it was set from text, or the message.
+std::string round_trip(std::size_t index, const std::string& text) {
+  AllKinds params;
+  const Descriptor d = all_kinds()[index];
+  try {
+    d.assign(&params, parse_value(d.info, text));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return value_text(d.info, d.get(&params));
+}
+
+TEST(Descriptors, EveryKindFromText) {
+  EXPECT_EQ(round_trip(0, "9"), "9");
+  EXPECT_EQ(round_trip(0, "8"), "side takes an odd whole number from 1 to 99, got 8");
+  EXPECT_EQ(round_trip(0, "9.5"), "side takes an odd whole number from 1 to 99, got 9.5");
+  EXPECT_EQ(round_trip(0, "9x"), "side takes an odd whole number from 1 to 99, got '9x'");
+  EXPECT_EQ(round_trip(0, ""), "side takes an odd whole number from 1 to 99, got ''");
+  EXPECT_EQ(round_trip(1, "+2.5"), "2.5");
+  EXPECT_EQ(round_trip(1, "inf"), "inf");
+  EXPECT_EQ(round_trip(1, "-1"), "strength takes a number from 0 up, got -1");
+  EXPECT_EQ(round_trip(1, "nan"), "strength takes a number from 0 up, got nan");
+  EXPECT_EQ(round_trip(1, "auto"), "strength takes a number from 0 up, got 'auto'");
+  EXPECT_EQ(round_trip(2, "sweet"), "sweet");
+  EXPECT_EQ(round_trip(2, "swet"), "taste takes one of sweet, sour, got 'swet'; did you mean 'sweet'?");
+  EXPECT_EQ(round_trip(3, "auto"), "auto");
+  EXPECT_EQ(round_trip(3, "12"), "12");
+  EXPECT_EQ(round_trip(3, "101"), "sigma takes a number from 0 to 100, or auto, got 101");
+  EXPECT_EQ(round_trip(4, "auto"), "auto");
+  EXPECT_EQ(round_trip(4, "3"), "3");
+  EXPECT_EQ(round_trip(5, "4,5,6"), "4,5,6");
+  EXPECT_EQ(round_trip(5, "4"), "4");
+  EXPECT_EQ(round_trip(5, "4,,6"),
+            "levels takes a number from 0 to 9, or one for each colour channel, got '4,,6'");
+  EXPECT_EQ(round_trip(5, "4,10"),
+            "levels takes a number from 0 to 9, or one for each colour channel, got 4,10");
+  EXPECT_EQ(round_trip(6, "auto"), "auto");
+  EXPECT_EQ(round_trip(7, "none"), "none");
+  EXPECT_EQ(round_trip(7, "map.png"), "map takes an image, or none, got 'map.png'");
+}
+
+TEST(Descriptors, DefaultsAreWrittenOnce) {
+  const std::vector<Descriptor> list = all_kinds();
+  const std::vector<std::string> expected{"7",     "1.5",  "sour", "auto", "half the side",
+                                          "1,2,3", "auto", "none"};
+  for (std::size_t i = 0; i < list.size(); ++i) EXPECT_EQ(list[i].info.default_text, expected[i]);
+}
+
+TEST(Descriptors, DerivedFollowsOnlyWhenUnset) {
+  AllKinds params{.side = 11};
+  const Descriptor d = all_kinds()[4];
+  d.derive(&params, ImageSpec{});
+  EXPECT_EQ(params.reach, 5);
+  params.side = 31;
+  d.derive(&params, ImageSpec{});
+  EXPECT_EQ(params.reach, 5);
+}
+
+TEST(Descriptors, ValuesOfTheWrongKind) {
+  const std::vector<Descriptor> list = all_kinds();
+  EXPECT_THROW(check_value(list[0].info, std::string("7")), Error);
+  EXPECT_THROW(check_value(list[0].info, std::monostate{}), Error);
+  EXPECT_THROW(check_value(list[2].info, 1.0), Error);
+  EXPECT_THROW(check_value(list[5].info, std::vector<double>{}), Error);
+  EXPECT_THROW(check_value(list[7].info, ConstImageView{}), Error);
+  EXPECT_NO_THROW(check_value(list[3].info, std::monostate{}));
+  EXPECT_NO_THROW(check_value(list[7].info, std::monostate{}));
+}
+
+TEST(MethodParams, ByNameAndByStructAreTheSame) {
+  MethodParams params = MethodParams::defaults("bilateral");
+  params.set_text("radius", "7");
+  params.set("sigma_range", 0.25);
+  params.set_text("window", "disc");
+  const auto& p = params.as<BilateralParams>();
+  EXPECT_EQ(p.radius, 7);
+  EXPECT_EQ(p.sigma_range, 0.25);
+  EXPECT_EQ(p.window, Window::disc);
+  const MethodParams same = BilateralParams{.radius = 7};
+  EXPECT_EQ(same.get_text("radius"), "7");
+  EXPECT_EQ(same.get_text("border"), "symmetric");
+}
+
+TEST(MethodParams, CopiesDoNotShareChanges) {
+  MethodParams first = BoxParams{.radius = 2};
+  MethodParams second = first;
+  second.set("radius", 9.0);
+  EXPECT_EQ(first.get_text("radius"), "2");
+  EXPECT_EQ(second.get_text("radius"), "9");
+}
+
+TEST(MethodParams, ErrorsNameTheNearest) {
+  EXPECT_EQ(message_of([] { MethodParams::defaults("bilatral"); }),
+            "there is no method 'bilatral'; did you mean 'bilateral'?");
+  EXPECT_EQ(message_of([] { MethodParams::defaults("box").set("raduis", 1.0); }),
+            "box has no parameter 'raduis'; did you mean 'radius'?");
+  EXPECT_EQ(message_of([] { MethodParams::defaults("box").as<GaussianParams>(); }),
+            "these are parameters of box, not of gaussian");
+  EXPECT_EQ(
+      message_of([] { MethodParams(BilateralParams{.radius = 500}).validate({.width = 4, .height = 4}); }),
+      "bilateral: radius takes a whole number from 0 to 128, got 500");
+  EXPECT_EQ(
+      message_of([] {
+        MethodParams(BilateralParams{.border = static_cast<Border>(42)}).validate({.width = 4, .height = 4});
+      }),
+      "bilateral: border takes one of symmetric, mirror, clamp, constant, wrap, shrink, got 'value 42'");
+}
+
+TEST(MethodParams, DerivedStrengthsFollowTheRange) {
+  const MethodParams params = BilateralParams{};
+  const auto resolved = [&](const ImageSpec& spec) {
+    return *resolve_derived(params, spec).as<BilateralParams>().sigma_range;
+  };
+  EXPECT_DOUBLE_EQ(resolved({.width = 1, .height = 1, .type = PixelType::u8}), 30);
+  EXPECT_DOUBLE_EQ(resolved({.width = 1, .height = 1, .type = PixelType::u16}), 30 * 257.0);
+  EXPECT_DOUBLE_EQ(resolved({.width = 1, .height = 1, .type = PixelType::u16, .range = 4095}),
+                   30.0 / 255 * 4095);
+  EXPECT_DOUBLE_EQ(resolved({.width = 1, .height = 1, .type = PixelType::f32}), 30.0 / 255);
+  EXPECT_EQ(
+      *resolve_derived(GaussianParams{.sigma = 1.1}, {.width = 1, .height = 1}).as<GaussianParams>().radius,
+      4);
+}
+
+TEST(MethodParams, OnlyStrengthsInPixelUnitsAreScaled) {
+  MethodParams params = BilateralParams{.sigma_space = 2, .sigma_range = 10};
+  params.scale_strengths(257);
+  EXPECT_EQ(params.get_text("sigma_range"), "2570");
+  EXPECT_EQ(params.get_text("sigma_space"), "2");
+  MethodParams lab = BilateralParams{.sigma_range = 10, .colour = ColourMode::lab};
+  lab.scale_strengths(257);
+  EXPECT_EQ(lab.get_text("sigma_range"), "10");
+  EXPECT_EQ(lab.unit("sigma_range"), Unit::delta_e);
+}
+
+TEST(Nearest, FindsTyposAndNothingElse) {
+  const std::vector<std::string> names{"box", "gaussian", "bilateral"};
+  EXPECT_EQ(nearest("gausian", names), "gaussian");
+  EXPECT_EQ(nearest("bilat", names), "bilateral");
+  EXPECT_EQ(nearest("xob", names), "");
+  EXPECT_EQ(nearest("median", names), "");
+}
+
+}  // namespace
+}  // namespace ungrain
