@@ -7,7 +7,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: all setup build demo test lint format docs sanitize install clean
+.PHONY: all setup build demo test sanitize lint format docs install clean
 all: build
 
 setup:

@@ -59,7 +59,8 @@ std::unique_ptr<InputFile> open_with_library(SourceFile file) {
 void check_info(const std::filesystem::path& path, const FileInfo& info) {
   validate(info.spec);
   std::string why_not;
-  if (info.pages < 1 || !can_write(path, info.spec, info.pages, &why_not)) fail(path, why_not);
+  if (info.pages < 1) fail(path, "an image has at least one page");
+  if (!can_write(path, info.spec, info.pages, &why_not)) fail(path, why_not);
   const Format& format = *format_of_extension(path);
   if (!holds(format, info.spec.type)) {
     fail(path, fmt::format("{} cannot hold {} samples; {} would do", format.name, name(info.spec.type),

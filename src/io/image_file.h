@@ -21,8 +21,7 @@ struct FileInfo {
   ImageSpec spec;  // of one page; all pages have the same
   int pages = 1;
   std::string format = {};  // "TIFF", "PNG", "PGM" ...
-  std::string note =
-      {};  // what was converted or left out on reading ("f64 samples converted to f32"), or empty
+  std::string note = {};    // what reading converted or left out ("f64 samples converted to f32"), or empty
 };
 
 // Samples are what the file holds, but for 64-bit floats and signed or 32-bit integers, which become f32 (the
@@ -33,8 +32,8 @@ class InputFile : public RowReader {
   static std::unique_ptr<InputFile> open(const std::filesystem::path& path);
 
   virtual const FileInfo& info() const = 0;
-  virtual void select_page(
-      int page) = 0;  // 0 at first; in order is fast, going back may decode again from the start
+  // 0 at first. In order is fast; going back may decode again from the start.
+  virtual void select_page(int page) = 0;
   // `rows` has info()'s width, channels and type and any strides. Any order works; in order is fast.
   void read_rows(int first, const ImageView& rows) override = 0;
   // Throws "changed while it was read" where size, time or inode are not what they were at open(). Call it

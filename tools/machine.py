@@ -1,0 +1,43 @@
+"""What a figure in docs/results/ must say about where it comes from."""
+import datetime
+import hashlib
+import os
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def _output(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _processor():
+    info = pathlib.Path("/proc/cpuinfo")
+    found = re.search(r"^model name\s*: (.+)$", info.read_text(), re.M) if info.exists() else None
+    return found.group(1) if found else _output("uname", "-m")
+
+
+def sources_hash(folders):
+    """Of every tracked file below the folders: a result is out of date when it no longer matches."""
+    digest = hashlib.sha256()
+    for name in sorted(_output("git", "ls-files", *folders).split("\n")):
+        if (ROOT / name).is_file():
+            digest.update(name.encode() + b"\0" + (ROOT / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def describe(folders):
+    """The lines to put under a result, for sources in these folders."""
+    dirty = " with changes" if _output("git", "status", "--porcelain", "--untracked-files=no") else ""
+    return [
+        f"- machine: {_processor()}, {os.cpu_count()} processors",
+        f"- compiler: {_output('c++', '--version').splitlines()[0]}",
+        f"- date: {datetime.date.today().isoformat()}",
+        f"- commit: {_output('git', 'rev-parse', '--short', 'HEAD')}{dirty}",
+        f"- sources: {' '.join(folders)} {sources_hash(folders)}",
+    ]
