@@ -7,6 +7,10 @@ target_compile_options(
             -ffp-contract=off
             # Nobody reads errno or the floating-point flags, and loops vectorise without them.
             -fno-math-errno -fno-trapping-math)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+  # False alarms that gcc 13's optimiser raises inside fmt 9's formatting of numbers.
+  target_compile_options(ungrain_flags INTERFACE -Wno-array-bounds -Wno-stringop-overflow)
+endif()
 if(UNGRAIN_WERROR)
   target_compile_options(ungrain_flags INTERFACE -Werror)
 endif()

@@ -193,11 +193,11 @@ std::size_t BufferPlan::bytes() const {
          static_cast<std::size_t>(out_rows) * out_row_bytes;
 }
 
-Execution::Execution(Pipeline pipeline, const ImageSpec& spec, const Options& options, int band_rows,
+Execution::Execution(Pipeline pipeline, const ImageSpec& spec, Options options, int band_rows,
                      Workers workers)
     : pipeline_(std::move(pipeline)),
       spec_(spec),
-      options_(options),
+      options_(std::move(options)),
       band_rows_(band_rows),
       workers_(std::move(workers)),
       plan_(pipeline_, spec_, options_, band_rows_, workers_.count()),

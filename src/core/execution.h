@@ -34,7 +34,7 @@ struct BufferPlan {
 
 class Execution {
  public:
-  Execution(Pipeline pipeline, const ImageSpec& spec, const Options& options, int band_rows, Workers workers);
+  Execution(Pipeline pipeline, const ImageSpec& spec, Options options, int band_rows, Workers workers);
 
   Report run(const ConstImageView& in, const ImageView& out);
   Report run(RowReader& in, RowWriter& out, const ImageSpec& out_spec);

@@ -23,7 +23,7 @@ inline float exp2_negative(float x) {
   p = p * f + 6.9314718e-1F;
   p = p * f + 1.0F;
   const std::uint32_t exponent = std::bit_cast<std::uint32_t>(shifted) << 23U;
-  const float power = std::bit_cast<float>(std::bit_cast<std::uint32_t>(p) + exponent);
+  const auto power = std::bit_cast<float>(std::bit_cast<std::uint32_t>(p) + exponent);
   return x > lowest ? power : 0.0F;
 }
 

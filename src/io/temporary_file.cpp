@@ -54,13 +54,13 @@ void check_target(const fs::path& named, const fs::path& target) {
     fail(named, fmt::format("the folder {} cannot be used", folder.native()), errno);
   }
   if (!S_ISDIR(status.st_mode)) fail(named, fmt::format("{} is not a folder", folder.native()));
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
     fail(named, fmt::format("the folder {} is not writable", folder.native()), errno);
   }
   if (::stat(target.c_str(), &status) != 0) return;  // new
   if (S_ISDIR(status.st_mode)) fail(named, "is a folder");
   if (!S_ISREG(status.st_mode)) fail(named, "is not a regular file");
-  if (::access(target.c_str(), W_OK) != 0) fail(named, "is not writable", errno);
+  if (::faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0) fail(named, "is not writable", errno);
 }
 
 // ".photo.ungrain-1a2b3c4d.jpg" for photo.jpg: the extension tells encoders the format.
