@@ -58,7 +58,8 @@ fs::path beside(const fs::path& input) {
 // Under the file's own name, so that the same file is seen to be the same however it is written.
 std::string identity(const fs::path& path) {
   std::error_code error;
-  const fs::path known = fs::weakly_canonical(path, error);
+  const fs::path whole = fs::absolute(path, error);  // or a name that is yet to be made stays relative
+  const fs::path known = fs::weakly_canonical(whole, error);
   return error ? path.string() : known.string();
 }
 

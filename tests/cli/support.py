@@ -94,6 +94,13 @@ def snapshot(folder: Path) -> dict[str, bytes | str]:
     return found
 
 
+def remove(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        if path.is_dir() and not path.is_symlink():
+            path.chmod(0o755)  # some tests lock theirs
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 class Workspace(unittest.TestCase):
     """Each test in a folder of its own, with a gray and a colour picture in it."""
 
@@ -102,7 +109,7 @@ class Workspace(unittest.TestCase):
             self.fail(f"{PROGRAM} is not there: build it, or set UNGRAIN")
         self.folder = Path(tempfile.mkdtemp(prefix="ungrain-cli-"))
         self.folder.chmod(0o755)  # other users are let in: some rows run as one
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.addCleanup(remove, self.folder)
         write_pnm(self.folder / "gray.pgm", picture(24, 18))
         write_pnm(self.folder / "colour.ppm", picture(24, 18, 3))
 
@@ -332,6 +339,34 @@ def write_tiff(path: Path, pages: list[Picture]) -> Path:
         data += struct.pack("<I", 0)
     path.write_bytes(data)
     return path
+
+
+def read_tiff(path: Path) -> list[Picture]:
+    """The pages of a little-endian file of 8 or 16 bits in strips, not compressed."""
+    data = path.read_bytes()
+    assert data[:4] == b"II*\0", data[:4]
+    pages = []
+    (at,) = struct.unpack_from("<I", data, 4)
+    while at != 0:
+        (count,) = struct.unpack_from("<H", data, at)
+        tags = {tag: _tiff_values(data, at + 2 + 12 * i, kind, values)
+                for i in range(count) for tag, kind, values in [struct.unpack_from("<HHI", data, at + 2 + 12 * i)]}
+        assert tags.get(259, [1]) == [1] and 273 in tags, f"{path}: compressed, or tiles"
+        body = b"".join(data[start:start + size] for start, size in zip(tags[273], tags[279]))
+        bits, channels = tags[258][0], tags.get(277, [1])[0]
+        samples = struct.unpack(f"<{len(body) * 8 // bits}{'B' if bits == 8 else 'H'}", body)
+        pages.append(Picture(tags[256][0], tags[257][0], channels, list(samples), 2**bits - 1))
+        (at,) = struct.unpack_from("<I", data, at + 2 + 12 * count)
+    return pages
+
+
+def _tiff_values(data: bytes, entry: int, kind: int, count: int) -> list[int]:
+    code = {3: "H", 4: "I"}.get(kind)
+    if code is None:
+        return []
+    inside = count * struct.calcsize(code) <= 4
+    at = entry + 8 if inside else struct.unpack_from("<I", data, entry + 8)[0]
+    return list(struct.unpack_from(f"<{count}{code}", data, at))
 
 
 # ---- what this build and this machine can do ------------------------------------------------------------------------
