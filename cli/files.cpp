@@ -48,11 +48,27 @@ std::vector<fs::path> matches_of(const std::string& pattern) {
   return found;
 }
 
+// The input's own, or that of the nearest format that can be written, where we only read the input's.
+std::string result_extension(const fs::path& input) {
+  const std::string own = input.extension().string();
+  const std::vector<std::string> known = io::readable_extensions();
+  const bool read_only =
+      !io::can_write(input, nullptr) && std::find(known.begin(), known.end(), lower(own)) != known.end();
+  if (!read_only) return own;
+  return lower(own) == ".pbm" ? ".pgm" : io::can_write("x.tif", nullptr) ? ".tif" : ".npy";
+}
+
 fs::path beside(const fs::path& input) {
   fs::path name = input.stem();
   name += result_mark;
-  name += input.extension();
+  name += result_extension(input);
   return input.parent_path() / name;
+}
+
+fs::path inside(const fs::path& folder, const fs::path& input) {
+  fs::path name = input.stem();
+  name += result_extension(input);
+  return folder / name;
 }
 
 // Under the file's own name, so that the same file is seen to be the same however it is written.
@@ -130,7 +146,7 @@ std::vector<FilePair> pair_outputs(const std::vector<fs::path>& inputs, const st
   std::vector<FilePair> pairs;
   for (const fs::path& input : inputs) {
     pairs.push_back({input, output.empty() ? beside(input)
-                            : folder       ? output / input.filename()
+                            : folder       ? inside(output, input)
                                            : fs::path(output)});
   }
   check_conflicts(pairs);

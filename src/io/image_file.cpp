@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <string_view>
 #include <utility>
 
 #include "io/builtin_formats.h"
 #include "io/failure.h"
 #include "io/formats.h"
+#include "io/signature.h"
 #include "io/source_file.h"
 
 #if UNGRAIN_HAVE_VIPS
@@ -19,35 +19,11 @@
 namespace ungrain::io {
 namespace {
 
-#if !UNGRAIN_HAVE_VIPS
-// Names the best known of the formats that a build with libvips would read.
-std::string_view foreign_format(const SourceFile& file) {
-  struct Signature {
-    std::size_t at;
-    std::string_view bytes;
-    std::string_view name;
-  };
-  using namespace std::string_view_literals;
-  static constexpr std::array signatures = {
-      Signature{0, "\x89PNG", "PNG"},  Signature{0, "\xff\xd8\xff", "JPEG"}, Signature{0, "II*\0"sv, "TIFF"},
-      Signature{0, "MM\0*"sv, "TIFF"}, Signature{0, "II+\0"sv, "TIFF"},      Signature{0, "MM\0+"sv, "TIFF"},
-      Signature{0, "GIF8", "GIF"},     Signature{8, "WEBP", "WebP"},         Signature{4, "ftyp", "HEIF"},
-  };
-  std::array<char, 16> start{};
-  const std::string_view head(start.data(), file.read_some(start.data(), start.size(), 0));
-  for (const Signature& signature : signatures) {
-    if (head.size() > signature.at && head.substr(signature.at).starts_with(signature.bytes))
-      return signature.name;
-  }
-  return {};
-}
-#endif
-
 std::unique_ptr<InputFile> open_with_library(SourceFile file) {
 #if UNGRAIN_HAVE_VIPS
   return open_vips(std::move(file));
 #else
-  const std::string_view format = foreign_format(file);
+  const std::string_view format = format_by_signature(file);
   if (!format.empty()) {
     fail(file.path(),
          fmt::format("a {} file: this build, without libvips, reads PNM, PAM, PFM and NPY", format));

@@ -9,6 +9,7 @@
 #include "io/failure.h"
 #include "io/formats.h"
 #include "io/packed_rows.h"
+#include "io/signature.h"
 
 namespace ungrain::io {
 namespace {
@@ -80,7 +81,11 @@ void VipsInput::find_loader() {
   }
   vips_error_clear();
   const Format* format = found == nullptr ? nullptr : format_of_loader(vips_nickname(found));
-  if (format == nullptr) fail(file_.path(), "not an image that this build can read");
+  if (format == nullptr) {
+    const std::string_view claimed = format_by_signature(file_);
+    if (!claimed.empty()) fail(file_.path(), fmt::format("a {} file that is damaged or truncated", claimed));
+    fail(file_.path(), "not an image that this build can read");
+  }
   loader_ = found;
   info_.format = format->name;
 }
@@ -173,7 +178,9 @@ void VipsInput::read_rows(int first, const ImageView& rows) {
   for (int done = 0; done < rows.spec.height; done += strip_rows) {
     const int count = std::min(strip_rows, rows.spec.height - done);
     const VipsRect strip = {0, top + done, info_.spec.width, count};
-    if (vips_region_prepare(region.get(), &strip) != 0) fail(file_.path(), take_vips_message());
+    if (vips_region_prepare(region.get(), &strip) != 0) {
+      fail(file_.path(), fmt::format("damaged or truncated: {}", take_vips_message()));
+    }
     for (int y = 0; y < count; ++y) {
       unpack_row(reinterpret_cast<const std::byte*>(VIPS_REGION_ADDR(region.get(), 0, strip.top + y)), rows,
                  done + y);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "io/failure.h"
@@ -28,15 +29,34 @@ void block_loaders() {
 #endif
 }
 
-void ignore_log(const gchar* /*domain*/, GLogLevelFlags /*level*/, const gchar* /*message*/,
-                gpointer /*data*/) {}
+// The last warning, for failures whose reason libvips gives nowhere else (a damaged PNG).
+struct LastWarning {
+  std::mutex mutex;
+  std::string text;
+};
+
+LastWarning& last_warning() {
+  static LastWarning warning;
+  return warning;
+}
+
+void keep_warning(const gchar* /*domain*/, GLogLevelFlags level, const gchar* message, gpointer /*data*/) {
+  if ((level & (G_LOG_LEVEL_WARNING | G_LOG_LEVEL_CRITICAL)) == 0) return;
+  const std::lock_guard lock(last_warning().mutex);
+  last_warning().text = one_line(message);
+}
+
+std::string take_warning() {
+  const std::lock_guard lock(last_warning().mutex);
+  return std::exchange(last_warning().text, {});
+}
 
 // The program prints its own messages, made from what libvips returns.
 void silence_log() {
   constexpr auto levels =
       static_cast<GLogLevelFlags>(G_LOG_LEVEL_CRITICAL | G_LOG_LEVEL_WARNING | G_LOG_LEVEL_MESSAGE |
                                   G_LOG_LEVEL_INFO | G_LOG_LEVEL_DEBUG);
-  g_log_set_handler("VIPS", levels, &ignore_log, nullptr);
+  g_log_set_handler("VIPS", levels, &keep_warning, nullptr);
 }
 
 // "pngload: end of stream" -> "end of stream".
@@ -94,7 +114,9 @@ std::string take_vips_message() {
   for (const std::string& line : lines) {
     if (line.starts_with(system)) return line.substr(system.size());
   }
-  return lines.empty() ? "libvips failed without a message" : fmt::format("{}", fmt::join(lines, "; "));
+  const std::string warning = take_warning();
+  if (!lines.empty()) return fmt::format("{}", fmt::join(lines, "; "));
+  return warning.empty() ? "libvips failed without a message" : warning;
 }
 
 VipsCall::VipsCall(std::string_view operation)

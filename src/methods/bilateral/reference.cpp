@@ -3,6 +3,7 @@
 
 #include "core/border.h"
 #include "core/colour.h"
+#include "core/pixels.h"
 #include "methods/bilateral/bilateral.h"
 
 namespace ungrain {
@@ -73,24 +74,19 @@ Pipeline bilateral_reference(const BilateralParams& params, const ImageSpec& spe
   const auto run = [=](const StageCall& call) {
     const Working copy = working_copy(call.in[0], lab, white);
     const BorderedPlanes image(copy.planes, call.image, params.border);
-    const Rect& area = call.out.rect;
     const int channels = call.out.count;
     const int together = params.colour == ColourMode::per_channel ? 1 : channels;
-    call.workers.for_each(area.height(), [&](std::int64_t row, int) {
-      const int y = area.y0 + static_cast<int>(row);
-      for (int x = area.x0; x < area.x1; ++x) {
-        Triple pixel{};
-        for (int first = 0; first < channels; first += together) {
-          std::vector<double> result(static_cast<std::size_t>(together));
-          filter_pixel(params, image, x, y, first, together, result.data());
-          if (lab) {
-            pixel = lab_to_rgb({result[0], result[1], result[2]});
-            for (std::size_t c = 0; c < 3; ++c) result[c] = pixel[c] * white;
-          }
-          for (int c = 0; c < together; ++c) {
-            call.out.row(first + c, y)[x - area.x0] = static_cast<float>(result[static_cast<std::size_t>(c)]);
-          }
-        }
+    for_each_pixel(call, [&](int x, int y) {
+      std::vector<double> pixel(static_cast<std::size_t>(channels));
+      for (int first = 0; first < channels; first += together) {
+        filter_pixel(params, image, x, y, first, together, &pixel[static_cast<std::size_t>(first)]);
+      }
+      if (lab) {
+        const Triple rgb = lab_to_rgb({pixel[0], pixel[1], pixel[2]});
+        for (std::size_t c = 0; c < 3; ++c) pixel[c] = rgb[c] * white;
+      }
+      for (int c = 0; c < channels; ++c) {
+        call.out.at(c, x, y) = static_cast<float>(pixel[static_cast<std::size_t>(c)]);
       }
     });
   };

@@ -1,4 +1,5 @@
 #include "core/border.h"
+#include "core/pixels.h"
 #include "methods/box/box.h"
 
 namespace ungrain {
@@ -22,14 +23,9 @@ double mean_around(const BorderedPlanes<const float>& image, int plane, int x, i
 Pipeline box_reference(const BoxParams& params, const ImageSpec& spec) {
   const auto run = [params](const StageCall& call) {
     const BorderedPlanes image(call.in[0], call.image, params.border);
-    const Rect& area = call.out.rect;
-    call.workers.for_each(area.height(), [&](std::int64_t row, int) {
-      const int y = area.y0 + static_cast<int>(row);
+    for_each_pixel(call, [&](int x, int y) {
       for (int plane = 0; plane < call.out.count; ++plane) {
-        for (int x = area.x0; x < area.x1; ++x) {
-          call.out.row(plane, y)[x - area.x0] =
-              static_cast<float>(mean_around(image, plane, x, y, params.radius));
-        }
+        call.out.at(plane, x, y) = static_cast<float>(mean_around(image, plane, x, y, params.radius));
       }
     });
   };

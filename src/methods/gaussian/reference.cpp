@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "core/border.h"
+#include "core/pixels.h"
 #include "methods/gaussian/gaussian.h"
 
 namespace ungrain {
@@ -29,14 +30,9 @@ Pipeline gaussian_reference(const GaussianParams& params, const ImageSpec& spec)
   const int radius = params.radius.value();
   const auto run = [params, radius](const StageCall& call) {
     const BorderedPlanes image(call.in[0], call.image, params.border);
-    const Rect& area = call.out.rect;
-    call.workers.for_each(area.height(), [&](std::int64_t row, int) {
-      const int y = area.y0 + static_cast<int>(row);
+    for_each_pixel(call, [&](int x, int y) {
       for (int plane = 0; plane < call.out.count; ++plane) {
-        for (int x = area.x0; x < area.x1; ++x) {
-          call.out.row(plane, y)[x - area.x0] =
-              static_cast<float>(blurred(image, plane, x, y, radius, params.sigma));
-        }
+        call.out.at(plane, x, y) = static_cast<float>(blurred(image, plane, x, y, radius, params.sigma));
       }
     });
   };

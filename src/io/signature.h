@@ -1,0 +1,13 @@
+// What a file claims to be, by its first bytes.
+#pragma once
+
+#include <string_view>
+
+#include "io/source_file.h"
+
+namespace ungrain::io {
+
+// Names the best known of the formats that libvips reads; empty where it is none of them.
+std::string_view format_by_signature(const SourceFile& file);
+
+}  // namespace ungrain::io
