@@ -126,6 +126,7 @@ int demo_command(const Arguments& arguments) {
   for (const MethodInfo& method : methods()) {
     Denoiser denoiser = Denoiser::create(MethodParams::defaults(method.name), spec, options);
     Image result(spec);
+    denoiser.run(noisy.view(), result.view());  // the first run also starts threads
     const Report report = denoiser.run(noisy.view(), result.view());
     io::write_image(file(method.name), result.view());
     io::write_image(file(method.name + "-residual"), residual(noisy, result).view());
