@@ -88,7 +88,7 @@ def snapshot(folder: Path) -> dict[str, bytes | str]:
         elif path.is_dir():
             found[name] = "folder"
         elif path.is_file():
-            found[name] = path.read_bytes()
+            found[name] = path.read_bytes() if os.access(path, os.R_OK) else "unreadable"
         else:
             found[name] = "special"
     return found
