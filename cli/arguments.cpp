@@ -158,7 +158,7 @@ std::string option_name(const std::string& parameter) {
 
 std::string option_help(const ParamInfo& info) {
   std::string scale;
-  if (info.unit == Unit::intensity) scale = ", on the 0-255 scale";
+  if (info.unit == Unit::intensity || info.unit == Unit::intensity_squared) scale = ", on the 0-255 scale";
   if (info.unit == Unit::pixels) scale = ", pixels";
   const std::string fallback = info.default_text.empty() ? "" : "; default " + info.default_text;
   return fmt::format("{} ({}{}{})", info.help, what_it_takes(info), scale, fallback);

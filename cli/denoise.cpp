@@ -22,7 +22,6 @@ namespace ungrain::cli {
 namespace {
 
 constexpr const char* default_method = "bilateral";
-constexpr int most_threads = 1024;  // that the library takes
 
 struct Settings {
   std::vector<std::string> inputs;
@@ -57,9 +56,9 @@ void add_options(CLI::App& app, Settings& settings) {
   app.add_option_function<std::string>(
          "--threads",
          [&](const std::string& text) {
-           settings.options.threads = static_cast<int>(parse_whole("--threads", text, most_threads));
+           settings.options.threads = static_cast<int>(parse_whole("--threads", text, max_threads));
          },
-         fmt::format("0 to {} (default 0: one for each processor)", most_threads))
+         fmt::format("0 to {} (default 0: one for each processor)", max_threads))
       ->type_name("N");
   app.add_option_function<std::string>(
          "--memory", [&](const std::string& text) { settings.options.memory = parse_bytes(text); },

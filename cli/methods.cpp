@@ -27,8 +27,12 @@ std::string unit_text(Unit unit) {
       return "pixels";
     case Unit::intensity:
       return "pixel values (0-255 on the command line)";
+    case Unit::intensity_squared:
+      return "pixel values squared (0-255 on the command line)";
     case Unit::delta_e:
       return "delta E";
+    case Unit::delta_e_squared:
+      return "delta E squared";
     case Unit::none:
       return "";
   }

@@ -53,6 +53,34 @@ TEST(GaussianReference, ImpulseIsTheKernel) {
   }
 }
 
+TEST(MedianReference, ByHand) {
+  const std::vector<float> image{9, 2, 3,  //
+                                 4, 5, 6,  //
+                                 7, 8, 1};
+  const auto corner = [&](Border border) {
+    return filtered(MedianParams{.radius = 1, .border = border}, gray(3, 3), image)[0];
+  };
+  EXPECT_EQ(filtered(MedianParams{.radius = 1}, gray(3, 3), image)[4], 5.0F);
+  EXPECT_EQ(corner(Border::symmetric), 5.0F);  // 9 9 2 / 9 9 2 / 4 4 5
+  EXPECT_EQ(corner(Border::mirror), 5.0F);     // 5 4 5 / 2 9 2 / 5 4 5
+  EXPECT_EQ(corner(Border::constant), 0.0F);   // five zeros, 9 2 4 5
+  EXPECT_EQ(corner(Border::shrink), 4.5F);     // 2 4 5 9
+}
+
+TEST(AdaptiveBilateralReference, TwoPixelsByHand) {
+  // A step of 0.5 between two pixels, radius 1, shrink. First pass: weights 1 and w; variance around the
+  // pixel itself.
+  const double w = std::exp(-1 / (2 * 2.0 * 2.0)) * std::exp(-0.25 / (2 * 0.3 * 0.3));
+  const double variance = 0.25 * w / (1 + w);
+  const double sigma = 0.5 * std::sqrt(variance + 0.001);
+  const double w2 = std::exp(-1 / (2 * 2.0 * 2.0)) * std::exp(-0.25 / (2 * sigma * sigma));
+  AdaptiveBilateralParams params{.radius = 1, .sigma_space = 2, .sigma_range = 0.3, .epsilon = 0.001};
+  params.border = Border::shrink;
+  const std::vector<float> out = filtered(params, gray(2, 1), {0, 0.5F});
+  EXPECT_NEAR(out[0], 0.5 * w2 / (1 + w2), 1e-7);
+  EXPECT_NEAR(out[1], 0.5 / (1 + w2), 1e-7);
+}
+
 TEST(BilateralReference, TwoPixelsByHand) {
   // A step of 0.5 between two pixels, radius 1, shrink: each is the weighted mean of both.
   const double w = std::exp(-1 / (2 * 2.0 * 2.0)) * std::exp(-0.25 / (2 * 0.3 * 0.3));

@@ -59,9 +59,11 @@ enum class NonFinite : std::uint8_t {
   error,  // Error(bad_pixels) that says where the first one is
 };
 
+inline constexpr int max_threads = 1024;
+
 struct Options {
   Device device = {};
-  int threads = 0;         // 0: one for each processor
+  int threads = 0;         // up to max_threads; 0: one for each processor
   std::size_t memory = 0;  // bytes for working buffers; 0: half of what is free
   NonFinite nonfinite = NonFinite::fill;
   int band_rows = 0;  // rows worked on at a time; 0: planned from `memory`. Changes time, never pixels

@@ -27,7 +27,9 @@ enum class Unit : std::uint8_t {
   none,
   pixels,
   intensity,  // a strength, in the units of the pixel values (on the command line: on the 0-255 scale)
-  delta_e,    // a strength in CIE-Lab
+  intensity_squared,  // a variance, in the same units squared
+  delta_e,            // a strength in CIE-Lab
+  delta_e_squared,
 };
 
 struct ParamInfo {

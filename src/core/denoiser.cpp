@@ -42,10 +42,9 @@ int planned_rows(const Pipeline& pipeline, const ImageSpec& spec, const Options&
 }
 
 void check_options(const Options& options) {
-  constexpr int most_threads = 1024;
-  if (options.threads < 0 || options.threads > most_threads) {
+  if (options.threads < 0 || options.threads > max_threads) {
     throw Error(ErrorCode::invalid_argument, fmt::format("threads takes a whole number from 0 to {}, got {}",
-                                                         most_threads, options.threads));
+                                                         max_threads, options.threads));
   }
   if (options.band_rows < 0) {
     throw Error(ErrorCode::invalid_argument,

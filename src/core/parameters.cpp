@@ -64,12 +64,14 @@ Unit MethodParams::unit(std::string_view name) const {
 
 void MethodParams::scale_strengths(double factor) {
   for (const Descriptor& d : find_method(method_).descriptors) {
-    if (unit(d.info.name) != Unit::intensity) continue;
+    const Unit in = unit(d.info.name);
+    if (in != Unit::intensity && in != Unit::intensity_squared) continue;
+    const double by = in == Unit::intensity ? factor : factor * factor;
     ParamValue value = d.get(values_.get());
     if (auto* number = std::get_if<double>(&value)) {
-      *number *= factor;
+      *number *= by;
     } else if (auto* list = std::get_if<std::vector<double>>(&value)) {
-      for (double& element : *list) element *= factor;
+      for (double& element : *list) element *= by;
     }
     d.assign(writable(), value);
   }

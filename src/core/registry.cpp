@@ -11,7 +11,9 @@
 #define UNGRAIN_METHODS(METHOD) \
   METHOD(box)                   \
   METHOD(gaussian)              \
-  METHOD(bilateral)
+  METHOD(median)                \
+  METHOD(bilateral)             \
+  METHOD(adaptive_bilateral)
 
 namespace ungrain {
 

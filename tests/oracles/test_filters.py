@@ -33,8 +33,18 @@ def test_gaussian_is_scipys(program, device, border, sigma):
                                atol=2e-6)
 
 
-def bilateral(image, radius, sigma_space, sigma_range, border, disc=False, sum_channels=False):
-    """The definition, in float64. image: H x W x C, one weight a pixel."""
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("border", SCIPY_MODE)
+@pytest.mark.parametrize("radius", [1, 3])
+def test_median_is_scipys(program, device, border, radius):
+    image = picture(31, 43)
+    expected = ndimage.median_filter(image, 2 * radius + 1, mode=SCIPY_MODE[border])
+    np.testing.assert_array_equal(program.denoise(image, "median", device, radius=radius, border=border), expected)
+
+
+def bilateral(image, radius, sigma_space, sigma_range, border, disc=False, sum_channels=False, moment=None):
+    """The definition, in float64. image: H x W x C, one weight a pixel; sigma_range one number or one a pixel. With
+    `moment`, the weighted mean of its squared distance from the values instead."""
     image = image.astype(np.float64)
     height, width, channels = image.shape
     inside = np.ones((height, width))
@@ -55,7 +65,7 @@ def bilateral(image, radius, sigma_space, sigma_range, border, disc=False, sum_c
             squared = ((other - image) ** 2).sum(-1) / (1 if sum_channels else channels)
             weight = np.exp(-(dx * dx + dy * dy) / (2 * sigma_space**2) - squared / (2 * sigma_range**2))
             weight = weight * inside[rows, columns]
-            total += weight[..., None] * other
+            total += weight[..., None] * (other if moment is None else (other - moment) ** 2)
             weights += weight
     return total / weights[..., None]
 
@@ -85,6 +95,22 @@ def test_bilateral_is_its_definition(program, device, border, window, colour):
                           sigma_range=sigma_range, border=border, white=white,
                           colour="joint" if colour == "gray" else colour)
     np.testing.assert_allclose(out.reshape(expected.shape), expected, atol=tolerance)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("border", [*NUMPY_MODE, "shrink"])
+@pytest.mark.parametrize("centre", ["mean", "pixel"])
+@pytest.mark.parametrize("channels", [None, 3])
+def test_adaptive_bilateral_is_its_definition(program, device, border, centre, channels):
+    image = picture(23, 37, channels)
+    planes = image.reshape(*image.shape[:2], -1).astype(np.float64)
+    common = {"radius": 4, "sigma_space": 2.5, "border": border}
+    middle = bilateral(planes, sigma_range=0.2, **common) if centre == "mean" else planes
+    variance = bilateral(planes, sigma_range=0.2, moment=middle, **common).mean(-1)
+    expected = bilateral(planes, sigma_range=0.5 * np.sqrt(variance + 1e-4), **common)
+    out = program.denoise(image, "adaptive-bilateral", device, radius=4, sigma_space=2.5, sigma_range=0.2, epsilon=1e-4,
+                          centre=centre, border=border)
+    np.testing.assert_allclose(out.reshape(expected.shape), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("border", OPENCV_MODE)

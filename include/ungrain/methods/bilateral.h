@@ -1,17 +1,11 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "ungrain/methods/common.h"
 
 namespace ungrain {
-
-enum class Window : std::uint8_t {
-  square,  // (2 radius + 1)²
-  disc,    // |p - q| <= radius, as OpenCV's
-};
 
 // A mean weighted by distance in space and in value, so that it stops at edges:
 // w(p,q) = exp(-|p-q|² / 2 sigma_space²) exp(-(I(p)-I(q))² / 2 sigma_range²).

@@ -15,6 +15,11 @@ enum class Border : std::uint8_t {
   shrink,     // nothing: only pixels inside take part, weights renormalised
 };
 
+enum class Window : std::uint8_t {
+  square,  // (2 radius + 1)²
+  disc,    // |p - q| <= radius, as OpenCV's
+};
+
 enum class ColourMode : std::uint8_t {
   joint,        // one weight a pixel from the mean squared difference over the colour channels
   per_channel,  // each channel by itself

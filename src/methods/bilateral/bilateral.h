@@ -14,9 +14,4 @@ inline bool is_identity(const BilateralParams& params) {
   return params.radius == 0 || params.sigma_space == 0 || params.sigma_range.value() == 0;
 }
 
-// Whether the pixel at that offset belongs to the window.
-inline bool in_window(const BilateralParams& params, int dx, int dy) {
-  return params.window == Window::square || dx * dx + dy * dy <= params.radius * params.radius;
-}
-
 }  // namespace ungrain

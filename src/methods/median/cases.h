@@ -1,0 +1,22 @@
+// The settings under which median is held against its reference on every backend. A median is one of the
+// values, so the versions agree to the bit (but for the mean of two under a shrinking border).
+#pragma once
+
+#include "conformance_case.h"
+#include "ungrain/methods/median.h"
+
+namespace ungrain::testing {
+
+inline MethodCases median_cases() {
+  using P = MedianParams;
+  return {.method = "median",
+          .variants = {{"r0", P{.radius = 0}},
+                       {"r1", P{.radius = 1}},
+                       {"r2", P{.radius = 2}},
+                       {"r5", P{.radius = 5}}},
+          .borders = true,
+          .cpu_tolerance = 1e-7,
+          .cuda_tolerance = 1e-7};
+}
+
+}  // namespace ungrain::testing
