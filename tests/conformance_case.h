@@ -15,6 +15,7 @@ struct Variant {
   std::string name;
   MethodParams params;              // strengths for a range of 1
   std::optional<Colour> only = {};  // images of this kind only
+  bool small = false;               // too slow for more than a thousand pixels
 };
 
 struct MethodCases {

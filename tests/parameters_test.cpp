@@ -96,6 +96,15 @@ TEST(Descriptors, EveryKindFromText) {
   EXPECT_EQ(round_trip(7, "map.png"), "map takes an image, or none, got 'map.png'");
 }
 
+TEST(Descriptors, AWordMayStandForANumber) {
+  MethodParams params = MethodParams::defaults("nlm");
+  params.set_text("search", "whole-image");
+  EXPECT_EQ(params.as<NlmParams>().search, NlmParams::whole_image);
+  EXPECT_EQ(params.get_text("search"), "whole-image");
+  EXPECT_EQ(message_of([&] { params.set_text("search", "whole"); }),
+            "search takes an odd whole number from 1 to 255, or whole-image, got 'whole'");
+}
+
 TEST(Descriptors, DefaultsAreWrittenOnce) {
   const std::vector<Descriptor> list = all_kinds();
   const std::vector<std::string> expected{"7",     "1.5",  "sour", "auto", "half the side",

@@ -42,6 +42,8 @@ struct ParamInfo {
   double max = 0;    // both inclusive
   bool odd = false;  // only odd whole numbers (window and patch sides)
   std::vector<std::string> choices;
+  std::string named;  // a word that stands for a number outside the range ("whole-image"); empty: none
+  double named_value = 0;
   std::string rule;          // what Fallback::derived computes, in words
   std::string default_text;  // "5", "symmetric", "auto", or the rule
 };

@@ -39,6 +39,7 @@ std::string shown(const ParamValue& value) {
 }
 
 bool number_fits(const ParamInfo& info, double value) {
+  if (!info.named.empty() && value == info.named_value) return true;
   if (!(value >= info.min && value <= info.max)) return false;  // NaN too
   if (info.kind == ParamKind::integer && value != std::floor(value)) return false;
   return !info.odd || std::fmod(value, 2) == 1;
@@ -61,7 +62,8 @@ std::optional<double> parse_number(std::string_view text) {
 }  // namespace
 
 std::string what_it_takes(const ParamInfo& info) {
-  const std::string unset = info.fallback == Fallback::none ? "" : ", or auto";
+  const std::string unset = (info.named.empty() ? "" : ", or " + info.named) +
+                            std::string(info.fallback == Fallback::none ? "" : ", or auto");
   switch (info.kind) {
     case ParamKind::real:
       return fmt::format("a number{}{}", range_text(info), unset);
@@ -124,6 +126,8 @@ ParamValue parse_value(const ParamInfo& info, std::string_view text) {
     value = std::string(text);
   } else if (info.fallback != Fallback::none && text == "auto") {
     value = std::monostate{};
+  } else if (!info.named.empty() && text == info.named) {
+    value = info.named_value;
   } else if (info.kind == ParamKind::image) {
     if (text != "none") reject(info, given());
   } else if (info.kind == ParamKind::per_channel) {
@@ -148,7 +152,15 @@ ParamValue parse_value(const ParamInfo& info, std::string_view text) {
 std::string value_text(const ParamInfo& info, const ParamValue& value) {
   if (std::holds_alternative<std::monostate>(value)) return info.kind == ParamKind::image ? "none" : "auto";
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  const double* number = std::get_if<double>(&value);
+  if (number != nullptr && !info.named.empty() && *number == info.named_value) return info.named;
   return shown(value);
+}
+
+Descriptor describe::named_value(Descriptor descriptor, std::string word, double value) {
+  descriptor.info.named = std::move(word);
+  descriptor.info.named_value = value;
+  return descriptor;
 }
 
 ParamInfo describe::number(std::string name, ParamKind kind, const NumberRange& range, std::string help) {

@@ -62,6 +62,9 @@ Descriptor number(Number Params::*member, std::string name, const NumberRange& r
   return d;
 }
 
+// The same descriptor with a word that stands for a value of its own.
+Descriptor named_value(Descriptor descriptor, std::string word, double value);
+
 // A number that may be left unset.
 template <class Params, class Number>
 Descriptor optional_number(std::optional<Number> Params::*member, std::string name, const NumberRange& range,

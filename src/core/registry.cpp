@@ -13,7 +13,8 @@
   METHOD(gaussian)              \
   METHOD(median)                \
   METHOD(bilateral)             \
-  METHOD(adaptive_bilateral)
+  METHOD(adaptive_bilateral)    \
+  METHOD(nlm)
 
 namespace ungrain {
 

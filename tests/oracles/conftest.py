@@ -25,7 +25,7 @@ class Program:
         np.save(path, array)
         return path
 
-    def denoise(self, array, method, device="cpu", white=255, **options):
+    def denoise(self, array, method, device="cpu", /, white=255, **options):  # "self" is an option too
         """The array through a method; with white at 255 strengths are in the array's own units."""
         source, result = self.save("in", array), self.folder / "out.npy"
         words = [w for k, v in options.items() for w in ("--" + k.replace("_", "-"), str(v))]

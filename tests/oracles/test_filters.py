@@ -113,6 +113,61 @@ def test_adaptive_bilateral_is_its_definition(program, device, border, centre, c
     np.testing.assert_allclose(out.reshape(expected.shape), expected, atol=1e-5)
 
 
+def nlm(image, search, patch, patch_sigma, sigma, h, border, self_weight):
+    """The definition, in float64. image: H x W x C."""
+    image = image.astype(np.float64)
+    height, width, channels = image.shape
+    reach, half = search // 2, patch // 2
+    margin = reach + half
+    padded = np.pad(image, ((margin, margin), (margin, margin), (0, 0)), mode=NUMPY_MODE[border])
+    k = np.arange(-half, half + 1)
+    line = np.exp(-k**2 / (2 * patch_sigma**2)) if patch_sigma else np.ones(patch)
+    kernel = np.outer(line, line) / line.sum() ** 2
+    total, weights, largest = np.zeros_like(image), np.zeros((height, width)), np.zeros((height, width))
+    still = padded[reach:reach + height + 2 * half, reach:reach + width + 2 * half]
+    for dy in range(-reach, reach + 1):
+        for dx in range(-reach, reach + 1):
+            if dx == dy == 0:
+                continue
+            moved = padded[reach + dy:reach + dy + height + 2 * half, reach + dx:reach + dx + width + 2 * half]
+            squares = ((still - moved) ** 2).mean(-1)
+            distance = sum(kernel[i, j] * squares[i:i + height, j:j + width] for i in range(patch) for j in range(patch))
+            weight = np.exp(-np.maximum(distance - 2 * sigma**2, 0) / h**2)
+            total += weight[..., None] * moved[half:half + height, half:half + width]
+            weights += weight
+            largest = np.maximum(largest, weight)
+    own = largest if self_weight == "max" else np.ones_like(largest)
+    return (total + own[..., None] * image) / (weights + own)[..., None]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("border", NUMPY_MODE)
+@pytest.mark.parametrize("self_weight", ["max", "one"])
+@pytest.mark.parametrize("channels", [None, 3])
+@pytest.mark.parametrize("patch_sigma,sigma", [(0, 0), (1.1, 0.04)])
+def test_nlm_is_its_definition(program, device, border, self_weight, channels, patch_sigma, sigma):
+    image = picture(23, 31, channels)
+    planes = image.reshape(*image.shape[:2], -1)
+    expected = nlm(planes, 7, 5, patch_sigma, sigma, 0.1, border, self_weight)
+    out = program.denoise(image, "nlm", device, search=7, patch=5, patch_sigma=patch_sigma, sigma=sigma, h=0.1,
+                          border=border, self=self_weight)
+    np.testing.assert_allclose(out.reshape(expected.shape), expected, atol=1e-5)
+
+
+def test_whole_image_nlm_is_its_definition(program):
+    image = picture(12, 15)
+    # Every pixel of the image once: a window large enough, with nothing outside counted.
+    padded = np.pad(image.astype(np.float64), 1, mode="symmetric")
+    patches = np.stack([padded[i:i + 12, j:j + 15] for i in range(3) for j in range(3)], -1).reshape(-1, 9)
+    weights = np.exp(-((patches[:, None] - patches[None]) ** 2).mean(-1) / 0.1**2)
+    np.fill_diagonal(weights, 0)
+    np.fill_diagonal(weights, weights.max(1))
+    expected = (weights @ image.ravel() / weights.sum(1)).reshape(image.shape)
+    for device in DEVICES:
+        out = program.denoise(image, "nlm", device, search="whole-image", patch=3, h=0.1)
+        np.testing.assert_allclose(out, expected, atol=1e-5)
+
+
 @pytest.mark.parametrize("border", OPENCV_MODE)
 @pytest.mark.parametrize("radius", [2, 5])
 def test_disc_bilateral_is_opencvs(program, border, radius):

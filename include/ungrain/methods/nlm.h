@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "ungrain/methods/common.h"
+
+namespace ungrain {
+
+// The weight of a pixel for itself.
+enum class SelfWeight : std::uint8_t {
+  max,  // the largest among the others; 1 where all others are 0
+  one,
+};
+
+// A mean of the pixels whose surroundings (patches) look alike, near or far: w(p,q) = exp(-max(d² - 2 sigma²,
+// 0) / h²), d² the weighted mean of the squared differences of the patches around p and q.
+struct NlmParams {
+  static constexpr std::string_view method = "nlm";
+  static constexpr int whole_image = 0;
+  int search = 21;         // pixels: side of the window that is searched, odd; whole_image: everywhere
+  int patch = 7;           // pixels: side of a patch, odd
+  double patch_sigma = 0;  // pixels: Gaussian weights within a patch; 0: all the same
+  double sigma = 0;  // the noise's standard deviation, pixel units (delta E for lab); 0: no correction for it
+  // Strength, pixel units (delta E for lab); 0 returns the input. Unset: 10/255 of the range (of 100 for
+  // lab).
+  std::optional<double> h = {};
+  SelfWeight self = SelfWeight::max;
+  ColourMode colour = ColourMode::joint;
+  Border border = Border::symmetric;
+};
+
+}  // namespace ungrain

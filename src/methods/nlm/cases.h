@@ -1,0 +1,27 @@
+// The settings under which nlm is held against its reference on every backend. Strengths are for a range
+// of 1.
+#pragma once
+
+#include "conformance_case.h"
+#include "ungrain/methods/nlm.h"
+
+namespace ungrain::testing {
+
+inline MethodCases nlm_cases() {
+  using P = NlmParams;
+  return {
+      .method = "nlm",
+      .variants = {{"s7_p3", P{.search = 7, .patch = 3, .h = 0.1}},
+                   {"s5_p5_gauss", P{.search = 5, .patch = 5, .patch_sigma = 1.2, .h = 0.15}},
+                   {"noise", P{.search = 7, .patch = 3, .sigma = 0.05, .h = 0.05}},
+                   {"self_one", P{.search = 5, .patch = 3, .h = 0.08, .self = SelfWeight::one}},
+                   {"per_channel", P{.search = 5, .patch = 3, .h = 0.1, .colour = ColourMode::per_channel}},
+                   {"lab", P{.search = 5, .patch = 3, .h = 8, .colour = ColourMode::lab}, Colour::rgb},
+                   {"underflow", P{.search = 5, .patch = 3, .h = 1e-3}},
+                   {"huge", P{.search = 3, .patch = 1, .h = 1e9}},
+                   {"whole", P{.search = P::whole_image, .patch = 3, .h = 0.1}, {}, true},
+                   {"zero_strength", P{.h = 0}}},
+      .borders = true};
+}
+
+}  // namespace ungrain::testing
