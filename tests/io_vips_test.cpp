@@ -16,6 +16,7 @@
 #include <functional>
 #include <iterator>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +24,8 @@
 #include "io/formats.h"
 #include "io/image_file.h"
 #include "io/row_queue.h"
+#include "io/tiff_exif.h"
+#include "io/tiff_tiles.h"
 #include "io/vips_session.h"
 #include "ungrain/error.h"
 
@@ -546,7 +549,7 @@ TEST_F(IoVipsTest, MetadataAreKept) {
     if (name != "out.webp"s) {
       EXPECT_NEAR(out->Xres, 11.811, 0.01);
     }
-    if (name == "out.tif"s) continue;  // libvips writes no EXIF to TIFF
+    if (name == "out.tif"s) continue;  // libvips itself reads no EXIF of TIFF: see the next test
     EXPECT_EQ(text(out.get(), "exif-ifd0-Make").find("Grainworks"), 0U);
     EXPECT_EQ(text(out.get(), "exif-ifd2-FNumber").find("28/10"), 0U);
   }
@@ -559,6 +562,117 @@ TEST_F(IoVipsTest, MetadataAreKept) {
   write_image(path("gray.jpg"), picture({64, 48, 1, PixelType::u8, Colour::gray}).view(), in.get());
   EXPECT_EQ(blob(load(path("gray.jpg")).get(), VIPS_META_ICC_NAME), "");
   EXPECT_EQ(text(load(path("gray.jpg")).get(), "exif-ifd0-Make").find("Grainworks"), 0U);
+}
+
+// A JPEG with the tags of a camera; gives back what it holds.
+Image write_photograph(const fs::path& file) {
+  const VipsPointer<VipsImage> tagged =
+      as_vips(picture({96, 80, 3, PixelType::u8, Colour::rgb}), VIPS_INTERPRETATION_sRGB);
+  vips_image_set_int(tagged.get(), VIPS_META_ORIENTATION, 6);
+  for (const auto& [field, value] :
+       {std::pair{"exif-ifd0-Make", "Grainworks (Grainworks, ASCII, 11 components, 11 bytes)"},
+        std::pair{"exif-ifd0-Artist", "A. Photographer (A. Photographer, ASCII, 16 components, 16 bytes)"},
+        std::pair{"exif-ifd2-DateTimeOriginal",
+                  "2024:05:06 07:08:09 (2024:05:06 07:08:09, ASCII, 20 components, 20 bytes)"},
+        std::pair{"exif-ifd2-FNumber", "28/10 (f/2.8, Rational, 1 components, 8 bytes)"},
+        std::pair{"exif-ifd3-GPSLatitudeRef", "N (N, ASCII, 2 components, 2 bytes)"},
+        std::pair{"exif-ifd3-GPSLatitude", "48/1 8/1 30/1 (48, 8, 30, Rational, 3 components, 24 bytes)"}}) {
+    vips_image_set_string(tagged.get(), field, value);
+  }
+  save(tagged.get(), file);
+  return read_image(file);
+}
+
+void expect_camera_tags(VipsImage* image) {
+  EXPECT_EQ(text(image, "exif-ifd0-Make").find("Grainworks (Grainworks, ASCII, 11 "), 0U);
+  EXPECT_EQ(text(image, "exif-ifd0-Artist").find("A. Photographer"), 0U);
+  EXPECT_EQ(text(image, "exif-ifd2-DateTimeOriginal").find("2024:05:06 07:08:09"), 0U);
+  EXPECT_EQ(text(image, "exif-ifd2-FNumber").find("28/10"), 0U);
+  EXPECT_EQ(text(image, "exif-ifd3-GPSLatitudeRef").find("N (N, ASCII, 2 "), 0U);
+  EXPECT_EQ(text(image, "exif-ifd3-GPSLatitude").find("48/1 8/1 30/1"), 0U);
+  EXPECT_EQ(text(image, VIPS_META_ORIENTATION), "6");
+}
+
+std::string exif_in_tiff(const fs::path& file) {
+  const std::vector<std::byte> block = exif_of_tiff(SourceFile(file));
+  return {reinterpret_cast<const char*>(block.data()), block.size()};
+}
+
+TEST_F(IoVipsTest, ExifGoesThroughTiff) {
+  const Image image = write_photograph(path("in.jpg"));
+  expect_camera_tags(load(path("in.jpg")).get());
+  write_image(path("first.tif"), image.view(), InputFile::open(path("in.jpg")).get());
+  const std::string block = exif_in_tiff(path("first.tif"));
+  for (const char* value : {"Grainworks", "2024:05:06 07:08:09", "A. Photographer"}) {
+    EXPECT_NE(block.find(value), std::string::npos) << value;
+  }
+
+  // The same in every kind of file that libvips writes.
+  std::vector<std::string> names = {"first.tif"};
+  for (const char* options : {"tile,tile-width=32,tile-height=48", "bigtiff", "bigtiff,tile", "pyramid,tile",
+                              "compression=deflate", "page-height=40"}) {
+    const std::string name = std::to_string(names.size()) + ".tif";
+    save(load(path("first.tif")).get(), path(name + '[' + options + ']'));
+    EXPECT_EQ(exif_in_tiff(path(name)), "") << options;
+    add_exif_to_tiff(path(name), std::as_bytes(std::span(block)));
+    names.push_back(name);
+  }
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name);
+    EXPECT_EQ(exif_in_tiff(path(name)), block);
+    const auto in = InputFile::open(path(name));
+    std::vector<Image> pages;
+    for (int page = 0; page < in->info().pages; ++page) pages.push_back(read_page(*in, page));
+    if (pages.size() == 1) {
+      EXPECT_TRUE(same(pages[0], image));
+    }
+    const auto out = OutputFile::create(path("out.tif"), in->info(), in.get());
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+      if (i > 0) out->next_page();
+      out->write_rows(0, pages[i].view());
+    }
+    out->commit();
+    EXPECT_EQ(exif_in_tiff(path("out.tif")), block);
+    const auto back = InputFile::open(path("out.tif"));
+    ASSERT_EQ(back->info().pages, static_cast<int>(pages.size()));
+    EXPECT_EQ(tiff_tiles(SourceFile(path("out.tif"))).has_value(),
+              tiff_tiles(SourceFile(path(name))).has_value());
+    for (int page = 0; page < back->info().pages; ++page) {
+      EXPECT_TRUE(same(read_page(*back, page), pages[page]));
+    }
+    EXPECT_EQ(text(load(path("out.tif")).get(), VIPS_META_ORIENTATION), "6");
+    for (const char* other : {"out.jpg", "out.png", "out.webp"}) {
+      if (!can_save(fs::path(other).extension().c_str())) continue;
+      SCOPED_TRACE(other);
+      write_image(path(other), pages[0].view(), back.get());
+      expect_camera_tags(load(path(other)).get());
+    }
+  }
+}
+
+TEST_F(IoVipsTest, ExifOfAllPagesTogether) {
+  write_photograph(path("in.jpg"));
+  std::vector<Image> pages;
+  for (unsigned i = 0; i < 4; ++i) pages.push_back(picture({40, 37, 1, PixelType::u16, Colour::gray}, i));
+  write_pages(path("a.tif"), pages, InputFile::open(path("in.jpg")).get());
+  write_pages(path("b.tif"), pages, InputFile::open(path("a.tif")).get());
+  for (const char* name : {"a.tif", "b.tif"}) {
+    const auto in = InputFile::open(path(name));
+    ASSERT_EQ(in->info().pages, 4);
+    for (const int page : {3, 2, 1, 0}) EXPECT_TRUE(same(read_page(*in, page), pages[page])) << page;
+    // Going back opened the file again.
+    write_image(path("out.jpg"), picture({40, 37, 1, PixelType::u8, Colour::gray}).view(), in.get());
+    expect_camera_tags(load(path("out.jpg")).get());
+  }
+  EXPECT_EQ(exif_in_tiff(path("a.tif")), exif_in_tiff(path("b.tif")));
+}
+
+TEST_F(IoVipsTest, ATiffOntoItselfKeepsItsExif) {
+  const Image image = write_photograph(path("in.jpg"));
+  write_image(path("a.tif"), image.view(), InputFile::open(path("in.jpg")).get());
+  const std::string before = bytes_of(path("a.tif"));
+  write_image(path("a.tif"), image.view(), InputFile::open(path("a.tif")).get());
+  EXPECT_EQ(bytes_of(path("a.tif")), before);
 }
 
 TEST_F(IoVipsTest, TheInputNeedNotStayOpen) {

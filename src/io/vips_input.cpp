@@ -10,6 +10,8 @@
 #include "io/formats.h"
 #include "io/packed_rows.h"
 #include "io/signature.h"
+#include "io/tiff_exif.h"
+#include "io/vips_exif.h"
 
 namespace ungrain::io {
 namespace {
@@ -64,6 +66,7 @@ VipsPointer<VipsImage> replaced_by(VipsImage* image) { return VipsPointer<VipsIm
 
 VipsInput::VipsInput(SourceFile file) : file_(std::move(file)) {
   find_loader();
+  if (info_.format == "TIFF") exif_ = exif_fields(exif_of_tiff(file_));  // libvips reads none of TIFF
   open();
   describe();
 }
@@ -125,6 +128,7 @@ void VipsInput::open() {
   image_ = load(true);
   if (!image_) fail_to_load();
   convert();
+  if (exif_) copy_exif_fields(exif_.get(), image_.get());
   next_row_ = 0;
 }
 

@@ -35,8 +35,9 @@ class VipsInput final : public InputFile {
   [[noreturn]] void fail_to_load();
 
   SourceFile file_;
-  std::string loader_;      // libvips' class
-  bool by_source_ = false;  // given the bytes, not the name
+  std::string loader_;           // libvips' class
+  bool by_source_ = false;       // given the bytes, not the name
+  VipsPointer<VipsImage> exif_;  // fields that libvips leaves out; null: none
   VipsPointer<VipsImage> image_;
   FileInfo info_;
   int page_ = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <span>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -14,6 +15,8 @@
 #include "io/packed_rows.h"
 #include "io/row_queue.h"
 #include "io/temporary_file.h"
+#include "io/tiff_exif.h"
+#include "io/vips_exif.h"
 #include "io/vips_input.h"
 #include "io/vips_session.h"
 
@@ -42,16 +45,6 @@ bool is_carried(std::string_view field) {
                      [&](std::string_view prefix) { return field.starts_with(prefix); });
 }
 
-void copy_field(VipsImage* from, VipsImage* to, const char* field) {
-  GValue value = G_VALUE_INIT;
-  if (vips_image_get(from, field, &value) != 0) {
-    vips_error_clear();
-    return;
-  }
-  vips_image_set(to, field, &value);
-  g_value_unset(&value);
-}
-
 // A profile describes the channels: it stays only with as many of them.
 void copy_metadata(VipsImage* from, VipsImage* to) {
   to->Xres = from->Xres;
@@ -59,7 +52,7 @@ void copy_metadata(VipsImage* from, VipsImage* to) {
   const std::unique_ptr<char*, decltype(&g_strfreev)> fields(vips_image_get_fields(from), &g_strfreev);
   for (char** field = fields.get(); field != nullptr && *field != nullptr; ++field) {
     const bool profile = std::string_view(*field) == VIPS_META_ICC_NAME;
-    if (profile ? from->Bands == to->Bands : is_carried(*field)) copy_field(from, to, *field);
+    if (profile ? from->Bands == to->Bands : is_carried(*field)) copy_vips_field(from, to, *field);
   }
 }
 
@@ -151,6 +144,7 @@ class VipsOutput final : public OutputFile {
       const void* bytes = vips_blob_get(encoded_.get(), &size);
       file_.write(bytes, size, 0);
     }
+    if (format_.name == "TIFF") add_exif();
     file_.commit();
   }
 
@@ -212,6 +206,12 @@ class VipsOutput final : public OutputFile {
     if (const std::optional<TileSize> tiles = like == nullptr ? std::nullopt : like->tiles()) {
       saver_.set("tile", TRUE).set("tile_width", tiles->width).set("tile_height", tiles->height);
     }
+  }
+
+  // libvips writes none to TIFF.
+  void add_exif() {
+    const std::span<const std::byte> exif = exif_block(image_.get());
+    if (!exif.empty()) add_exif_to_tiff(file_.path(), exif, file_.target());
   }
 
   static int generate(VipsRegion* region, void* /*sequence*/, void* output, void* /*unused*/,

@@ -119,6 +119,16 @@ std::string take_vips_message() {
   return warning.empty() ? "libvips failed without a message" : warning;
 }
 
+void copy_vips_field(VipsImage* from, VipsImage* to, const char* field) {
+  GValue value = G_VALUE_INIT;
+  if (vips_image_get(from, field, &value) != 0) {
+    vips_error_clear();
+    return;
+  }
+  vips_image_set(to, field, &value);
+  g_value_unset(&value);
+}
+
 VipsCall::VipsCall(std::string_view operation)
     : operation_(vips_operation_new(std::string(operation).c_str())) {
   if (!operation_) throw Error(ErrorCode::internal, take_vips_message());

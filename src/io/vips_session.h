@@ -20,6 +20,9 @@ std::string vips_nickname(const char* type_name);
 // What libvips said since the last call, in one line and without its own names.
 std::string take_vips_message();
 
+// Of an image's metadata; nothing happens where `from` does not have it.
+void copy_vips_field(VipsImage* from, VipsImage* to, const char* field);
+
 struct Unref {
   void operator()(void* object) const { g_object_unref(object); }
 };

@@ -1,0 +1,76 @@
+// The directories of a TIFF file, classic or BigTIFF, of either byte order. The inside of an EXIF block is a
+// small TIFF file too.
+//
+// Files are other people's: nothing here fails or trusts a number, and what would lie beyond the end is not
+// there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "io/source_file.h"
+
+namespace ungrain::io {
+
+namespace tiff_type {
+constexpr std::uint16_t uint16 = 3;
+constexpr std::uint16_t uint32 = 4;
+constexpr std::uint16_t bytes = 7;
+constexpr std::uint16_t uint64 = 16;
+constexpr std::uint16_t directory64 = 18;
+}  // namespace tiff_type
+
+struct TiffTypeSize {
+  std::size_t value = 0;  // bytes of one; 0: not a type that we know
+  std::size_t unit = 0;   // bytes that change places in the other byte order: a fraction is two numbers
+};
+TiffTypeSize tiff_type_size(std::uint16_t type);
+
+// An entry of a directory.
+struct TiffField {
+  std::uint16_t tag = 0;
+  std::uint16_t type = 0;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;    // of all its values; those of unknown types count as one each
+  std::uint64_t at = 0;       // where the values are: in the slot, or where the slot points
+  std::uint64_t slot_at = 0;  // the entry's last 4 or, in a BigTIFF, 8 bytes
+};
+
+struct TiffDirectory {
+  std::vector<TiffField> fields;  // in the file's order, which should be that of the tags
+  std::uint64_t next = 0;         // where the next directory is; 0: there is none
+  bool complete = false;          // `fields` are all, and `next` is known
+};
+
+class TiffReader {
+ public:
+  explicit TiffReader(const SourceFile& file);  // which must outlive the reader
+  explicit TiffReader(std::span<const std::byte> memory);
+
+  bool is_tiff() const { return is_tiff_; }
+  bool big() const { return big_; }  // offsets and counts have 64 bits
+  bool big_endian() const { return big_endian_; }
+  std::uint64_t first_directory() const { return number(big_ ? 8 : 4, slot_bytes()); }
+  std::size_t slot_bytes() const { return big_ ? 8 : 4; }
+
+  TiffDirectory directory(std::uint64_t at) const;
+  bool holds(const TiffField& field) const;  // at least one value, and all of them in the file
+  // Bytes beyond the end of the file are 0.
+  std::uint64_t number(std::uint64_t at, std::size_t size) const;
+  std::vector<std::byte> bytes(std::uint64_t at, std::size_t size) const;
+
+ private:
+  void read_header();
+  std::uint64_t number_in(const std::byte* from, std::size_t size) const;
+
+  const SourceFile* file_ = nullptr;  // null: the memory
+  std::span<const std::byte> memory_;
+  std::uint64_t size_ = 0;
+  bool is_tiff_ = false;
+  bool big_ = false;
+  bool big_endian_ = false;
+};
+
+}  // namespace ungrain::io
