@@ -50,7 +50,7 @@ std::vector<fs::path> matches_of(const std::string& pattern) {
 
 // The input's own, or that of the nearest format that can be written, where we only read the input's.
 std::string result_extension(const fs::path& input) {
-  const std::string own = input.extension().string();
+  std::string own = input.extension().string();
   const std::vector<std::string> known = io::readable_extensions();
   const bool read_only =
       !io::can_write(input, nullptr) && std::find(known.begin(), known.end(), lower(own)) != known.end();

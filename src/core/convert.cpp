@@ -91,7 +91,7 @@ void load_row(const ConstImageView& view, int y, int channel, Real* out) {
 template <class Real>
 void store_row(const ImageView& view, int y, int channel, const Real* values, double scale) {
   std::byte* row = row_of(view, y, channel);
-  const Real factor = static_cast<Real>(scale);
+  const auto factor = static_cast<Real>(scale);
   with_sample_type(view.spec.type, [&]<class Sample>(Sample) {
     for_samples<Sample>(view.spec.width, view.strides.x, [&](int x, std::ptrdiff_t at) {
       const Sample sample = from_real<Sample>(values[x] * factor);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/border.h"
+#include "cpu/scratch.h"
 #include "cpu/tiles.h"
 
 namespace ungrain {
@@ -16,7 +17,7 @@ constexpr int tile_height = 16;
 struct Weights {
   Weights(const std::vector<double>& half, Border rule)
       : radius(static_cast<int>(half.size()) - 1), border(rule) {
-    for (int k = -radius; k <= radius; ++k) full.push_back(half[static_cast<std::size_t>(std::abs(k))]);
+    for (int k = -radius; k <= radius; ++k) full.push_back(half[static_cast<std::size_t>(k < 0 ? -k : k)]);
     double sum = 0;
     for (const double weight : full) sum += weight;
     for (double& weight : full) weight /= sum;
@@ -41,11 +42,6 @@ struct Weights {
 // then `tile_width` doubles of sums.
 std::size_t row_scratch(int radius) {
   return static_cast<std::size_t>(tile_width + 2 * radius) + 2 * static_cast<std::size_t>(tile_width) + 2;
-}
-
-double* doubles_in(float* memory) {
-  const auto address = reinterpret_cast<std::uintptr_t>(memory);
-  return reinterpret_cast<double*>((address + alignof(double) - 1) / alignof(double) * alignof(double));
 }
 
 void mean_along_rows(const Weights& weights, const StageCall& call) {

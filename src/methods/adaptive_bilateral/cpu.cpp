@@ -3,6 +3,7 @@
 // strength for each pixel.
 #include "core/window.h"
 #include "cpu/exp.h"
+#include "cpu/scratch.h"
 #include "cpu/window_tile.h"
 #include "methods/adaptive_bilateral/adaptive_bilateral.h"
 
@@ -38,9 +39,7 @@ struct Kernel {
 struct Rows {
   Rows(const Kernel& kernel, float* memory)
       : weights(memory), inverse(weights + width), sums(inverse + width) {
-    auto address = reinterpret_cast<std::uintptr_t>(sums + kernel.together * width);
-    address = (address + alignof(double) - 1) / alignof(double) * alignof(double);
-    squares = reinterpret_cast<double*>(address);
+    squares = doubles_in(sums + kernel.together * width);
     differences = squares + width;
   }
   float* weights;

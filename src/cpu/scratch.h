@@ -1,0 +1,16 @@
+// Doubles in a worker's scratch memory, which is floats.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace ungrain {
+
+// The first place at or behind `memory` where doubles may lie; two floats more than they need must be there.
+inline double* doubles_in(float* memory) {
+  void* place = memory;
+  std::size_t room = 2 * sizeof(double);
+  return static_cast<double*>(std::align(alignof(double), sizeof(double), place, room));
+}
+
+}  // namespace ungrain
