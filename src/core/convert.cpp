@@ -94,7 +94,7 @@ void store_row(const ImageView& view, int y, int channel, const Real* values, do
   const auto factor = static_cast<Real>(scale);
   with_sample_type(view.spec.type, [&]<class Sample>(Sample) {
     for_samples<Sample>(view.spec.width, view.strides.x, [&](int x, std::ptrdiff_t at) {
-      const Sample sample = from_real<Sample>(values[x] * factor);
+      const auto sample = from_real<Sample>(values[x] * factor);
       std::memcpy(row + at, &sample, sizeof sample);
     });
   });
