@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -11,6 +10,8 @@
 
 #include "core/convert.h"
 #include "core/portable_math.h"
+#include "metrics/exacting_sum.h"
+#include "metrics/ssim.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -56,21 +57,6 @@ void check_comparable(const ConstImageView& truth, const ConstImageView& image) 
 
 // ---- sums
 
-// Neumaier's sum: what each addition rounds away is kept, so that a billion terms lose nothing.
-class ExactingSum {
- public:
-  void add(double term) {
-    const double next = sum_ + term;
-    lost_ += std::fabs(sum_) >= std::fabs(term) ? (sum_ - next) + term : (term - next) + sum_;
-    sum_ = next;
-  }
-  double value() const { return std::isfinite(sum_) ? sum_ + lost_ : sum_; }
-
- private:
-  double sum_ = 0;
-  double lost_ = 0;
-};
-
 // Over the colour samples of the rows so far. A NaN sample makes both results NaN; an infinite difference
 // makes them infinite.
 class Differences {
@@ -114,130 +100,6 @@ double psnr_of(double mse, double white) {
   if (mse == 0) return std::numeric_limits<double>::infinity();
   constexpr double ln10 = 2.302585092994046;
   return 10 * portable::log(white * white / mse) / ln10;
-}
-
-// ---- SSIM
-
-constexpr int window_radius = 5;
-constexpr int window_side = 2 * window_radius + 1;
-
-// The window's weights along one axis from its centre outwards; the other half is the same.
-using HalfWindow = std::array<double, window_radius + 1>;
-
-HalfWindow gaussian_half_window() {
-  constexpr double sigma = 1.5;
-  HalfWindow weights{};
-  double sum = 0;
-  for (int i = 0; i <= window_radius; ++i) {
-    weights[i] = portable::exp(-0.5 * i * i / (sigma * sigma));
-    sum += i == 0 ? weights[i] : 2 * weights[i];
-  }
-  for (double& weight : weights) weight /= sum;
-  return weights;
-}
-
-// The local SSIM needs four averages over the window: of both images, of the sum of their squares (the
-// variances appear only as a sum) and of their product.
-constexpr int average_count = 4;
-using Averages = std::array<std::vector<double>, average_count>;  // a row of each
-
-// One channel. Rows come in one by one, are averaged along x at once and along y when eleven are there.
-class ChannelSsim {
- public:
-  ChannelSsim(int width, double white)
-      : columns_(width - 2 * window_radius),
-        weights_(gaussian_half_window()),
-        c1_(0.01 * white * 0.01 * white),
-        c2_(0.03 * white * 0.03 * white),
-        squares_(width),
-        products_(width) {
-    for (Averages& row : ring_) make_room(row);
-    make_room(local_);
-  }
-
-  void add_row(const double* truth, const double* image) {
-    for (std::size_t x = 0; x < squares_.size(); ++x) {
-      squares_[x] = truth[x] * truth[x] + image[x] * image[x];
-      products_[x] = truth[x] * image[x];
-    }
-    Averages& row = ring_[rows_ % window_side];
-    average_along_x(truth, row[0].data());
-    average_along_x(image, row[1].data());
-    average_along_x(squares_.data(), row[2].data());
-    average_along_x(products_.data(), row[3].data());
-    ++rows_;
-    if (rows_ < window_side) return;
-    for (int i = 0; i < average_count; ++i) average_along_y(i, local_[i].data());
-    total_.add(sum_of_local_ssim());
-  }
-
-  double mean() const {
-    const double positions = static_cast<double>(columns_) * static_cast<double>(rows_ - 2 * window_radius);
-    return total_.value() / positions;
-  }
-
- private:
-  void make_room(Averages& row) const {
-    for (std::vector<double>& values : row) values.resize(columns_);
-  }
-
-  // Pairs at equal distance are added first: half the products, and a mirrored image gives the mirrored
-  // result.
-  void average_along_x(const double* __restrict in, double* __restrict out) const {
-    const HalfWindow w = weights_;
-    for (int x = 0; x < columns_; ++x) {
-      const double* centre = in + x + window_radius;
-      double sum = w[0] * centre[0];
-      for (int i = 1; i <= window_radius; ++i) sum += w[i] * (centre[-i] + centre[i]);
-      out[x] = sum;
-    }
-  }
-
-  void average_along_y(int which, double* __restrict out) const {
-    const HalfWindow w = weights_;
-    std::array<const double*, window_side> rows{};  // from the oldest to the newest
-    for (int i = 0; i < window_side; ++i) rows[i] = ring_[(rows_ + i) % window_side][which].data();
-    for (int x = 0; x < columns_; ++x) {
-      double sum = w[0] * rows[window_radius][x];
-      for (int i = 1; i <= window_radius; ++i) {
-        sum += w[i] * (rows[window_radius - i][x] + rows[window_radius + i][x]);
-      }
-      out[x] = sum;
-    }
-  }
-
-  // Written so that equal images give exactly 1 and exchanged ones the same bits.
-  double sum_of_local_ssim() {
-    const double* mean_truth = local_[0].data();
-    const double* mean_image = local_[1].data();
-    const double* mean_squares = local_[2].data();
-    const double* mean_product = local_[3].data();
-    double sum = 0;
-    for (int x = 0; x < columns_; ++x) {
-      const double product_of_means = mean_truth[x] * mean_image[x];
-      const double squares_of_means = mean_truth[x] * mean_truth[x] + mean_image[x] * mean_image[x];
-      const double covariance = mean_product[x] - product_of_means;
-      const double variances = mean_squares[x] - squares_of_means;
-      sum += (2 * product_of_means + c1_) * (2 * covariance + c2_) /
-             ((squares_of_means + c1_) * (variances + c2_));
-    }
-    return sum;
-  }
-
-  int columns_;  // at which the whole window lies inside
-  HalfWindow weights_;
-  double c1_;
-  double c2_;
-  std::vector<double> squares_;
-  std::vector<double> products_;
-  std::array<Averages, window_side> ring_;  // averaged along x; row y is at y % 11
-  Averages local_;                          // averaged along both
-  std::int64_t rows_ = 0;
-  ExactingSum total_;
-};
-
-bool large_enough_for_ssim(const ImageSpec& spec) {
-  return spec.width >= window_side && spec.height >= window_side;
 }
 
 }  // namespace
@@ -332,7 +194,7 @@ double max_abs(const ConstImageView& truth, const ConstImageView& image) {
 double ssim(const ConstImageView& truth, const ConstImageView& image) {
   check_comparable(truth, image);
   if (!large_enough_for_ssim(truth.spec)) {
-    fail(fmt::format("SSIM needs images of at least {0} x {0} pixels, got {1} x {2}", window_side,
+    fail(fmt::format("SSIM needs images of at least {0} x {0} pixels, got {1} x {2}", ssim_side,
                      truth.spec.width, truth.spec.height));
   }
   return *compare(truth, image).ssim;
