@@ -60,6 +60,8 @@ void expect_same_bits(const Metrics& a, const Metrics& b) {
   EXPECT_EQ(a.psnr, b.psnr);
   EXPECT_EQ(a.max_abs, b.max_abs);
   EXPECT_EQ(a.ssim, b.ssim);
+  EXPECT_EQ(a.fsim, b.fsim);
+  EXPECT_EQ(a.fsimc, b.fsimc);
 }
 
 struct Thrown {

@@ -5,12 +5,14 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/convert.h"
 #include "core/portable_math.h"
 #include "metrics/exacting_sum.h"
+#include "metrics/fsim.h"
 #include "metrics/ssim.h"
 #include "ungrain/error.h"
 
@@ -55,6 +57,12 @@ void check_comparable(const ConstImageView& truth, const ConstImageView& image) 
   check_alike(truth.spec, image.spec);
 }
 
+void check_size(const char* metric, bool large_enough, int side, const ImageSpec& spec) {
+  if (large_enough) return;
+  fail(fmt::format("{0} needs images of at least {1} x {1} pixels, got {2} x {3}", metric, side, spec.width,
+                   spec.height));
+}
+
 // ---- sums
 
 // Over the colour samples of the rows so far. A NaN sample makes both results NaN; an infinite difference
@@ -80,7 +88,7 @@ class Differences {
   std::int64_t samples_ = 0;
 };
 
-// Alone, without the SSIM that takes nearly all of a comparison's time.
+// Alone, without SSIM and FSIM, which take nearly all of a comparison's time.
 Differences differences_between(const ConstImageView& truth, const ConstImageView& image) {
   check_comparable(truth, image);
   Differences differences;
@@ -105,10 +113,12 @@ double psnr_of(double mse, double white) {
 }  // namespace
 
 struct Comparison::Impl {
-  explicit Impl(const ImageSpec& compared)
+  Impl(const ImageSpec& compared, MetricSet wanted)
       : spec(compared), truth_row(compared.width), image_row(compared.width) {
-    if (!large_enough_for_ssim(spec)) return;
-    for (int i = 0; i < spec.colour_channels(); ++i) channels.emplace_back(spec.width, spec.white());
+    if (wanted.ssim && large_enough_for_ssim(spec)) {
+      for (int i = 0; i < spec.colour_channels(); ++i) ssim.emplace_back(spec.width, spec.white());
+    }
+    if (wanted.fsim && large_enough_for_fsim(spec)) fsim.emplace(spec);
   }
 
   // The order of all sums is that of the rows and channels, however the rows were handed over.
@@ -118,7 +128,8 @@ struct Comparison::Impl {
         load_row(truth, y, c, truth_row.data());
         load_row(image, y, c, image_row.data());
         differences.add_row(truth_row.data(), image_row.data(), spec.width);
-        if (!channels.empty()) channels[c].add_row(truth_row.data(), image_row.data());
+        if (!ssim.empty()) ssim[c].add_row(truth_row.data(), image_row.data());
+        if (fsim) fsim->add_row(c, truth_row.data(), image_row.data());
       }
     }
     rows += truth.spec.height;
@@ -129,10 +140,16 @@ struct Comparison::Impl {
     metrics.mse = differences.mse();
     metrics.psnr = psnr_of(metrics.mse, spec.white());
     metrics.max_abs = differences.largest();
-    if (!channels.empty()) {
+    if (!ssim.empty()) {
       double sum = 0;
-      for (const ChannelSsim& channel : channels) sum += channel.mean();
-      metrics.ssim = sum / static_cast<double>(channels.size());
+      for (const ChannelSsim& channel : ssim) sum += channel.mean();
+      metrics.ssim = sum / static_cast<double>(ssim.size());
+    }
+    if (fsim) {
+      // A sample that is not finite shows in the MSE, even one that the downsampling leaves out.
+      const FsimScores scores = std::isfinite(metrics.mse) ? fsim->scores() : fsim->not_a_number();
+      metrics.fsim = scores.fsim;
+      metrics.fsimc = scores.fsimc;
     }
     return metrics;
   }
@@ -140,14 +157,15 @@ struct Comparison::Impl {
   ImageSpec spec;
   int rows = 0;  // added so far
   Differences differences;
-  std::vector<ChannelSsim> channels;  // empty where the image is too small for SSIM
+  std::vector<ChannelSsim> ssim;  // by channel; empty where it is not wanted or the image too small
+  std::optional<Fsim> fsim;       // likewise
   std::vector<double> truth_row;
   std::vector<double> image_row;
 };
 
-Comparison::Comparison(const ImageSpec& spec) {
+Comparison::Comparison(const ImageSpec& spec, MetricSet wanted) {
   validate(spec);
-  impl_ = std::make_unique<Impl>(spec);
+  impl_ = std::make_unique<Impl>(spec, wanted);
 }
 Comparison::~Comparison() = default;
 Comparison::Comparison(Comparison&&) noexcept = default;
@@ -172,9 +190,9 @@ Metrics Comparison::finish() const {
   return impl_->result();
 }
 
-Metrics compare(const ConstImageView& truth, const ConstImageView& image) {
+Metrics compare(const ConstImageView& truth, const ConstImageView& image, MetricSet wanted) {
   check_comparable(truth, image);
-  Comparison comparison(truth.spec);
+  Comparison comparison(truth.spec, wanted);
   comparison.add_rows(truth, image);
   return comparison.finish();
 }
@@ -193,11 +211,23 @@ double max_abs(const ConstImageView& truth, const ConstImageView& image) {
 
 double ssim(const ConstImageView& truth, const ConstImageView& image) {
   check_comparable(truth, image);
-  if (!large_enough_for_ssim(truth.spec)) {
-    fail(fmt::format("SSIM needs images of at least {0} x {0} pixels, got {1} x {2}", ssim_side,
-                     truth.spec.width, truth.spec.height));
+  check_size("SSIM", large_enough_for_ssim(truth.spec), ssim_side, truth.spec);
+  return *compare(truth, image, {.ssim = true, .fsim = false}).ssim;
+}
+
+double fsim(const ConstImageView& truth, const ConstImageView& image) {
+  check_comparable(truth, image);
+  check_size("FSIM", large_enough_for_fsim(truth.spec), fsim_side, truth.spec);
+  return *compare(truth, image, {.ssim = false, .fsim = true}).fsim;
+}
+
+double fsimc(const ConstImageView& truth, const ConstImageView& image) {
+  check_comparable(truth, image);
+  if (truth.spec.colour != Colour::rgb) {
+    fail(fmt::format("FSIMc needs rgb images, got {}", describe_channels(truth.spec)));
   }
-  return *compare(truth, image).ssim;
+  check_size("FSIMc", large_enough_for_fsim(truth.spec), fsim_side, truth.spec);
+  return *compare(truth, image, {.ssim = false, .fsim = true}).fsimc;
 }
 
 }  // namespace ungrain
