@@ -88,16 +88,26 @@ void print_json(const Truth& truth, const std::string& file, std::optional<int> 
                       {"psnr", json_number(metrics.psnr)},
                       {"mse", json_number(metrics.mse)},
                       {"max_abs", json_number(metrics.max_abs)}};
-  line["ssim"] = metrics.ssim ? json_number(*metrics.ssim) : nlohmann::json(nullptr);
+  const auto number_or_null = [](std::optional<double> value) {
+    return value ? json_number(*value) : nlohmann::json(nullptr);
+  };
+  line["ssim"] = number_or_null(metrics.ssim);
+  line["fsim"] = number_or_null(metrics.fsim);
+  line["fsimc"] = number_or_null(metrics.fsimc);
   if (page) line["page"] = *page;
   print("{}\n", json_text(line));
 }
 
+void print_head() {
+  print("{:>10} {:>9} {:>9} {:>9} {:>12} {:>10}  file\n", "PSNR dB", "SSIM", "FSIM", "FSIMc", "MSE",
+        "max-abs");
+}
+
 void print_row(const std::string& file, std::optional<int> page, const Metrics& metrics) {
   const std::string label = page ? fmt::format("{} page {}", file, *page) : file;
-  print("{:>10.4f} {:>9} {:>12.6g} {:>10.6g}  {}\n", metrics.psnr,
-        metrics.ssim ? fmt::format("{:.6f}", *metrics.ssim) : "-", metrics.mse, metrics.max_abs,
-        io::one_line(label));
+  const auto text = [](std::optional<double> value) { return value ? fmt::format("{:.6f}", *value) : "-"; };
+  print("{:>10.4f} {:>9} {:>9} {:>9} {:>12.6g} {:>10.6g}  {}\n", metrics.psnr, text(metrics.ssim),
+        text(metrics.fsim), text(metrics.fsimc), metrics.mse, metrics.max_abs, io::one_line(label));
 }
 
 // All pages of a file, told once the last of them is known to be sound.
@@ -124,7 +134,7 @@ int compare_command(const Arguments& arguments) {
   std::vector<std::string> files;
   std::optional<double> range;
   bool json = false;
-  CLI::App app("PSNR, SSIM, MSE and largest error of files against a clean one.", "ungrain compare");
+  CLI::App app("PSNR, SSIM, FSIM, MSE and largest error of files against a clean one.", "ungrain compare");
   app.add_option("files", files, "the clean image, then the images to judge")->type_name("");
   app.add_option_function<std::string>(
          "--range", [&](const std::string& text) { range = parse_range(text); },
@@ -142,7 +152,7 @@ int compare_command(const Arguments& arguments) {
   for (std::size_t i = 1; i < files.size(); ++i) {
     try {
       const std::vector<Metrics> pages = compare_file(truth, files[i], range);
-      if (!headed) print("{:>10} {:>9} {:>12} {:>10}  file\n", "PSNR dB", "SSIM", "MSE", "max-abs");
+      if (!headed) print_head();
       headed = true;
       for (std::size_t page = 0; page < pages.size(); ++page) {
         const auto number = pages.size() > 1 ? std::optional(static_cast<int>(page) + 1) : std::nullopt;

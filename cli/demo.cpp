@@ -47,8 +47,9 @@ Image residual(const Image& noisy, const Image& clean) {
 
 void print_row(const std::string& what, const Metrics& metrics, const std::string& time,
                const fs::path& file) {
-  print("{:<14} {:>9.2f} {:>9} {:>12}  {}\n", what, metrics.psnr,
-        metrics.ssim ? fmt::format("{:.4f}", *metrics.ssim) : "-", time, file.string());
+  const auto text = [](std::optional<double> value) { return value ? fmt::format("{:.4f}", *value) : "-"; };
+  print("{:<14} {:>9.2f} {:>9} {:>9} {:>12}  {}\n", what, metrics.psnr, text(metrics.ssim),
+        text(metrics.fsim), time, file.string());
 }
 
 // Of the noise in 0-255 pictures, with the demo's own default.
@@ -121,7 +122,7 @@ int demo_command(const Arguments& arguments) {
   io::write_image(file("clean"), clean.view());
   io::write_image(file("noisy"), noisy.view());
 
-  print("{:<14} {:>9} {:>9} {:>12}  picture\n", "method", "PSNR dB", "SSIM", "ms");
+  print("{:<14} {:>9} {:>9} {:>9} {:>12}  picture\n", "method", "PSNR dB", "SSIM", "FSIM", "ms");
   print_row("(noisy)", compare(clean.view(), noisy.view()), "", file("noisy"));
   for (const MethodInfo& method : methods()) {
     Denoiser denoiser = Denoiser::create(MethodParams::defaults(method.name), spec, options);

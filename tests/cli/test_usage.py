@@ -616,14 +616,14 @@ class Noise(Workspace):
 class Compare(Workspace):
     def test_identical(self) -> None:
         lines = self.done("compare", "gray.pgm", "gray.pgm").out_lines
-        self.assertEqual(lines[0].split(), ["PSNR", "dB", "SSIM", "MSE", "max-abs", "file"])
-        self.assertEqual(lines[1].split(), ["inf", "1.000000", "0", "0", "gray.pgm"])
+        self.assertEqual(lines[0].split(), ["PSNR", "dB", "SSIM", "FSIM", "FSIMc", "MSE", "max-abs", "file"])
+        self.assertEqual(lines[1].split(), ["inf", "1.000000", "1.000000", "-", "0", "0", "gray.pgm"])
 
     def test_json(self) -> None:
         self.done("noise", "gray.pgm", "-o", "n.pgm", "--gaussian", "20")
         same, noisy = map(json.loads, self.done("compare", "gray.pgm", "gray.pgm", "n.pgm", "--json").out_lines)
-        self.assertEqual(same, {"truth": "gray.pgm", "file": "gray.pgm", "psnr": "inf", "ssim": 1.0, "mse": 0.0,
-                                "max_abs": 0.0})
+        self.assertEqual(same, {"truth": "gray.pgm", "file": "gray.pgm", "psnr": "inf", "ssim": 1.0, "fsim": 1.0,
+                                "fsimc": None, "mse": 0.0, "max_abs": 0.0})
         differences = [a - b for a, b in zip(read_pnm(self.path("gray.pgm")).samples,
                                              read_pnm(self.path("n.pgm")).samples)]
         mse = sum(d * d for d in differences) / len(differences)
@@ -631,6 +631,7 @@ class Compare(Workspace):
         self.assertAlmostEqual(noisy["psnr"], 10 * math.log10(255**2 / mse))
         self.assertEqual(noisy["max_abs"], max(map(abs, differences)))
         self.assertLess(noisy["ssim"], 1)
+        self.assertLess(noisy["fsim"], 1)
 
     def test_too_small_for_ssim(self) -> None:
         write_pnm(self.path("small.pgm"), picture(10, 40))
@@ -638,6 +639,13 @@ class Compare(Workspace):
         self.assertIsNone(json.loads(self.done("compare", "--json", "small.pgm", "small.pgm").out)["ssim"])
         write_pnm(self.path("enough.pgm"), picture(11, 11))
         self.assertEqual(self.done("compare", "enough.pgm", "enough.pgm").out_lines[1].split()[1], "1.000000")
+
+    def test_fsim_of_colour_and_of_small_images(self) -> None:
+        self.assertEqual(self.done("compare", "colour.ppm", "colour.ppm").out_lines[1].split()[2:4],
+                         ["1.000000", "1.000000"])
+        write_pnm(self.path("small.pgm"), picture(15, 40))
+        self.assertEqual(self.done("compare", "small.pgm", "small.pgm").out_lines[1].split()[2:4], ["-", "-"])
+        self.assertIsNone(json.loads(self.done("compare", "--json", "small.pgm", "small.pgm").out)["fsim"])
 
     def test_other_white_level(self) -> None:
         image = read_pnm(self.path("gray.pgm"))
