@@ -400,6 +400,18 @@ TEST(Fsim, NeedsSixteenPixelsASide) {
             "FSIMc needs images of at least 16 x 16 pixels, got 40 x 15");
 }
 
+// Small where it can be halved, but a ribbon cannot.
+TEST(Fsim, IsAbsentOfRibbons) {
+  ImageSpec spec = spec_of(PixelType::u8, 16, 1 << 18, 1);
+  EXPECT_EQ(obstacle_to_fsim(spec), "");
+  EXPECT_EQ(obstacle_to_fsim(spec_of(PixelType::u8, 40000, 30000, 3)), "");
+  spec.height += 1;
+  const Image image(spec);
+  EXPECT_FALSE(compare(image.view(), image.view(), {.ssim = false}).fsim);
+  EXPECT_EQ(message_of([&] { fsim(image.view(), image.view()); }),
+            "FSIM takes too much memory of an image as long as 16 x 262145 pixels");
+}
+
 TEST(Fsim, InColourNeedsColour) {
   const Pair pair = build_pair(spec_of(PixelType::u8, 40, 40, 1));
   EXPECT_FALSE(compare(pair.truth.view(), pair.image.view()).fsimc);

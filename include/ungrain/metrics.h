@@ -14,8 +14,9 @@ struct Metrics {
   double psnr = 0;             // dB, peak = white level; infinite for identical images
   double max_abs = 0;          // pixel units
   std::optional<double> ssim;  // Wang 2004, mean over the colour channels; absent below 11 pixels a side
-  // Zhang 2011, of the luminance (multi: the mean over the channels); absent below 16 pixels a side. Not a
-  // number where a sample is not a finite one.
+  // Zhang 2011, of the luminance (multi: the mean over the channels). Absent below 16 pixels a side, and of
+  // images so long that the shorter side reduced to about 256 leaves more than 2^22 pixels. Not a number
+  // where a sample is not a finite one.
   std::optional<double> fsim;
   std::optional<double> fsimc;  // the same with the colour; absent likewise, and of images that are not rgb
 };
@@ -34,8 +35,8 @@ double mse(const ConstImageView& truth, const ConstImageView& image);
 double psnr(const ConstImageView& truth, const ConstImageView& image);
 double max_abs(const ConstImageView& truth, const ConstImageView& image);
 double ssim(const ConstImageView& truth, const ConstImageView& image);   // throws below 11 pixels a side
-double fsim(const ConstImageView& truth, const ConstImageView& image);   // throws below 16 pixels a side
-double fsimc(const ConstImageView& truth, const ConstImageView& image);  // likewise, and where not rgb
+double fsim(const ConstImageView& truth, const ConstImageView& image);   // throws where it is absent
+double fsimc(const ConstImageView& truth, const ConstImageView& image);  // likewise
 
 // The same, row by row in bounded memory; the result does not depend on how the rows are cut. FSIM keeps both
 // images with their shorter side reduced to at most 383 pixels, and works on them in finish().

@@ -1,5 +1,7 @@
 #include "metrics/fsim.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,6 +23,8 @@ int downsampling_factor(const ImageSpec& spec) {
   const int side = std::min(spec.width, spec.height);
   return std::max(1, (side + 128) / 256);  // side / 256, rounded
 }
+
+int downsampled_side(int side, int factor) { return (side + factor - 1) / factor; }
 
 // Written so that equal values give exactly 1 and exchanged ones the same bits.
 double similarity(double a, double b, double constant) {
@@ -153,14 +157,27 @@ FsimScores colour_scores(const Yiq& truth, const Yiq& image, PhaseCongruency& co
 
 }  // namespace
 
-bool large_enough_for_fsim(const ImageSpec& spec) {
-  return spec.width >= fsim_side && spec.height >= fsim_side;
+std::string obstacle_to_fsim(const ImageSpec& spec) {
+  if (spec.width < fsim_side || spec.height < fsim_side) {
+    return fmt::format("needs images of at least {0} x {0} pixels, got {1} x {2}", fsim_side, spec.width,
+                       spec.height);
+  }
+  const int factor = downsampling_factor(spec);
+  const std::int64_t pixels =
+      std::int64_t{downsampled_side(spec.width, factor)} * downsampled_side(spec.height, factor);
+  if (pixels > fsim_pixels) {
+    return fmt::format("takes too much memory of an image as long as {} x {} pixels", spec.width,
+                       spec.height);
+  }
+  return "";
 }
 
 // ---- rows
 
 Downsampling::Downsampling(int width, int height, int factor)
-    : width_(width), factor_(factor), plane_((width + factor - 1) / factor, (height + factor - 1) / factor) {}
+    : width_(width),
+      factor_(factor),
+      plane_(downsampled_side(width, factor), downsampled_side(height, factor)) {}
 
 void Downsampling::add_row(const double* row, double white) {
   const int outside = (factor_ - 1) / 2;  // of the first square

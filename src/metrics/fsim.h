@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "metrics/fft.h"
@@ -14,7 +15,12 @@ namespace ungrain {
 // The definition holds from 2 pixels a side on, but means little where not even the smaller waves fit.
 inline constexpr int fsim_side = 16;
 
-bool large_enough_for_fsim(const ImageSpec& spec);
+// After downsampling: some 30 planes of that size are a gigabyte. Only images of 28 or more times their
+// height or width reach it, since the shorter side is at most 383 then.
+inline constexpr std::int64_t fsim_pixels = std::int64_t{1} << 22;
+
+// Why FSIM cannot be computed of such images; empty where it can.
+std::string obstacle_to_fsim(const ImageSpec& spec);
 
 // The mean of every factor x factor square, of rows that come one by one. As in the authors' program the
 // first square of each axis reaches (factor - 1) / 2 pixels beyond the border, the last one as far as it

@@ -57,10 +57,10 @@ void check_comparable(const ConstImageView& truth, const ConstImageView& image) 
   check_alike(truth.spec, image.spec);
 }
 
-void check_size(const char* metric, bool large_enough, int side, const ImageSpec& spec) {
-  if (large_enough) return;
-  fail(fmt::format("{0} needs images of at least {1} x {1} pixels, got {2} x {3}", metric, side, spec.width,
-                   spec.height));
+void check_fsim(const char* metric, const ImageSpec& spec) {
+  if (const std::string obstacle = obstacle_to_fsim(spec); !obstacle.empty()) {
+    fail(fmt::format("{} {}", metric, obstacle));
+  }
 }
 
 // ---- sums
@@ -118,7 +118,7 @@ struct Comparison::Impl {
     if (wanted.ssim && large_enough_for_ssim(spec)) {
       for (int i = 0; i < spec.colour_channels(); ++i) ssim.emplace_back(spec.width, spec.white());
     }
-    if (wanted.fsim && large_enough_for_fsim(spec)) fsim.emplace(spec);
+    if (wanted.fsim && obstacle_to_fsim(spec).empty()) fsim.emplace(spec);
   }
 
   // The order of all sums is that of the rows and channels, however the rows were handed over.
@@ -157,7 +157,7 @@ struct Comparison::Impl {
   ImageSpec spec;
   int rows = 0;  // added so far
   Differences differences;
-  std::vector<ChannelSsim> ssim;  // by channel; empty where it is not wanted or the image too small
+  std::vector<ChannelSsim> ssim;  // by channel; empty where it is not wanted or cannot be computed
   std::optional<Fsim> fsim;       // likewise
   std::vector<double> truth_row;
   std::vector<double> image_row;
@@ -211,13 +211,16 @@ double max_abs(const ConstImageView& truth, const ConstImageView& image) {
 
 double ssim(const ConstImageView& truth, const ConstImageView& image) {
   check_comparable(truth, image);
-  check_size("SSIM", large_enough_for_ssim(truth.spec), ssim_side, truth.spec);
+  if (!large_enough_for_ssim(truth.spec)) {
+    fail(fmt::format("SSIM needs images of at least {0} x {0} pixels, got {1} x {2}", ssim_side,
+                     truth.spec.width, truth.spec.height));
+  }
   return *compare(truth, image, {.ssim = true, .fsim = false}).ssim;
 }
 
 double fsim(const ConstImageView& truth, const ConstImageView& image) {
   check_comparable(truth, image);
-  check_size("FSIM", large_enough_for_fsim(truth.spec), fsim_side, truth.spec);
+  check_fsim("FSIM", truth.spec);
   return *compare(truth, image, {.ssim = false, .fsim = true}).fsim;
 }
 
@@ -226,7 +229,7 @@ double fsimc(const ConstImageView& truth, const ConstImageView& image) {
   if (truth.spec.colour != Colour::rgb) {
     fail(fmt::format("FSIMc needs rgb images, got {}", describe_channels(truth.spec)));
   }
-  check_size("FSIMc", large_enough_for_fsim(truth.spec), fsim_side, truth.spec);
+  check_fsim("FSIMc", truth.spec);
   return *compare(truth, image, {.ssim = false, .fsim = true}).fsimc;
 }
 
