@@ -145,6 +145,13 @@ TEST(Estimate, BlackAndWhiteHaveNoNoise) {
   EXPECT_EQ(estimate_noise(image.view()).sigma, 0);
 }
 
+TEST(Estimate, ADrawingWithSmoothOutlinesHasNoNoise) {
+  const Image image = build(spec_of(PixelType::u8, 200, 200), [](int x, int y) {
+    return std::clamp(128 + 60 * (70 - std::hypot(x - 100, y - 90)), 0.0, 255.0);
+  });
+  EXPECT_EQ(estimate_noise(image.view()).sigma, 0);
+}
+
 TEST(Estimate, AFrameDoesNotHideTheNoise) {
   const Image flat = build(spec_of(PixelType::f32, 256, 256, 1, 255), [](int, int) { return 120.0; });
   const Image noisy = with_noise(flat, 10, PixelType::u8);

@@ -101,10 +101,18 @@ class ChannelBlocks {
     if (!beyond_limits_ && at_limits_) question.white = white_;
     const double variance = noise_variance(question);
     constexpr double rounding = 1.0 / 12;  // variance that rounding to whole numbers adds
-    return std::sqrt(std::max(0.0, whole_numbers ? variance - rounding : variance));
+    const double sigma = std::sqrt(std::max(0.0, whole_numbers ? variance - rounding : variance));
+    return strong_for_a_drawing(sigma) ? 0 : sigma;
   }
 
  private:
+  // Strong noise would have put gray into the blocks that are all black and white, unless their light went
+  // far beyond white. Many of them are a drawing, whose smooth outlines are no noise.
+  bool strong_for_a_drawing(double sigma) const {
+    const auto others = static_cast<std::int64_t>(spectra_.size()) + constant_blocks_;
+    return 2 * limited_blocks_ > others && sigma > 0.05 * white_;
+  }
+
   void copy_block(const Lattice& lattice, int first_x, int first_y) {
     double* to = block_.data();
     for (int y = 0; y < lattice.block_height; ++y) {
@@ -127,8 +135,9 @@ class ChannelBlocks {
     if (!std::isfinite(sum)) return;
     beyond_limits_ = beyond_limits_ || smallest < 0 || largest > white_;
     at_limits_ = at_limits_ || limited > 0;
-    if (limited == block_.size()) return;  // black and white alone tell nothing, with noise or without
-    if (smallest == largest) {
+    if (limited == block_.size()) {
+      ++limited_blocks_;
+    } else if (smallest == largest) {
       ++constant_blocks_;
     } else {
       spectra_.push_back(transform(block_.data()));
@@ -139,9 +148,11 @@ class ChannelBlocks {
   std::vector<double> block_;
   std::vector<std::vector<float>> rows_;  // the latest; row y is at y % their number
   std::vector<BlockSpectrum> spectra_;
-  std::int64_t constant_blocks_ = 0;
-  bool beyond_limits_ = false;  // whether a sample was seen outside black to white: nothing was cut off
-  bool at_limits_ = false;      // whether one was black or white
+  std::int64_t limited_blocks_ =
+      0;  // of black and white samples only, which tell little: not among the spectra
+  std::int64_t constant_blocks_ = 0;  // of another level
+  bool beyond_limits_ = false;        // whether a sample was seen outside black to white: nothing was cut off
+  bool at_limits_ = false;            // whether one was black or white
 };
 
 }  // namespace

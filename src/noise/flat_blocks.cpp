@@ -188,8 +188,8 @@ double ramp(double value, double low, double high) {
 double detail_seen(const std::vector<BandPowers>& groups) {
   const BandPowers& flattest = groups.front();
   const auto ratio = [](double a, double b) { return b > 0 ? a / b : a > 0 ? 1e9 : 1.0; };
-  const double step = std::min(ratio(flattest[0], flattest[1]), ratio(flattest[1], flattest[2]));
-  const double steepness = ramp(step, 1.2, 1.5);
+  const double steepness =
+      ramp(ratio(flattest[0], flattest[1]), 1.2, 1.5) * ramp(ratio(flattest[1], flattest[2]), 1.1, 1.3);
   if (groups.size() == 1) return steepness;
   const BandPowers& busiest = groups.back();
   return steepness * ramp(ratio(busiest[0] + busiest[1], flattest[0] + flattest[1]), 1.1, 1.3);
