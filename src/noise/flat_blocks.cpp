@@ -191,8 +191,8 @@ double detail_seen(const std::vector<BandPowers>& groups) {
   const double steepness =
       ramp(ratio(flattest[0], flattest[1]), 1.2, 1.5) * ramp(ratio(flattest[1], flattest[2]), 1.1, 1.3);
   if (groups.size() == 1) return steepness;
-  const BandPowers& busiest = groups.back();
-  return steepness * ramp(ratio(busiest[0] + busiest[1], flattest[0] + flattest[1]), 1.1, 1.3);
+  const BandPowers& busier = groups[groups.size() > 3 ? groups.size() - 3 : groups.size() - 1];
+  return steepness * ramp(ratio(busier[0] + busier[1], flattest[0] + flattest[1]), 1.08, 1.25);
 }
 
 double combined_variance(const std::vector<BandPowers>& groups, const BlockTransform& transform) {
