@@ -47,7 +47,7 @@ class FlatnessGroups {
   // Where the groups begin among the candidates in order of flatness. The first is measured in; the others
   // tell how the bands rise with the detail.
   void find_edges(std::size_t candidates, int least_blocks) {
-    const double count = static_cast<double>(candidates);
+    const auto count = static_cast<double>(candidates);
     double last = std::min(1.0, std::max(flattest_share, least_blocks / count));
     edges_ = {0, position(last, count)};
     for (const double share : {2.5 * last, 0.1, 0.2, 0.4, 0.7}) {
@@ -137,7 +137,7 @@ double variance_of_all_bands(BandPowers powers, const BlockTransform& transform)
 
 // The slope of the highest band's power over the middle band's, as both rise from group to group.
 double rise_of_highest_band(const std::vector<BandPowers>& groups) {
-  const double count = static_cast<double>(groups.size());
+  const auto count = static_cast<double>(groups.size());
   double middle_mean = 0;
   double highest_mean = 0;
   for (const BandPowers& group : groups) {
