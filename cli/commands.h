@@ -22,6 +22,7 @@ using Arguments = std::vector<std::string>;
 int denoise_command(const Arguments& arguments);  // also without its name: ungrain photo.jpg
 int noise_command(const Arguments& arguments);
 int compare_command(const Arguments& arguments);
+int estimate_command(const Arguments& arguments);
 int methods_command(const Arguments& arguments);
 int devices_command(const Arguments& arguments);
 int demo_command(const Arguments& arguments);

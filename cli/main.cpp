@@ -24,6 +24,7 @@ constexpr Command commands[] = {
     {"denoise", "remove noise from files (the default: its name may be left out)", denoise_command},
     {"noise", "add noise of a known kind to a file", noise_command},
     {"compare", "PSNR, SSIM, FSIM, MSE and largest error of files against a clean one", compare_command},
+    {"estimate", "estimate the strength of the noise of files", estimate_command},
     {"methods", "list the methods, or one method's options", methods_command},
     {"devices", "list what the work can run on", devices_command},
     {"demo", "render a scene, add noise, denoise it with every method", demo_command},

@@ -3,6 +3,7 @@
 
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
+#include "ungrain/estimate.h"
 #include "ungrain/image.h"
 #include "ungrain/methods.h"
 #include "ungrain/metrics.h"

@@ -245,6 +245,8 @@ ROWS = [
     Row("compare nothing", "compare", USAGE, "compare takes the clean image and at least one other"),
     Row("compare one file", "compare gray.pgm", USAGE, "compare takes the clean image and at least one other"),
     *values_of("--range", ["0"], "takes a number above 0", "compare gray.pgm gray.pgm"),
+    Row("estimate nothing", "estimate", USAGE, "estimate takes at least one file, got none"),
+    *values_of("--range", ["0"], "takes a number above 0", "estimate gray.pgm"),
     Row("methods of no such name", "methods bilatral", USAGE, "no method 'bilatral'; did you mean 'bilateral'"),
     Row("methods of two names", "methods box bilateral", USAGE, "'bilateral' is one argument too many"),
     Row("devices of a name", "devices cpu", USAGE, "'cpu' is one argument too many"),

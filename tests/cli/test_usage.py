@@ -665,6 +665,36 @@ class Compare(Workspace):
         self.assertAlmostEqual(wide["psnr"] - one["psnr"], 20 * math.log10(255))
 
 
+class Estimate(Workspace):
+    def test_gray_and_colour(self) -> None:
+        self.done("demo", "--size", "240x160", "--gaussian", "20", "-o", "demo")
+        lines = self.done("estimate", "demo/noisy.png", "gray.pgm").out_lines
+        self.assertEqual(len(lines), 3)
+        self.assertAlmostEqual(float(lines[1].split()[0]), 20, delta=2)
+        self.assertEqual(len(lines[1].split()), 6, "both scales, three channels, the file")
+        self.assertEqual(lines[2].split()[2:], ["-", "gray.pgm"])
+
+    def test_json(self) -> None:
+        estimate = json.loads(self.done("estimate", "colour.ppm", "--json").out)
+        self.assertEqual(sorted(estimate), ["channels", "file", "sigma", "sigma_pixels", "white"])
+        self.assertEqual(estimate["white"], 255)
+        self.assertEqual(estimate["sigma"], estimate["sigma_pixels"])
+        squares = sum(sigma * sigma for sigma in estimate["channels"])
+        self.assertAlmostEqual(estimate["sigma"], math.sqrt(squares / 3))
+
+    def test_range(self) -> None:
+        write_pfm(self.path("a.pfm"), picture(60, 40))
+        one = json.loads(self.done("estimate", "a.pfm", "--json").out)
+        wide = json.loads(self.done("estimate", "a.pfm", "--json", "--range", "510").out)
+        self.assertAlmostEqual(wide["sigma"], wide["sigma_pixels"] / 2)
+        self.assertAlmostEqual(one["sigma"], one["sigma_pixels"] * 255)
+
+    def test_one_bad_file_among_good_ones(self) -> None:
+        result = self.run_here("estimate", "gray.pgm", "missing.pgm", "colour.ppm", "--json")
+        self.assertEqual(result.code, 1)
+        self.assertEqual([json.loads(line)["file"] for line in result.out_lines], ["gray.pgm", "colour.ppm"])
+
+
 class Tell(Workspace):
     """methods, devices, help, version, demo."""
 

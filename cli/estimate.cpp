@@ -1,0 +1,107 @@
+// ungrain estimate: how strong the noise of files is.
+#include "ungrain/estimate.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "arguments.h"
+#include "commands.h"
+#include "io/failure.h"
+#include "io/image_file.h"
+#include "json_text.h"
+#include "output.h"
+#include "row_bands.h"
+#include "ungrain/error.h"
+
+namespace ungrain::cli {
+namespace {
+
+struct FileEstimate {
+  double white = 0;
+  std::vector<NoiseEstimate> pages;
+};
+
+// All pages of a file, told once the last of them is known to be sound.
+FileEstimate estimate_file(const std::string& name, std::optional<double> range) {
+  const std::unique_ptr<io::InputFile> file = io::InputFile::open(name);
+  io::FileInfo info = file->info();
+  if (range) info.spec.range = *range;
+  FileEstimate estimate{info.spec.white(), {}};
+  for (int page = 0; page < info.pages; ++page) {
+    file->select_page(page);
+    NoiseEstimator estimator(info.spec);
+    RowBand rows(info.spec);
+    while (rows.read_next(*file)) estimator.add_rows(rows.view());
+    estimate.pages.push_back(estimator.finish());
+  }
+  file->check_unchanged();
+  return estimate;
+}
+
+double on_255_scale(double sigma, double white) { return sigma * 255 / white; }
+
+void print_json(const std::string& file, std::optional<int> page, const NoiseEstimate& estimate,
+                double white) {
+  nlohmann::json line{{"file", file},
+                      {"sigma", json_number(on_255_scale(estimate.sigma, white))},
+                      {"sigma_pixels", json_number(estimate.sigma)},
+                      {"white", json_number(white)}};
+  for (const double sigma : estimate.channels) {
+    line["channels"].push_back(json_number(on_255_scale(sigma, white)));
+  }
+  if (page) line["page"] = *page;
+  print("{}\n", json_text(line));
+}
+
+void print_row(const std::string& file, std::optional<int> page, const NoiseEstimate& estimate,
+               double white) {
+  std::vector<std::string> channels;
+  for (const double sigma : estimate.channels) {
+    channels.push_back(fmt::format("{:.2f}", on_255_scale(sigma, white)));
+  }
+  if (channels.size() == 1) channels = {"-"};
+  const std::string label = page ? fmt::format("{} page {}", file, *page) : file;
+  print("{:>10.2f} {:>12.6g} {:>24}  {}\n", on_255_scale(estimate.sigma, white), estimate.sigma,
+        fmt::format("{}", fmt::join(channels, " ")), io::one_line(label));
+}
+
+}  // namespace
+
+int estimate_command(const Arguments& arguments) {
+  std::vector<std::string> files;
+  std::optional<double> range;
+  bool json = false;
+  CLI::App app("Estimate the standard deviation of the noise of files.", "ungrain estimate");
+  app.add_option("files", files, "images")->type_name("");
+  app.add_option_function<std::string>(
+         "--range", [&](const std::string& text) { range = parse_range(text); },
+         "white level of all files (default: 255 for 8 bits, 65535 for 16, 1 for float)")
+      ->type_name("WHITE");
+  app.add_flag("--json", json, "one JSON object a file on the standard output");
+  if (!parse(app, arguments)) return exit_done;
+  if (files.empty()) throw UsageError("estimate takes at least one file, got none");
+
+  int failed = 0;
+  bool headed = json;
+  for (const std::string& file : files) {
+    try {
+      const FileEstimate estimate = estimate_file(file, range);
+      if (!headed) print("{:>10} {:>12} {:>24}  file\n", "of 255", "pixel units", "channels, of 255");
+      headed = true;
+      for (std::size_t page = 0; page < estimate.pages.size(); ++page) {
+        const auto number =
+            estimate.pages.size() > 1 ? std::optional(static_cast<int>(page) + 1) : std::nullopt;
+        (json ? print_json : print_row)(file, number, estimate.pages[page], estimate.white);
+      }
+      flush_output();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) throw;
+      ++failed;
+      print_error(error.what());
+    }
+  }
+  return failed > 0 ? exit_failed : exit_done;
+}
+
+}  // namespace ungrain::cli

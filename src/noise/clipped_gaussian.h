@@ -1,0 +1,26 @@
+// Gaussian noise that was cut off at black and white.
+#pragma once
+
+#include <vector>
+
+namespace ungrain {
+
+// For noise of one strength: what the mean of a flat area, as it is seen after the cut, tells of its noise.
+class ClippedGaussian {
+ public:
+  ClippedGaussian(double sigma, double white);
+
+  struct Shape {
+    double variance_share;   // of the variance, what is left
+    double excess_kurtosis;  // 0 for a Gaussian, down to -2 where only black and white are left
+  };
+  Shape at_mean(double mean) const;
+
+ private:
+  void add_nodes(double first, double last, double sigma, double white);  // first, last: before the cut
+
+  std::vector<double> means_;  // rising
+  std::vector<Shape> shapes_;
+};
+
+}  // namespace ungrain

@@ -1,0 +1,224 @@
+#include "ungrain/estimate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/convert.h"
+#include "noise/block_spectrum.h"
+#include "noise/flat_blocks.h"
+#include "ungrain/error.h"
+
+namespace ungrain {
+namespace {
+
+[[noreturn]] void fail(const std::string& what) { throw Error(ErrorCode::invalid_argument, what); }
+
+void check_readable(const ConstImageView& view) {
+  validate(view.spec);
+  if (view.space.memory != Space::Memory::host) {
+    throw Error(ErrorCode::unsupported, "noise is estimated in host memory only");
+  }
+  if (view.data == nullptr) fail("an image without pixels has no noise to estimate");
+}
+
+// Of the type and the range as of everything else: the estimate is in the units of the first rows.
+void check_rows(const ImageSpec& image, const ImageSpec& rows, int seen) {
+  ImageSpec expected = image;
+  expected.height = rows.height;
+  if (rows != expected) fail("the rows of one estimate must have one width, type, range, colour and alpha");
+  if (rows.height > image.height - seen) {
+    fail(fmt::format("{} more rows after {} are too many for an image of {}", rows.height, seen,
+                     image.height));
+  }
+}
+
+// ---- where the blocks lie
+
+// A lattice of blocks, as far apart along x as along y.
+struct Lattice {
+  explicit Lattice(const ImageSpec& spec)
+      : block_width(std::min(spec.width, BlockTransform::largest_side)),
+        block_height(std::min(spec.height, BlockTransform::largest_side)),
+        columns_of_pixels(spec.width),
+        rows_of_pixels(spec.height) {
+    // Overlapping blocks find more flat places, the more so the smaller the image.
+    constexpr std::int64_t most_blocks = 40000;
+    constexpr std::int64_t few_blocks = 1000;
+    if (blocks() <= few_blocks) return;
+    step = 4;
+    if (blocks() <= most_blocks) return;
+    step = 8;
+    while (blocks() > most_blocks) ++step;
+  }
+
+  int columns() const { return (columns_of_pixels - block_width) / step + 1; }
+  std::int64_t blocks() const {
+    return std::int64_t{columns()} * ((rows_of_pixels - block_height) / step + 1);
+  }
+  // Whether a row belongs to a block, and whether it is the last of one.
+  bool uses_row(int y) const {
+    return step <= block_height || (y % step < block_height && y - y % step + block_height <= rows_of_pixels);
+  }
+  bool ends_with_row(int y) const { return y + 1 >= block_height && (y + 1 - block_height) % step == 0; }
+
+  int block_width;
+  int block_height;
+  int columns_of_pixels;
+  int rows_of_pixels;
+  int step = 2;
+};
+
+// ---- one channel
+
+class ChannelBlocks {
+ public:
+  ChannelBlocks(const Lattice& lattice, double white)
+      : white_(white), block_(static_cast<std::size_t>(lattice.block_width) * lattice.block_height) {
+    rows_.resize(lattice.block_height, std::vector<float>(lattice.columns_of_pixels));
+  }
+
+  float* row(int y) { return rows_[y % rows_.size()].data(); }
+
+  // The blocks whose last row is y.
+  void add_blocks(const Lattice& lattice, const BlockTransform& transform, int y) {
+    for (int column = 0; column < lattice.columns(); ++column) {
+      copy_block(lattice, column * lattice.step, y + 1 - lattice.block_height);
+      add_block(transform);
+    }
+  }
+
+  double sigma(const BlockTransform& transform, const Lattice& lattice, bool whole_numbers) const {
+    // Exactly constant blocks carry no noise. Few of them are a frame around the picture, many are the
+    // picture.
+    if (constant_blocks_ > static_cast<std::int64_t>(spectra_.size())) return 0;
+    FlatBlocksQuestion question{.transform = &transform, .blocks = &spectra_};
+    question.least_blocks = lattice.step < 4 ? 120 : 48;  // the more they overlap, the less each one adds
+    if (!beyond_limits_ && at_limits_) question.white = white_;
+    const double variance = noise_variance(question);
+    constexpr double rounding = 1.0 / 12;  // variance that rounding to whole numbers adds
+    const double sigma = std::sqrt(std::max(0.0, whole_numbers ? variance - rounding : variance));
+    return strong_for_a_drawing(sigma) ? 0 : sigma;
+  }
+
+ private:
+  // Strong noise would have put gray into the blocks that are all black and white, unless their light went
+  // far beyond white. Many of them are a drawing, whose smooth outlines are no noise.
+  bool strong_for_a_drawing(double sigma) const {
+    const auto others = static_cast<std::int64_t>(spectra_.size()) + constant_blocks_;
+    return 2 * limited_blocks_ > others && sigma > 0.05 * white_;
+  }
+
+  void copy_block(const Lattice& lattice, int first_x, int first_y) {
+    double* to = block_.data();
+    for (int y = 0; y < lattice.block_height; ++y) {
+      const float* from = row(first_y + y) + first_x;
+      to = std::copy(from, from + lattice.block_width, to);
+    }
+  }
+
+  void add_block(const BlockTransform& transform) {
+    double smallest = block_[0];
+    double largest = block_[0];
+    std::size_t limited = 0;
+    double sum = 0;
+    for (const double value : block_) {
+      smallest = std::min(smallest, value);
+      largest = std::max(largest, value);
+      limited += value == 0 || value == white_ ? 1 : 0;
+      sum += value;
+    }
+    if (!std::isfinite(sum)) return;
+    beyond_limits_ = beyond_limits_ || smallest < 0 || largest > white_;
+    at_limits_ = at_limits_ || limited > 0;
+    if (limited == block_.size()) {
+      ++limited_blocks_;
+    } else if (smallest == largest) {
+      ++constant_blocks_;
+    } else {
+      spectra_.push_back(transform(block_.data()));
+    }
+  }
+
+  double white_;
+  std::vector<double> block_;
+  std::vector<std::vector<float>> rows_;  // the latest; row y is at y % their number
+  std::vector<BlockSpectrum> spectra_;
+  std::int64_t limited_blocks_ =
+      0;  // of black and white samples only, which tell little: not among the spectra
+  std::int64_t constant_blocks_ = 0;  // of another level
+  bool beyond_limits_ = false;        // whether a sample was seen outside black to white: nothing was cut off
+  bool at_limits_ = false;            // whether one was black or white
+};
+
+}  // namespace
+
+struct NoiseEstimator::Impl {
+  explicit Impl(const ImageSpec& estimated)
+      : spec(estimated), lattice(estimated), transform(lattice.block_width, lattice.block_height) {
+    channels.resize(spec.colour_channels(), ChannelBlocks(lattice, spec.white()));
+  }
+
+  void add_rows(const ConstImageView& image) {
+    for (int y = 0; y < image.spec.height; ++y, ++rows) {
+      if (!lattice.uses_row(rows)) continue;
+      for (int c = 0; c < spec.colour_channels(); ++c) {
+        load_row(image, y, c, channels[c].row(rows));
+        if (lattice.ends_with_row(rows)) channels[c].add_blocks(lattice, transform, rows);
+      }
+    }
+  }
+
+  NoiseEstimate result() const {
+    const bool whole_numbers = spec.type == PixelType::u8 || spec.type == PixelType::u16;
+    NoiseEstimate estimate;
+    double squares = 0;
+    for (const ChannelBlocks& channel : channels) {
+      const double sigma = channel.sigma(transform, lattice, whole_numbers);
+      estimate.channels.push_back(sigma);
+      squares += sigma * sigma;
+    }
+    estimate.sigma = std::sqrt(squares / static_cast<double>(channels.size()));
+    return estimate;
+  }
+
+  ImageSpec spec;
+  Lattice lattice;
+  BlockTransform transform;
+  std::vector<ChannelBlocks> channels;
+  int rows = 0;  // added so far
+};
+
+NoiseEstimator::NoiseEstimator(const ImageSpec& spec) {
+  validate(spec);
+  impl_ = std::make_unique<Impl>(spec);
+}
+NoiseEstimator::~NoiseEstimator() = default;
+NoiseEstimator::NoiseEstimator(NoiseEstimator&&) noexcept = default;
+NoiseEstimator& NoiseEstimator::operator=(NoiseEstimator&&) noexcept = default;
+
+void NoiseEstimator::add_rows(const ConstImageView& image) {
+  check_readable(image);
+  check_rows(impl_->spec, image.spec, impl_->rows);
+  impl_->add_rows(image);
+}
+
+NoiseEstimate NoiseEstimator::finish() const {
+  if (impl_->rows < impl_->spec.height) {
+    fail(fmt::format("the estimate has seen {} of its {} rows", impl_->rows, impl_->spec.height));
+  }
+  return impl_->result();
+}
+
+NoiseEstimate estimate_noise(const ConstImageView& image) {
+  check_readable(image);
+  NoiseEstimator estimator(image.spec);
+  estimator.add_rows(image);
+  return estimator.finish();
+}
+
+}  // namespace ungrain
