@@ -189,12 +189,21 @@ void MethodOptions::add_to(CLI::App& app) {
                  fmt::format("{} (default {})", fmt::join(names, ", "), default_method_))
       ->type_name("NAME")
       ->expected(1);
+  const MethodInfo info = method_info(method_);
+  if (!info.presets.empty()) {
+    std::vector<std::string> presets;
+    for (const PresetInfo& preset : info.presets) {
+      presets.push_back(fmt::format("{} ({})", preset.name, preset.help));
+    }
+    app.add_option("--preset", preset_, fmt::format("values to start from: {}", fmt::join(presets, ", ")))
+        ->type_name("NAME");
+  }
   const std::string group =
       fmt::format("Options of {} (ungrain methods NAME tells another method's)", method_);
-  for (const ParamInfo& info : method_info(method_).params) {
+  for (const ParamInfo& param : info.params) {
     app.add_option_function<std::string>(
-           option_name(info.name), [this, name = info.name](const std::string& text) { given_[name] = text; },
-           option_help(info))
+           option_name(param.name),
+           [this, name = param.name](const std::string& text) { given_[name] = text; }, option_help(param))
         ->type_name("")
         ->group(group);
   }
@@ -202,8 +211,16 @@ void MethodOptions::add_to(CLI::App& app) {
 
 MethodParams MethodOptions::read() const {
   MethodParams params = MethodParams::defaults(method_);
-  for (const auto& [name, text] : given_) {
-    naming_option(name, [&, &name = name, &text = text] { params.set_text(name, text); });
+  const auto set_given = [&] {
+    for (const auto& [name, text] : given_) {
+      naming_option(name, [&, &name = name, &text = text] { params.set_text(name, text); });
+    }
+  };
+  set_given();
+  if (!preset_.empty()) {
+    // A preset may follow what was given, and what was given stands.
+    naming_option("preset", [&] { params.apply_preset(preset_, 255); });
+    set_given();
   }
   return params;
 }

@@ -41,6 +41,7 @@ class MethodOptions {
  private:
   std::string default_method_;
   std::string method_;
+  std::string preset_;
   std::map<std::string, std::string> given_;
 };
 

@@ -125,7 +125,7 @@ int demo_command(const Arguments& arguments) {
   print("{:<14} {:>9} {:>9} {:>9} {:>12}  picture\n", "method", "PSNR dB", "SSIM", "FSIM", "ms");
   print_row("(noisy)", compare(clean.view(), noisy.view()), "", file("noisy"));
   for (const MethodInfo& method : methods()) {
-    Denoiser denoiser = Denoiser::create(MethodParams::defaults(method.name), spec, options);
+    Denoiser denoiser = Denoiser::create(resolve(MethodParams::defaults(method.name), noisy.view()), spec, options);
     Image result(spec);
     denoiser.run(noisy.view(), result.view());  // the first run also starts threads
     const Report report = denoiser.run(noisy.view(), result.view());

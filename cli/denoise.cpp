@@ -113,6 +113,19 @@ Report added_up(Report page, const Report& before) {
   return page;
 }
 
+// A file's rows until the user interrupts.
+class InterruptibleRows : public RowReader {
+ public:
+  explicit InterruptibleRows(io::InputFile& file) : file_(file) {}
+  void read_rows(int first, const ImageView& rows) override {
+    if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
+    file_.read_rows(first, rows);
+  }
+
+ private:
+  io::InputFile& file_;
+};
+
 Outcome denoise_file(const FilePair& files, const MethodOptions& method, const Settings& settings,
                      ProgressBar& bar) {
   const auto start = std::chrono::steady_clock::now();
@@ -128,13 +141,20 @@ Outcome denoise_file(const FilePair& files, const MethodOptions& method, const S
   options.cancel = interrupted();
   int page = 0;
   options.progress = [&](double fraction) { bar.update((page + fraction) / outcome.in.pages); };
-  Denoiser denoiser = Denoiser::create(method.for_image(spec), spec, options);
+  const MethodParams params = method.for_image(spec);
+  const auto make_denoiser = [&] {
+    InterruptibleRows rows(*input);
+    return Denoiser::create(resolve(params, rows, spec), spec, options);
+  };
+  Denoiser denoiser = make_denoiser();
   const std::unique_ptr<io::OutputFile> output =
       io::OutputFile::create(files.output, outcome.out, input.get());
   for (; page < outcome.in.pages; ++page) {
     if (page > 0) {
       input->select_page(page);
       output->next_page();
+      // Every page has noise of its own.
+      if (params.needs_image()) denoiser = make_denoiser();
     }
     outcome.report = added_up(denoiser.run(*input, *output, outcome.out.spec), outcome.report);
   }

@@ -52,6 +52,7 @@ void print_method(const MethodInfo& method) {
     print("  {:<16}{}\n  {:<16}{}{}; default {}\n", option_name(info.name), info.help, "",
           what_it_takes(info), info.unit == Unit::none ? "" : ", " + unit_text(info.unit), info.default_text);
   }
+  for (const PresetInfo& preset : method.presets) print("\n  --preset {}  {}\n", preset.name, preset.help);
 }
 
 void print_markdown() {
@@ -68,6 +69,10 @@ void print_markdown() {
       print("| `{}` | `{}` | {} | {} | {} | {} |\n", info.name, option_name(info.name), what_it_takes(info),
             unit_text(info.unit), info.default_text, info.help);
     }
+    if (!method.presets.empty()) print("\n");
+    for (const PresetInfo& preset : method.presets) {
+      print("- `--preset {}`: {}.\n", preset.name, preset.help);
+    }
   }
 }
 
@@ -82,8 +87,13 @@ nlohmann::json to_json(const MethodInfo& method) {
                       {"choices", info.choices},
                       {"default", info.default_text}});
   }
+  nlohmann::json presets = nlohmann::json::array();
+  for (const PresetInfo& preset : method.presets) {
+    presets.push_back({{"name", preset.name}, {"help", preset.help}});
+  }
   return {{"name", method.name},   {"summary", method.summary}, {"reference", method.has_reference},
-          {"cpu", method.has_cpu}, {"cuda", method.has_cuda},   {"params", params}};
+          {"cpu", method.has_cpu}, {"cuda", method.has_cuda},   {"params", params},
+          {"presets", presets}};
 }
 
 }  // namespace

@@ -251,7 +251,7 @@ TEST(WholeImageSearch, BandsThreadsAndStreamsGiveTheSameBits) {
   TestImage in(spec, Layout::interleaved);
   fill_with_picture(in);
   TestImage out(spec, Layout::interleaved);
-  const MethodParams params = NlmParams{.search = NlmParams::whole_image, .patch = 3, .h = 0.1};
+  const MethodParams params = NlmParams{.search = whole_image, .patch = 3, .h = 0.1};
   Denoiser::create(params, spec, {.device = {Device::Kind::cpu}, .threads = 1}).run(in.view(), out.view());
   const std::uint64_t whole = hash_of(out.view());
   for (const int band : {9, 50}) {
@@ -345,7 +345,7 @@ TEST(Denoiser, StrengthZeroReturnsTheInput) {
   fill_with_picture(in);
   for (const MethodParams& params :
        {MethodParams(BilateralParams{.sigma_range = 0}), MethodParams(GaussianParams{.sigma = 0}),
-        MethodParams(BilateralParams{.sigma_space = 0})}) {
+        MethodParams(BilateralParams{.sigma_space = 0, .sigma_range = 0.1})}) {
     TestImage out(small, Layout::interleaved);
     Denoiser::create(params, small).run(in.view(), out.view());
     EXPECT_EQ(hash_of(out.view()), hash_of(in.view()));
@@ -391,12 +391,12 @@ TEST(Denoiser, CreateRefusesWhatCannotBe) {
   EXPECT_EQ(create(BoxParams{}, {.width = 4, .height = 4, .channels = 3}), "3 channels cannot be gray");
   EXPECT_EQ(create(BoxParams{}, {.width = 4, .height = 4, .range = std::nan("")}),
             "the range must be a positive number, got nan");
-  EXPECT_EQ(create(BilateralParams{.colour = ColourMode::lab}, small),
+  EXPECT_EQ(create(BilateralParams{.sigma_range = 9, .colour = ColourMode::lab}, small),
             "bilateral: colour lab takes an rgb image, this one is gray");
   EXPECT_EQ(create(BilateralParams{.sigma_range = -1.0}, small),
             "bilateral: sigma_range takes a number from 0 up, or auto, got -1");
-  EXPECT_EQ(create(BilateralParams{.sigma_space = std::nan("")}, small),
-            "bilateral: sigma_space takes a number from 0 up, got nan");
+  EXPECT_EQ(create(BilateralParams{.sigma_space = std::nan(""), .sigma_range = 1}, small),
+            "bilateral: sigma_space takes a number from 0 up, or auto, got nan");
   EXPECT_EQ(create(BoxParams{}, small, {.threads = -1}),
             "threads takes a whole number from 0 to 1024, got -1");
 }
@@ -404,7 +404,7 @@ TEST(Denoiser, CreateRefusesWhatCannotBe) {
 TEST(Denoiser, MemoryIsALimit) {
   const ImageSpec large{.width = 20000, .height = 20000, .type = PixelType::u16};
   for (const std::size_t limit : {std::size_t{4} << 20U, std::size_t{64} << 20U}) {
-    Denoiser d = Denoiser::create(BilateralParams{.radius = 3}, large, {.threads = 2, .memory = limit});
+    Denoiser d = Denoiser::create(BilateralParams{.radius = 3, .sigma_range = 0.1}, large, {.threads = 2, .memory = limit});
     ImageSpec strip = large;
     strip.height = 8;
     TestImage in(strip, Layout::interleaved);
@@ -415,7 +415,7 @@ TEST(Denoiser, MemoryIsALimit) {
     to.region = {0, 0, large.width, large.height};
     EXPECT_LE(d.run(from, to).buffer_bytes, limit);
   }
-  EXPECT_NE(message_of([&] { Denoiser::create(BilateralParams{.radius = 3}, large, {.memory = 100000}); },
+  EXPECT_NE(message_of([&] { Denoiser::create(BilateralParams{.radius = 3, .sigma_range = 0.1}, large, {.memory = 100000}); },
                        ErrorCode::out_of_memory)
                 .find("an image of 20000 x 20000 needs at least"),
             std::string::npos);
@@ -432,7 +432,7 @@ TEST(Denoiser, CancelStopsARun) {
       seen.push_back(fraction);
       options.cancel.cancel();
     };
-    Denoiser d = Denoiser::create(BilateralParams{.radius = 20}, spec, options);
+    Denoiser d = Denoiser::create(BilateralParams{.radius = 20, .sigma_range = 0.1}, spec, options);
     EXPECT_EQ(message_of([&] { d.run(in.view(), out.view()); }, ErrorCode::cancelled), "cancelled");
     EXPECT_FALSE(seen.empty());
     EXPECT_LT(seen.front(), 1);
@@ -446,7 +446,7 @@ TEST(Denoiser, ProgressGrowsToOne) {
   std::vector<double> seen;
   Options options{.device = {Device::Kind::reference}, .band_rows = 40};
   options.progress = [&](double fraction) { seen.push_back(fraction); };
-  Denoiser::create(BilateralParams{.radius = 5}, spec, options).run(in.view(), out.view());
+  Denoiser::create(BilateralParams{.radius = 5, .sigma_range = 0.1}, spec, options).run(in.view(), out.view());
   ASSERT_FALSE(seen.empty());
   for (std::size_t i = 1; i < seen.size(); ++i) EXPECT_GE(seen[i], seen[i - 1]);
   EXPECT_EQ(seen.back(), 1);
@@ -460,7 +460,7 @@ TEST(Denoiser, NonFinitePixels) {
   const ConstImageView in(pixels.data(), small);
   const auto run = [&](NonFinite rule) {
     std::vector<float> out(pixels.size(), -1.0F);
-    Denoiser::create(BilateralParams{}, small, {.nonfinite = rule}).run(in, ImageView(out.data(), small));
+    Denoiser::create(BilateralParams{.sigma_range = 0.1}, small, {.nonfinite = rule}).run(in, ImageView(out.data(), small));
     return out;
   };
   for (const float value : run(NonFinite::fill)) EXPECT_NEAR(value, 0.5F, 1e-6);
@@ -471,7 +471,7 @@ TEST(Denoiser, NonFinitePixels) {
   std::vector<float> untouched(pixels.size(), -1.0F);
   EXPECT_EQ(message_of(
                 [&] {
-                  Denoiser::create(BilateralParams{}, small, {.nonfinite = NonFinite::error})
+                  Denoiser::create(BilateralParams{.sigma_range = 0.1}, small, {.nonfinite = NonFinite::error})
                       .run(in, ImageView(untouched.data(), small));
                 },
                 ErrorCode::bad_pixels),

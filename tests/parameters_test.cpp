@@ -35,10 +35,11 @@ std::vector<Descriptor> all_kinds() {
                        "an odd side"),
       describe::number(&P::strength, "strength", {.min = 0, .unit = Unit::intensity}, "a strength"),
       describe::choice(&P::taste, "taste", {{"sweet", Taste::sweet}, {"sour", Taste::sour}}, "a choice"),
-      describe::automatic(&P::sigma, "sigma", {.min = 0, .max = 100, .unit = Unit::intensity}, "measured"),
+      describe::noise_level(
+          &P::sigma, +[](const P&) { return true; }, "measured"),
       describe::derived(
           &P::reach, "reach", {.min = 0, .max = 64}, "half the side",
-          +[](const P& p, const ImageSpec&) { return p.side / 2; }, "derived"),
+          +[](const P& p, const ImageSpec&) -> std::optional<int> { return p.side / 2; }, "derived"),
       describe::per_channel(&P::levels, "levels", {.min = 0, .max = 9}, Fallback::none, "a list"),
       describe::per_channel(&P::noise, "noise", {.min = 0}, Fallback::automatic, "a list to be measured"),
       describe::image(&P::map, "map", "an image"),
@@ -82,7 +83,7 @@ TEST(Descriptors, EveryKindFromText) {
   EXPECT_EQ(round_trip(2, "swet"), "taste takes one of sweet, sour, got 'swet'; did you mean 'sweet'?");
   EXPECT_EQ(round_trip(3, "auto"), "auto");
   EXPECT_EQ(round_trip(3, "12"), "12");
-  EXPECT_EQ(round_trip(3, "101"), "sigma takes a number from 0 to 100, or auto, got 101");
+  EXPECT_EQ(round_trip(3, "-1"), "sigma takes a number from 0 up, or auto, got -1");
   EXPECT_EQ(round_trip(4, "auto"), "auto");
   EXPECT_EQ(round_trip(4, "3"), "3");
   EXPECT_EQ(round_trip(5, "4,5,6"), "4,5,6");
@@ -99,7 +100,7 @@ TEST(Descriptors, EveryKindFromText) {
 TEST(Descriptors, AWordMayStandForANumber) {
   MethodParams params = MethodParams::defaults("nlm");
   params.set_text("search", "whole-image");
-  EXPECT_EQ(params.as<NlmParams>().search, NlmParams::whole_image);
+  EXPECT_EQ(params.as<NlmParams>().search, whole_image);
   EXPECT_EQ(params.get_text("search"), "whole-image");
   EXPECT_EQ(message_of([&] { params.set_text("search", "whole"); }),
             "search takes an odd whole number from 1 to 255, or whole-image, got 'whole'");
@@ -107,7 +108,7 @@ TEST(Descriptors, AWordMayStandForANumber) {
 
 TEST(Descriptors, DefaultsAreWrittenOnce) {
   const std::vector<Descriptor> list = all_kinds();
-  const std::vector<std::string> expected{"7",     "1.5",  "sour", "auto", "half the side",
+  const std::vector<std::string> expected{"7",     "1.5",  "sour", "measured", "half the side",
                                           "1,2,3", "auto", "none"};
   for (std::size_t i = 0; i < list.size(); ++i) EXPECT_EQ(list[i].info.default_text, expected[i]);
 }
@@ -172,19 +173,65 @@ TEST(MethodParams, ErrorsNameTheNearest) {
       "bilateral: border takes one of symmetric, mirror, clamp, constant, wrap, shrink, got 'value 42'");
 }
 
-TEST(MethodParams, DerivedStrengthsFollowTheRange) {
-  const MethodParams params = BilateralParams{};
-  const auto resolved = [&](const ImageSpec& spec) {
-    return *resolve_derived(params, spec).as<BilateralParams>().sigma_range;
-  };
-  EXPECT_DOUBLE_EQ(resolved({.width = 1, .height = 1, .type = PixelType::u8}), 30);
-  EXPECT_DOUBLE_EQ(resolved({.width = 1, .height = 1, .type = PixelType::u16}), 30 * 257.0);
-  EXPECT_DOUBLE_EQ(resolved({.width = 1, .height = 1, .type = PixelType::u16, .range = 4095}),
-                   30.0 / 255 * 4095);
-  EXPECT_DOUBLE_EQ(resolved({.width = 1, .height = 1, .type = PixelType::f32}), 30.0 / 255);
+const ImageSpec gray_bytes{.width = 1, .height = 1, .type = PixelType::u8};
+
+BilateralParams bilateral_for(const BilateralParams& params, const ImageSpec& spec) {
+  return resolve_derived(params, spec).as<BilateralParams>();
+}
+
+TEST(MethodParams, DerivedStrengthsFollowTheNoise) {
+  const BilateralParams bytes = bilateral_for({.sigma = 25}, gray_bytes);
+  EXPECT_DOUBLE_EQ(bytes.sigma_range.value(), 75);
+  EXPECT_DOUBLE_EQ(bytes.sigma_space.value(), 1.45);
+  // The same noise in other units.
+  ImageSpec twelve_bits = gray_bytes;
+  twelve_bits.type = PixelType::u16;
+  twelve_bits.range = 4095;
+  const BilateralParams wide = bilateral_for({.sigma = 25.0 / 255 * 4095}, twelve_bits);
+  EXPECT_DOUBLE_EQ(wide.sigma_range.value(), 75.0 / 255 * 4095);
+  EXPECT_DOUBLE_EQ(wide.sigma_space.value(), 1.45);
   EXPECT_EQ(
       *resolve_derived(GaussianParams{.sigma = 1.1}, {.width = 1, .height = 1}).as<GaussianParams>().radius,
       4);
+}
+
+TEST(MethodParams, WithoutTheNoiseTheDefaultsAreThePapers) {
+  EXPECT_EQ(bilateral_for({.sigma_range = 30}, gray_bytes).sigma_space, 3);
+  const MethodParams adaptive = AdaptiveBilateralParams{.sigma_range = 30};
+  EXPECT_EQ(resolve_derived(adaptive, gray_bytes).as<AdaptiveBilateralParams>().factor, 0.5);
+  EXPECT_EQ(resolve_derived(NlmParams{.h = 10}, gray_bytes).as<NlmParams>().patch, 7);
+}
+
+TEST(MethodParams, WhatFollowsTheNoiseWaitsForIt) {
+  const MethodParams unknown = BilateralParams{};
+  EXPECT_TRUE(unknown.needs_image());
+  EXPECT_FALSE(bilateral_for({}, gray_bytes).sigma_range.has_value());
+  EXPECT_FALSE(MethodParams(BilateralParams{.sigma_range = 30}).needs_image());
+  EXPECT_FALSE(MethodParams(BilateralParams{.sigma = 10}).needs_image());
+  EXPECT_FALSE(MethodParams(BoxParams{}).needs_image());
+  EXPECT_EQ(message_of([&] { Denoiser::create(unknown, gray_bytes); }),
+            "bilateral: the noise's sigma is left to be measured; give it, or call resolve() with the image first");
+}
+
+TEST(MethodParams, PresetsFollowWhatIsSet) {
+  // [003]'s experiment in our units, image from 0 to 1: for each patch the Gaussian and h that its program uses.
+  const struct {
+    int patch;
+    double h;
+  } expected[] = {{3, 0.0590}, {5, 0.0493}, {7, 0.0480}};
+  for (const auto& [patch, h] : expected) {
+    MethodParams params = NlmParams{.patch = patch};
+    params.apply_preset("paper-003", 1);
+    EXPECT_EQ(params.as<NlmParams>().search, whole_image);
+    EXPECT_EQ(params.as<NlmParams>().patch, patch);
+    EXPECT_NEAR(params.as<NlmParams>().patch_sigma, 1.18, 0.005);
+    EXPECT_NEAR(params.as<NlmParams>().h.value(), h, 0.00005);
+  }
+  MethodParams params = NlmParams{};
+  EXPECT_EQ(message_of([&] { params.apply_preset("paper-03", 1); }),
+            "nlm has no preset 'paper-03'; did you mean 'paper-003'?; there is paper-003, paper-004");
+  MethodParams box = BoxParams{};
+  EXPECT_EQ(message_of([&] { box.apply_preset("fast", 1); }), "box has no presets");
 }
 
 TEST(MethodParams, OnlyStrengthsInPixelUnitsAreScaled) {

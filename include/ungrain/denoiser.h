@@ -1,7 +1,11 @@
 // The way in: make a Denoiser once, run it on many images.
 //
-//   ungrain::Denoiser d = ungrain::Denoiser::create(ungrain::BilateralParams{.radius = 7}, spec);
+//   ungrain::Denoiser d = ungrain::Denoiser::create(ungrain::BilateralParams{.sigma = 10}, spec);
 //   d.run(noisy.view(), clean.view());
+//
+// or, with the noise's level measured on the image:
+//
+//   ungrain::MethodParams params = ungrain::resolve(ungrain::BilateralParams{}, noisy.view());
 #pragma once
 
 #include <atomic>
@@ -112,7 +116,10 @@ class RowWriter {
 // Turns what depends on the image (parameters left to "auto" or derived) into numbers, once for the whole
 // image.
 MethodParams resolve(const MethodParams& params, const ConstImageView& image);
-// The part of it that needs only the image's spec.
+// The same from a stream of rows, which is read once, and only where params.needs_image().
+MethodParams resolve(const MethodParams& params, RowReader& image, const ImageSpec& spec);
+// The part of it that needs only the image's spec; what follows the noise's level stays unset until that is
+// set.
 MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec);
 
 // Everything is checked, chosen, planned and allocated by create(); run() only executes. One Denoiser is not

@@ -8,6 +8,8 @@
 
 namespace ungrain {
 
+class RowReader;
+
 struct NoiseEstimate {
   double sigma = 0;  // standard deviation in pixel units: root mean square over the colour channels
   std::vector<double> channels;  // each colour channel's
@@ -18,6 +20,7 @@ struct NoiseEstimate {
 // Blocks with a NaN or an infinity are left out, alpha never counts. Where nothing can be said (a constant, a
 // single pixel) the answer is 0. Large images are sampled: 40,000 blocks of 8 x 8 pixels a channel at most.
 NoiseEstimate estimate_noise(const ConstImageView& image);
+NoiseEstimate estimate_noise(RowReader& rows, const ImageSpec& spec);  // reads every row once, in order
 
 // The same, row by row in bounded memory; the result does not depend on how the rows are cut.
 class NoiseEstimator {

@@ -19,7 +19,7 @@ enum class ParamKind : std::uint8_t { real, integer, choice, per_channel, image 
 // What a parameter that was left unset stands for.
 enum class Fallback : std::uint8_t {
   none,       // its default value; it is never unset
-  automatic,  // measured from the image by resolve()
+  automatic,  // the noise's level, measured from the image by resolve()
   derived,    // computed from the other parameters or the image's range; ParamInfo::rule says how
 };
 
@@ -48,10 +48,17 @@ struct ParamInfo {
   std::string default_text;  // "5", "symmetric", "auto", or the rule
 };
 
+// Values of several parameters under one name: a paper's experiment, a trade of time for quality.
+struct PresetInfo {
+  std::string name;
+  std::string help;  // one line
+};
+
 struct MethodInfo {
   std::string name;
   std::string summary;
   std::vector<ParamInfo> params;
+  std::vector<PresetInfo> presets;
   bool has_reference = false;
   bool has_cpu = false;
   bool has_cuda = false;
@@ -87,6 +94,13 @@ class MethodParams {
   std::string get_text(std::string_view name) const;
   Unit unit(std::string_view name) const;  // sigma_range is a delta_e where the colour mode is lab
 
+  // Gives the preset's values to the parameters it names; some may follow from values that are set already.
+  // `white` is the image's white level (ImageSpec::white()), which strengths are relative to.
+  void apply_preset(std::string_view name, double white);
+
+  // Whether a value that is needed is left to the image: resolve() must see it before a Denoiser is made.
+  bool needs_image() const;
+
   // Multiplies every strength that is set and is in pixel units: from the 0-255 scale to an image's by white
   // / 255.
   void scale_strengths(double factor);
@@ -103,7 +117,6 @@ class MethodParams {
 
  private:
   friend class Denoiser;
-  friend MethodParams resolve(const MethodParams&, const ConstImageView&);
   friend MethodParams resolve_derived(const MethodParams&, const ImageSpec&);
 
   MethodParams(std::string_view method, std::shared_ptr<void> values)

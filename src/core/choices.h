@@ -1,9 +1,11 @@
 // Descriptors of the choices that several methods share.
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <string>
 
+#include "core/colour.h"
 #include "core/descriptor.h"
 #include "ungrain/error.h"
 #include "ungrain/methods/common.h"
@@ -36,21 +38,29 @@ Descriptor colour_mode(ColourMode Params::*member) {
       "one weight for all channels, one for each, or jointly in CIE-Lab");
 }
 
-// sigma_range of the bilateral family: a strength in pixel units, or in delta E where the colour mode is lab.
+// A strength that is compared with differences of pixels: in pixel units, or in delta E where the colour mode
+// is lab.
 template <class Params>
-Descriptor sigma_range(std::optional<double> Params::*member) {
-  Descriptor d = derived(
-      member, "sigma_range", {.min = 0, .unit = Unit::intensity},
-      "30 on the 0-255 scale, or 11.8 delta E for lab",
-      +[](const Params& p, const ImageSpec& spec) {
-        // [000]'s 30 of 255; Lab's lightness has a range of 100.
-        return 30.0 / 255 * (p.colour == ColourMode::lab ? 100.0 : spec.white());
-      },
-      "how different in value a pixel may be and still count; 0 returns the input");
-  d.unit = [](const void* params) {
+Descriptor compared_strength(Descriptor strength) {
+  strength.unit = [](const void* params) {
     return static_cast<const Params*>(params)->colour == ColourMode::lab ? Unit::delta_e : Unit::intensity;
   };
-  return d;
+  return strength;
+}
+
+// Such a strength that follows the noise.
+template <class Params>
+Descriptor following_noise(std::optional<double> Params::*member, std::string name, std::string rule_text,
+                           std::optional<double> (*rule)(const Params&, const ImageSpec&), std::string help) {
+  return compared_strength<Params>(derived(member, std::move(name), {.min = 0, .unit = Unit::intensity},
+                                           std::move(rule_text), rule, std::move(help)));
+}
+
+template <class Params>
+Descriptor search(int Params::*member) {
+  return named_value(number(member, "search", {.min = 1, .max = 255, .unit = Unit::pixels, .odd = true},
+                            "side of the window that is searched"),
+                     "whole-image", whole_image);
 }
 
 // Lab is made from red, green and blue.
@@ -61,6 +71,48 @@ void check_colour_mode(const Params& params, const ImageSpec& spec) {
                                                  ": colour lab takes an rgb image, this one is " +
                                                  std::string(name(spec.colour)));
   }
+}
+
+// The noise in the units in which the colour mode compares: nothing where its level is not known yet.
+template <class Params>
+std::optional<double> noise_compared(const Params& params, const ImageSpec& spec) {
+  if (!params.sigma) return std::nullopt;
+  return params.colour == ColourMode::lab ? noise_in_lab(*params.sigma / spec.white()) : *params.sigma;
+}
+
+// On the 0-255 scale, whatever the mode.
+template <class Params>
+std::optional<double> noise_on_255(const Params& params, const ImageSpec& spec) {
+  return params.sigma ? std::optional(*params.sigma * 255 / spec.white()) : std::nullopt;
+}
+
+// Several channels that share a weight: their differences average out, so that less strength suffices.
+template <class Params>
+bool weighs_together(const Params& params, const ImageSpec& spec) {
+  return params.colour == ColourMode::joint && spec.colour_channels() > 1;
+}
+
+inline constexpr int patch_of_unknown_noise = 7;  // the papers'
+
+// Small patches find more that is alike, large ones tell it better from noise.
+template <class Params>
+Descriptor patch(std::optional<int> Params::*member) {
+  return derived(
+      member, "patch", {.min = 1, .max = 31, .unit = Unit::pixels, .odd = true},
+      "3, 5 from a sigma of 20 on, 7 from 35 on or where sigma is not known; for joint colour from 35 and 61 on",
+      +[](const Params& p, const ImageSpec& spec) -> std::optional<int> {
+        const std::optional<double> noise = noise_on_255(p, spec);
+        if (!noise) return patch_of_unknown_noise;
+        const double averaged = weighs_together(p, spec) ? *noise / std::sqrt(spec.colour_channels()) : *noise;
+        return averaged < 20 ? 3 : averaged < 35 ? 5 : 7;
+      },
+      "side of the patches that are compared");
+}
+
+template <class Params>
+std::optional<double> noise_times(double factor, const Params& params, const ImageSpec& spec) {
+  const std::optional<double> noise = noise_compared(params, spec);
+  return noise ? std::optional(factor * *noise) : std::nullopt;
 }
 
 }  // namespace ungrain::describe

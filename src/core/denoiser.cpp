@@ -85,11 +85,11 @@ Denoiser Denoiser::create(const MethodParams& params, const ImageSpec& spec, con
   check_options(options);
   const Method& method = find_method(params.method());
   auto impl = std::make_unique<Impl>(resolve_derived(params, spec), spec, options);
-  for (const ParamInfo& info : info_of(method).params) {
-    if (info.fallback == Fallback::automatic && impl->params.get(info.name).index() == 0) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{}: {} is auto; resolve() with the image first", method.name, info.name));
-    }
+  if (impl->params.needs_image()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: the noise's sigma is left to be measured; give it, or call resolve() with the "
+                            "image first",
+                            method.name));
   }
   impl->device = choose_device(method, options.device);
   Pipeline pipeline = build_pipeline(method, impl->device, impl->params.values_.get(), spec);

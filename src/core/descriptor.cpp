@@ -80,7 +80,7 @@ std::string what_it_takes(const ParamInfo& info) {
 }
 
 void check_value(const ParamInfo& info, const ParamValue& value) {
-  if (std::holds_alternative<std::monostate>(value)) {
+  if (is_unset(value)) {
     if (!can_be_unset(info)) reject(info, shown(value));
     return;
   }
@@ -150,7 +150,7 @@ ParamValue parse_value(const ParamInfo& info, std::string_view text) {
 }
 
 std::string value_text(const ParamInfo& info, const ParamValue& value) {
-  if (std::holds_alternative<std::monostate>(value)) return info.kind == ParamKind::image ? "none" : "auto";
+  if (is_unset(value)) return info.kind == ParamKind::image ? "none" : "auto";
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   const double* number = std::get_if<double>(&value);
   if (number != nullptr && !info.named.empty() && *number == info.named_value) return info.named;

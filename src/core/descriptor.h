@@ -19,11 +19,16 @@ struct Descriptor {
   ParamInfo info;
   std::function<ParamValue(const void* params)> get;
   std::function<void(void* params, const ParamValue& checked)> assign;
-  // Fills in an unset Fallback::derived value; empty for the other kinds.
+  // Fills in an unset Fallback::derived value where what it follows is known; empty for the other kinds.
   std::function<void(void* params, const ImageSpec& spec)> derive;
+  // Whether an unset Fallback::automatic value is needed, the other parameters being what they are; empty for
+  // the other kinds.
+  std::function<bool(const void* params)> needed;
   // Where the unit depends on other parameters; empty: info.unit.
   std::function<Unit(const void* params)> unit;
 };
+
+inline bool is_unset(const ParamValue& value) { return std::holds_alternative<std::monostate>(value); }
 
 // "a whole number from 0 to 128", "one of square, disc".
 std::string what_it_takes(const ParamInfo& info);
@@ -90,17 +95,23 @@ Descriptor optional_number(std::optional<Number> Params::*member, std::string na
   return d;
 }
 
-// Measured from the image by Method::measure where it is unset.
-template <class Params, class Number>
-Descriptor automatic(std::optional<Number> Params::*member, std::string name, const NumberRange& range,
-                     std::string help) {
-  return optional_number(member, std::move(name), range, Fallback::automatic, std::move(help));
+// The noise's standard deviation: measured from the image where it is unset and `needed`.
+template <class Params>
+Descriptor noise_level(std::optional<double> Params::*member, bool (*needed)(const Params&),
+                       std::string help) {
+  Descriptor d = optional_number(member, "sigma", {.min = 0, .unit = Unit::intensity}, Fallback::automatic,
+                                 std::move(help));
+  d.info.default_text = "measured";
+  d.needed = [needed](const void* params) { return needed(*static_cast<const Params*>(params)); };
+  return d;
 }
 
-// Computed by `rule` where it is unset; `rule_text` says the same in words.
+// Computed by `rule` where it is unset; nothing while what it follows is unset. `rule_text` says the same in
+// words.
 template <class Params, class Number>
 Descriptor derived(std::optional<Number> Params::*member, std::string name, const NumberRange& range,
-                   std::string rule_text, Number (*rule)(const Params&, const ImageSpec&), std::string help) {
+                   std::string rule_text, std::optional<Number> (*rule)(const Params&, const ImageSpec&),
+                   std::string help) {
   Descriptor d = optional_number(member, std::move(name), range, Fallback::derived, std::move(help));
   d.info.rule = rule_text;
   d.info.default_text = std::move(rule_text);

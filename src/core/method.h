@@ -53,6 +53,12 @@ struct Pipeline {
   bool wraps = false;  // rows beyond the edge are the other edge's
 };
 
+// Values that belong together, under one name. `white` is the level that strengths are to be for.
+struct Preset {
+  PresetInfo info;
+  std::function<void(void* params, double white)> apply;
+};
+
 struct Method {
   std::string name;
   std::string summary;
@@ -63,16 +69,22 @@ struct Method {
   std::function<std::shared_ptr<void>(const void* params)> copy;
   // Values that are each in range but do not fit each other or the image; may be empty.
   std::function<void(const void* params, const ImageSpec& spec)> check;
-  // Fills in what Fallback::automatic leaves to the image; empty where nothing is.
-  std::function<void(void* params, const ConstImageView& image)> measure;
+  std::vector<Preset> presets;
   Build reference;  // an empty one means that the backend is not supported
   Build cpu;
   Build cuda;
 
   const Descriptor& descriptor(std::string_view name) const;  // throws with the nearest name
+  const Preset& preset(std::string_view name) const;          // likewise
 };
 
 MethodInfo info_of(const Method& method);
+
+template <class Params>
+struct TypedPreset {
+  PresetInfo info;
+  void (*apply)(Params&, double white);
+};
 
 // Writes a method down, typed: see any methods/<name>/method.cpp.
 template <class Params>
@@ -80,7 +92,7 @@ struct MethodDefinition {
   std::string summary;
   std::vector<Descriptor> descriptors;
   void (*check)(const Params&, const ImageSpec&) = nullptr;
-  void (*measure)(Params&, const ConstImageView&) = nullptr;
+  std::vector<TypedPreset<Params>> presets = {};
   Pipeline (*reference)(const Params&, const ImageSpec&) = nullptr;
   Pipeline (*cpu)(const Params&, const ImageSpec&) = nullptr;
   Pipeline (*cuda)(const Params&, const ImageSpec&) = nullptr;
@@ -107,10 +119,10 @@ Method make_method(MethodDefinition<Params> definition) {
       check(*static_cast<const Params*>(params), spec);
     };
   }
-  if (definition.measure != nullptr) {
-    method.measure = [measure = definition.measure](void* params, const ConstImageView& image) {
-      measure(*static_cast<Params*>(params), image);
-    };
+  for (TypedPreset<Params>& preset : definition.presets) {
+    method.presets.push_back({std::move(preset.info), [apply = preset.apply](void* params, double white) {
+                                apply(*static_cast<Params*>(params), white);
+                              }});
   }
   method.reference = erase(definition.reference);
   method.cpu = erase(definition.cpu);

@@ -1,6 +1,9 @@
 #include "ungrain/parameters.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/descriptor.h"
 #include "core/method.h"
@@ -8,6 +11,7 @@
 #include "core/registry.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
+#include "ungrain/estimate.h"
 
 namespace ungrain {
 
@@ -21,11 +25,25 @@ const Descriptor& Method::descriptor(std::string_view wanted) const {
               fmt::format("{} has no parameter '{}'{}", name, wanted, did_you_mean(wanted, names)));
 }
 
+const Preset& Method::preset(std::string_view wanted) const {
+  std::vector<std::string> names;
+  for (const Preset& preset : presets) {
+    if (preset.info.name == wanted) return preset;
+    names.push_back(preset.info.name);
+  }
+  throw Error(ErrorCode::invalid_argument,
+              presets.empty()
+                  ? fmt::format("{} has no presets", name)
+                  : fmt::format("{} has no preset '{}'{}; there is {}", name, wanted,
+                                did_you_mean(wanted, names), fmt::join(names, ", ")));
+}
+
 MethodInfo info_of(const Method& method) {
   MethodInfo info;
   info.name = method.name;
   info.summary = method.summary;
   for (const Descriptor& d : method.descriptors) info.params.push_back(d.info);
+  for (const Preset& preset : method.presets) info.presets.push_back(preset.info);
   info.has_reference = method.reference != nullptr;
   info.has_cpu = method.cpu != nullptr;
   info.has_cuda = method.cuda != nullptr;
@@ -110,6 +128,28 @@ void* MethodParams::writable() {
   return values_.get();
 }
 
+bool MethodParams::needs_image() const {
+  const Method& method = find_method(method_);
+  return std::any_of(method.descriptors.begin(), method.descriptors.end(), [&](const Descriptor& d) {
+    return d.needed && is_unset(d.get(values_.get())) && d.needed(values_.get());
+  });
+}
+
+void MethodParams::apply_preset(std::string_view name, double white) {
+  find_method(method_).preset(name).apply(writable(), white);
+}
+
+namespace {
+
+MethodParams with_noise_level(MethodParams params, const NoiseEstimate& estimate) {
+  for (const Descriptor& d : find_method(params.method()).descriptors) {
+    if (d.info.fallback == Fallback::automatic) params.set(d.info.name, estimate.sigma);
+  }
+  return params;
+}
+
+}  // namespace
+
 MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec) {
   params.validate(spec);
   MethodParams resolved = params;
@@ -121,10 +161,14 @@ MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec) 
 
 MethodParams resolve(const MethodParams& params, const ConstImageView& image) {
   params.validate(image.spec);
-  MethodParams resolved = params;
-  const Method& method = find_method(params.method());
-  if (method.measure) method.measure(resolved.writable(), image);
-  return resolve_derived(resolved, image.spec);
+  if (!params.needs_image()) return resolve_derived(params, image.spec);
+  return resolve_derived(with_noise_level(params, estimate_noise(image)), image.spec);
+}
+
+MethodParams resolve(const MethodParams& params, RowReader& image, const ImageSpec& spec) {
+  params.validate(spec);
+  if (!params.needs_image()) return resolve_derived(params, spec);
+  return resolve_derived(with_noise_level(params, estimate_noise(image, spec)), spec);
 }
 
 }  // namespace ungrain

@@ -14,7 +14,8 @@
   METHOD(median)                \
   METHOD(bilateral)             \
   METHOD(adaptive_bilateral)    \
-  METHOD(nlm)
+  METHOD(nlm)                   \
+  METHOD(nlm_bilateral)
 
 namespace ungrain {
 

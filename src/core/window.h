@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "core/border.h"
+#include "core/pixels.h"
 #include "core/planes.h"
 #include "ungrain/image.h"
 #include "ungrain/methods/common.h"
@@ -40,5 +42,22 @@ class WorkingCopy {
 // One filtered pixel of a working copy back to where it came from.
 void store_working_pixel(const std::vector<double>& pixel, ColourMode mode, double white, const Planes& out,
                          int x, int y);
+
+// The frame of the references that compare values: filter(image, x, y, first, count, result) computes the
+// channels [first, first + count) of one pixel, those that share a weight.
+template <class Filter>
+void filter_working_copy(const StageCall& call, ColourMode mode, double white, Border border, Filter filter) {
+  const WorkingCopy copy(call.in[0], mode, white);
+  const BorderedPlanes image(copy.planes(), call.image, border);
+  const int channels = call.out.count;
+  const int together = channels_together(mode, channels);
+  for_each_pixel(call, [&](int x, int y) {
+    std::vector<double> pixel(static_cast<std::size_t>(channels));
+    for (int first = 0; first < channels; first += together) {
+      filter(image, x, y, first, together, &pixel[static_cast<std::size_t>(first)]);
+    }
+    store_working_pixel(pixel, mode, white, call.out, x, y);
+  });
+}
 
 }  // namespace ungrain

@@ -6,6 +6,8 @@
 
 namespace ungrain {
 
+inline constexpr double log2_e = 1.4426950408889634;
+
 // 2^x for x <= 0; relative error below 2e-7, and 0 below 2^-126.
 inline float exp2_negative(float x) {
   constexpr float lowest = -126.0F;

@@ -2,11 +2,10 @@
 
 #include "core/colour.h"
 #include "core/window.h"
+#include "cpu/exp.h"
 
 namespace ungrain {
 namespace {
-
-constexpr double log2_e = 1.4426950408889634;
 
 template <class Convert>
 void convert_pixels(const StageCall& call, Convert convert) {
@@ -23,11 +22,11 @@ void convert_pixels(const StageCall& call, Convert convert) {
 
 }  // namespace
 
-std::vector<WindowTap> window_taps(Window window, int radius, double sigma_space) {
+std::vector<WindowTap> window_taps(Window window, int radius, const Reach& reach, double sigma_space) {
   constexpr double lowest = -1e30;  // no weight at all, and still a number
   std::vector<WindowTap> taps;
-  for (int dy = -radius; dy <= radius; ++dy) {
-    for (int dx = -radius; dx <= radius; ++dx) {
+  for (int dy = -reach.y; dy <= reach.y; ++dy) {
+    for (int dx = -reach.x; dx <= reach.x; ++dx) {
       if (!in_window(window, radius, dx, dy)) continue;
       const double distance = std::pow(dx / sigma_space, 2) + std::pow(dy / sigma_space, 2);
       taps.push_back({dx, dy, static_cast<float>(std::max(-distance / 2 * log2_e, lowest))});
@@ -58,9 +57,12 @@ Stage from_lab_stage(double white) {
           }};
 }
 
-Pipeline in_colour_mode(ColourMode mode, Stage filter, double white, bool wraps) {
-  if (mode != ColourMode::lab) return {.stages = {std::move(filter)}, .wraps = wraps};
-  return {.stages = {to_lab_stage(white), std::move(filter), from_lab_stage(white)}, .wraps = wraps};
+Pipeline in_colour_mode(ColourMode mode, std::vector<Stage> passes, double white, bool wraps) {
+  if (mode == ColourMode::lab) {
+    passes.insert(passes.begin(), to_lab_stage(white));
+    passes.push_back(from_lab_stage(white));
+  }
+  return {.stages = std::move(passes), .wraps = wraps};
 }
 
 }  // namespace ungrain

@@ -19,8 +19,8 @@ struct WindowTap {
   float log2_weight;  // of the distance
 };
 
-// The offsets in the order in which every pixel's sums are taken: dy, then dx.
-std::vector<WindowTap> window_taps(Window window, int radius, double sigma_space);
+// The offsets within `reach` in the order in which every pixel's sums are taken: dy, then dx.
+std::vector<WindowTap> window_taps(Window window, int radius, const Reach& reach, double sigma_space);
 
 // Differences times this, squared and summed, are the negative exponent of 2 of the range weight.
 float inverse_range(double sigma_range, int divisor);
@@ -30,19 +30,19 @@ class WindowTile {
   static constexpr int width = 256;
   static constexpr int height = 16;
 
-  WindowTile(int radius, int channels, Border border)
-      : radius_(radius),
+  WindowTile(const Reach& reach, int channels, Border border)
+      : reach_(reach),
         channels_(channels),
         border_(border),
-        pitch_(width + 2 * radius),
-        plane_(static_cast<std::ptrdiff_t>(pitch_) * (height + 2 * radius)) {}
+        pitch_(width + 2 * reach.x),
+        plane_(static_cast<std::ptrdiff_t>(pitch_) * (height + 2 * reach.y)) {}
 
   // Floats of the tile with its border; what a method needs beside it lies behind.
   std::size_t floats() const { return static_cast<std::size_t>(plane_ * channels_); }
   std::ptrdiff_t plane() const { return plane_; }  // from one channel to the next
 
   void load(const StageCall& call, const Rect& tile, int first_channel, float* memory) const {
-    const Rect with_border{tile.x0 - radius_, tile.y0 - radius_, tile.x1 + radius_, tile.y1 + radius_};
+    const Rect with_border{tile.x0 - reach_.x, tile.y0 - reach_.y, tile.x1 + reach_.x, tile.y1 + reach_.y};
     for (int c = 0; c < channels_; ++c) {
       gather(call.in[0], first_channel + c, call.image, border_, with_border, memory + c * plane_, pitch_);
     }
@@ -50,7 +50,7 @@ class WindowTile {
 
   // The pixel (tile.x0, y) in the tile's memory.
   const float* row(const float* memory, const Rect& tile, int y) const {
-    return memory + (y - tile.y0 + radius_) * pitch_ + radius_;
+    return memory + (y - tile.y0 + reach_.y) * pitch_ + reach_.x;
   }
 
   // Calls body(tap, offset in memory, first x, last x + 1) for every tap that counts for row y of the tile.
@@ -70,7 +70,7 @@ class WindowTile {
   }
 
  private:
-  int radius_;
+  Reach reach_;
   int channels_;
   Border border_;
   int pitch_;
@@ -81,7 +81,7 @@ class WindowTile {
 Stage to_lab_stage(double white);
 Stage from_lab_stage(double white);
 
-// The filter by itself, or between the two where it works in Lab.
-Pipeline in_colour_mode(ColourMode mode, Stage filter, double white, bool wraps);
+// The passes of a filter by themselves, or between the two where it works in Lab.
+Pipeline in_colour_mode(ColourMode mode, std::vector<Stage> passes, double white, bool wraps);
 
 }  // namespace ungrain

@@ -11,6 +11,7 @@
 #include "core/convert.h"
 #include "noise/block_spectrum.h"
 #include "noise/flat_blocks.h"
+#include "ungrain/denoiser.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -218,6 +219,22 @@ NoiseEstimate estimate_noise(const ConstImageView& image) {
   check_readable(image);
   NoiseEstimator estimator(image.spec);
   estimator.add_rows(image);
+  return estimator.finish();
+}
+
+NoiseEstimate estimate_noise(RowReader& rows, const ImageSpec& spec) {
+  NoiseEstimator estimator(spec);
+  constexpr int about_pixels = 1 << 20;
+  ImageSpec band_spec = spec;
+  band_spec.height = std::clamp(about_pixels / spec.width, 1, spec.height);
+  Image band(band_spec);
+  for (int first = 0; first < spec.height; first += band_spec.height) {
+    const int count = std::min(band_spec.height, spec.height - first);
+    ImageView view = band.view().rows(0, count);
+    view.region = {0, first, spec.width, spec.height};
+    rows.read_rows(first, view);
+    estimator.add_rows(view);
+  }
   return estimator.finish();
 }
 

@@ -19,11 +19,13 @@ enum class VarianceCentre : std::uint8_t {
 struct AdaptiveBilateralParams {
   static constexpr std::string_view method = "adaptive-bilateral";
   int radius = 5;          // pixels
-  double sigma_space = 3;  // pixels; 0 returns the input
-  // Of the first pass. Pixel units, or delta E where colour is lab; 0 returns the input. Unset: 30/255 of the
-  // range.
+  // Pixels; 0 returns the input. Unset: follows sigma, or 3 where that is not known.
+  std::optional<double> sigma_space = {};
+  std::optional<double> sigma = {};  // the noise's standard deviation, pixel units; unset: measured
+  // Of the first pass. Pixel units, or delta E where colour is lab; 0 returns the input. Unset: follows sigma.
   std::optional<double> sigma_range = {};
-  double factor = 0.5;  // 0 returns the input
+  // 0 returns the input. Unset: 2 where sigma is known, else the paper's 0.5.
+  std::optional<double> factor = {};
   // Pixel units squared, or delta E squared. Unset: 0.01 for a range of 255, scaled with its square.
   std::optional<double> epsilon = {};
   VarianceCentre centre = VarianceCentre::pixel;

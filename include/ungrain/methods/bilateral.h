@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -7,15 +8,23 @@
 
 namespace ungrain {
 
+enum class BilateralQuality : std::uint8_t {
+  exact,
+  separable,  // rows, then columns (Pham and van Vliet): the cost grows with the radius, not its square
+  grid,       // in a coarse grid of space and value (Paris and Durand): the cost does not depend on the radius
+};
+
 // A mean weighted by distance in space and in value, so that it stops at edges:
 // w(p,q) = exp(-|p-q|² / 2 sigma_space²) exp(-(I(p)-I(q))² / 2 sigma_range²).
 struct BilateralParams {
   static constexpr std::string_view method = "bilateral";
   int radius = 5;          // pixels
-  double sigma_space = 3;  // pixels; 0 returns the input
-  // Pixel units, or delta E where colour is lab; 0 returns the input. Unset: 30/255 of the range (of 100 for
-  // lab).
+  // Pixels; 0 returns the input. Unset: follows sigma, or 3 where that is not known.
+  std::optional<double> sigma_space = {};
+  std::optional<double> sigma = {};  // the noise's standard deviation, pixel units; unset: measured
+  // Pixel units, or delta E where colour is lab; 0 returns the input. Unset: follows sigma.
   std::optional<double> sigma_range = {};
+  BilateralQuality quality = BilateralQuality::exact;
   Window window = Window::square;
   ColourMode colour = ColourMode::joint;
   Border border = Border::symmetric;

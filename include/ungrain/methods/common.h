@@ -5,6 +5,8 @@
 
 namespace ungrain {
 
+inline constexpr int whole_image = 0;  // a search window's side that stands for the image
+
 // What stands outside the image's edge.
 enum class Border : std::uint8_t {
   symmetric,  // cba|abc|cba

@@ -11,8 +11,8 @@ Pipeline adaptive_bilateral_cpu(const AdaptiveBilateralParams& params, const Ima
 
 // A strength of 0, or a window of one pixel, leaves the image as it is.
 inline bool is_identity(const AdaptiveBilateralParams& params) {
-  return params.radius == 0 || params.sigma_space == 0 || params.sigma_range.value() == 0 ||
-         params.factor == 0;
+  return params.radius == 0 || params.sigma_space.value() == 0 || params.sigma_range.value() == 0 ||
+         params.factor.value() == 0;
 }
 
 }  // namespace ungrain

@@ -10,13 +10,14 @@ namespace ungrain::testing {
 inline MethodCases adaptive_bilateral_cases() {
   using P = AdaptiveBilateralParams;
   return {.method = "adaptive-bilateral",
-          .variants = {{"default", P{}},
+          .variants = {{"default", P{.sigma_range = 0.12}},
+                       {"follows_noise", P{.radius = 2, .sigma = 0.05}},
                        {"r2_disc", P{.radius = 2, .sigma_range = 0.2, .window = Window::disc}},
                        {"mean", P{.radius = 3, .sigma_range = 0.15, .centre = VarianceCentre::mean}},
                        {"per_channel", P{.radius = 2, .sigma_range = 0.1, .colour = ColourMode::per_channel}},
                        {"strong", P{.radius = 4, .sigma_range = 0.3, .factor = 2}},
                        {"lab", P{.radius = 2, .sigma_range = 12, .colour = ColourMode::lab}, Colour::rgb},
-                       {"zero_factor", P{.factor = 0}}},
+                       {"zero_factor", P{.sigma_range = 0.1, .factor = 0}}},
           .borders = true};
 }
 

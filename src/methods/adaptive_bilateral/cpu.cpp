@@ -15,11 +15,11 @@ constexpr int width = WindowTile::width;
 struct Kernel {
   Kernel(const AdaptiveBilateralParams& p, int channels)
       : params(p),
-        taps(window_taps(p.window, p.radius, p.sigma_space)),
+        taps(window_taps(p.window, p.radius, {.x = p.radius, .y = p.radius}, p.sigma_space.value())),
         together(channels_together(p.colour, channels)),
         divisor(difference_divisor(p.colour, together)),
         inverse(inverse_range(p.sigma_range.value(), divisor)),
-        tile(p.radius, together, p.border) {}
+        tile({.x = p.radius, .y = p.radius}, together, p.border) {}
 
   // Behind the tile: rows of weights and of strengths, a row of sums for each channel, and the first pass'
   // sums of differences and of their squares, which are double because a variance is their small difference.
@@ -103,7 +103,7 @@ void choose_strengths(const Kernel& kernel, int count, const Rows& rows) {
       variance -= mean * mean;
     }
     variance = std::max(variance / kernel.divisor, 0.0);
-    const double strength = kernel.params.factor * std::sqrt(std::max(variance + epsilon, epsilon));
+    const double strength = kernel.params.factor.value() * std::sqrt(std::max(variance + epsilon, epsilon));
     rows.inverse[x] = inverse_range(strength, kernel.divisor);
   }
 }
@@ -162,7 +162,7 @@ Pipeline adaptive_bilateral_cpu(const AdaptiveBilateralParams& params, const Ima
                              }
                            });
                }};
-  return in_colour_mode(params.colour, std::move(filter), spec.white(), params.border == Border::wrap);
+  return in_colour_mode(params.colour, {std::move(filter)}, spec.white(), params.border == Border::wrap);
 }
 
 }  // namespace ungrain

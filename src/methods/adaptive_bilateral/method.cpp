@@ -1,14 +1,37 @@
+#include <algorithm>
+
 #include "core/choices.h"
 #include "methods/adaptive_bilateral/adaptive_bilateral.h"
 
 namespace ungrain {
 namespace {
 
+using P = AdaptiveBilateralParams;
+
+// The rules below were fitted to pictures outside the test sets: the README has the figures.
+std::optional<double> sigma_space(const P& p, const ImageSpec& spec) {
+  const std::optional<double> noise = describe::noise_on_255(p, spec);
+  if (!noise) return 3;  // the papers'
+  return (describe::weighs_together(p, spec) ? 1.6 : 1.2) + 0.01 * std::min(*noise, 100.0);
+}
+
+std::optional<double> sigma_range(const P& p, const ImageSpec& spec) {
+  const std::optional<double> noise = describe::noise_on_255(p, spec);
+  if (!noise) return std::nullopt;
+  const double bounded = std::min(*noise, 100.0);
+  return describe::noise_times(describe::weighs_together(p, spec) ? 1 + 0.01 * bounded : 1.4 + 0.02 * bounded, p,
+                               spec);
+}
+
+std::optional<double> factor(const P& p, const ImageSpec& spec) {
+  if (!p.sigma) return 0.5;  // the paper's
+  return describe::weighs_together(p, spec) ? 1.4 : 2;
+}
+
 Descriptor epsilon() {
-  using P = AdaptiveBilateralParams;
   Descriptor d = describe::derived(
       &P::epsilon, "epsilon", {.min = 0, .unit = Unit::intensity_squared}, "0.01 on the 0-255 scale, squared",
-      +[](const P& p, const ImageSpec& spec) {
+      +[](const P& p, const ImageSpec& spec) -> std::optional<double> {
         const double scale = (p.colour == ColourMode::lab ? 100.0 : spec.white()) / 255;
         return 0.01 * scale * scale;
       },
@@ -23,18 +46,24 @@ Descriptor epsilon() {
 }  // namespace
 
 const Method& adaptive_bilateral_method() {
-  using P = AdaptiveBilateralParams;
   static const Method method = make_method<P>({
       .summary = "bilateral whose strength follows each pixel's own variance",
       .descriptors =
           {
               describe::number(&P::radius, "radius", {.min = 0, .max = 128, .unit = Unit::pixels},
                                "half-width of the window"),
-              describe::number(&P::sigma_space, "sigma_space", {.min = 0, .unit = Unit::pixels},
-                               "how far away a pixel may be and still count; 0 returns the input"),
-              describe::sigma_range(&P::sigma_range),
-              describe::number(&P::factor, "factor", {.min = 0},
-                               "a pixel's strength as a multiple of its deviation; 0 returns the input"),
+              describe::derived(&P::sigma_space, "sigma_space", {.min = 0, .unit = Unit::pixels},
+                                "1.2 + sigma / 100, for joint colour 1.6 + sigma / 100; 3 where sigma is not known",
+                                sigma_space, "how far away a pixel may be and still count; 0 returns the input"),
+              describe::noise_level(
+                  &P::sigma, +[](const P& p) { return !p.sigma_range; },
+                  "the noise's standard deviation, which sigma_range follows"),
+              describe::following_noise(
+                  &P::sigma_range, "sigma_range", "sigma (1.4 + sigma / 50), for joint colour sigma (1 + sigma / 100)", sigma_range,
+                  "how different in value a pixel may be and still count; 0 returns the input"),
+              describe::derived(
+                  &P::factor, "factor", {.min = 0}, "2, for joint colour 1.4; 0.5 where sigma is not known", factor,
+                  "a pixel's strength as a multiple of its deviation; 0 returns the input"),
               epsilon(),
               describe::choice(&P::centre, "centre",
                                {{"mean", VarianceCentre::mean}, {"pixel", VarianceCentre::pixel}},

@@ -2,8 +2,6 @@
 #include <cmath>
 #include <vector>
 
-#include "core/border.h"
-#include "core/pixels.h"
 #include "core/window.h"
 #include "methods/adaptive_bilateral/adaptive_bilateral.h"
 
@@ -29,7 +27,7 @@ class Pixel {
     }
     const double epsilon = params_.epsilon.value();
     const double variance = this->variance(sigma_range, centre);
-    mean(params_.factor * std::sqrt(std::max(variance + epsilon, epsilon)), result);
+    mean(params_.factor.value() * std::sqrt(std::max(variance + epsilon, epsilon)), result);
   }
 
  private:
@@ -46,7 +44,7 @@ class Pixel {
             if (d != 0) difference += squared(d / sigma_range);  // a strength of 0 keeps equal values alone
           }
         }
-        const double distance = squared(dx / params_.sigma_space) + squared(dy / params_.sigma_space);
+        const double distance = squared(dx / params_.sigma_space.value()) + squared(dy / params_.sigma_space.value());
         visit(dx, dy, std::exp(-distance / 2) * std::exp(-difference / divisor() / 2));
       }
     }
@@ -92,17 +90,10 @@ Pipeline adaptive_bilateral_reference(const AdaptiveBilateralParams& params, con
   if (is_identity(params)) return {};
   const double white = spec.white();
   const auto run = [=](const StageCall& call) {
-    const WorkingCopy copy(call.in[0], params.colour, white);
-    const BorderedPlanes image(copy.planes(), call.image, params.border);
-    const int channels = call.out.count;
-    const int together = channels_together(params.colour, channels);
-    for_each_pixel(call, [&](int x, int y) {
-      std::vector<double> pixel(static_cast<std::size_t>(channels));
-      for (int first = 0; first < channels; first += together) {
-        Pixel(params, image, x, y, first, together).filter(&pixel[static_cast<std::size_t>(first)]);
-      }
-      store_working_pixel(pixel, params.colour, white, call.out, x, y);
-    });
+    filter_working_copy(call, params.colour, white, params.border,
+                        [&](const auto& image, int x, int y, int first, int count, double* result) {
+                          Pixel(params, image, x, y, first, count).filter(result);
+                        });
   };
   return {.stages = {{.name = "adaptive-bilateral",
                       .reach = {.x = params.radius, .y = params.radius},

@@ -9,9 +9,20 @@ namespace ungrain {
 Pipeline bilateral_reference(const BilateralParams& params, const ImageSpec& spec);
 Pipeline bilateral_cpu(const BilateralParams& params, const ImageSpec& spec);
 
+// quality = grid; the other two come here for it.
+Pipeline bilateral_grid_reference(const BilateralParams& params, const ImageSpec& spec);
+Pipeline bilateral_grid_cpu(const BilateralParams& params, const ImageSpec& spec);
+
 // A strength of 0, or a window of one pixel, leaves the image as it is.
 inline bool is_identity(const BilateralParams& params) {
-  return params.radius == 0 || params.sigma_space == 0 || params.sigma_range.value() == 0;
+  return params.radius == 0 || params.sigma_space.value() == 0 || params.sigma_range.value() == 0;
+}
+
+// How far the window goes along each axis, in the order of the passes: one, or two for separable.
+inline std::vector<Reach> bilateral_passes(const BilateralParams& params) {
+  const int r = params.radius;
+  if (params.quality != BilateralQuality::separable) return {{.x = r, .y = r}};
+  return {{.x = r, .y = 0}, {.x = 0, .y = r}};
 }
 
 }  // namespace ungrain

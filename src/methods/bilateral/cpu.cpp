@@ -11,11 +11,11 @@ namespace {
 constexpr int width = WindowTile::width;
 
 struct Kernel {
-  Kernel(const BilateralParams& params, int channels)
-      : taps(window_taps(params.window, params.radius, params.sigma_space)),
+  Kernel(const BilateralParams& params, const Reach& reach, int channels)
+      : taps(window_taps(params.window, params.radius, reach, params.sigma_space.value())),
         together(channels_together(params.colour, channels)),
         inverse(inverse_range(params.sigma_range.value(), difference_divisor(params.colour, together))),
-        tile(params.radius, together, params.border) {}
+        tile(reach, together, params.border) {}
 
   // Behind the tile: a row of weights, then a row of sums for each channel.
   std::size_t scratch() const { return tile.floats() + static_cast<std::size_t>(width * (together + 1)); }
@@ -76,20 +76,24 @@ void filter_tile(const Kernel& kernel, const StageCall& call, const Rect& tile, 
 
 Pipeline bilateral_cpu(const BilateralParams& params, const ImageSpec& spec) {
   if (is_identity(params)) return {};
-  const Kernel kernel(params, spec.colour_channels());
-  Stage filter{.name = "bilateral",
-               .reach = {.x = params.radius, .y = params.radius},
-               .planes = spec.colour_channels(),
-               .scratch = kernel.scratch(),
-               .run = [kernel](const StageCall& call) {
-                 for_tiles(call.workers, call.out.rect, WindowTile::width, WindowTile::height,
-                           [&](const Rect& tile, int worker) {
-                             for (int first = 0; first < call.out.count; first += kernel.together) {
-                               filter_tile(kernel, call, tile, first, call.scratch_of(worker));
-                             }
-                           });
-               }};
-  return in_colour_mode(params.colour, std::move(filter), spec.white(), params.border == Border::wrap);
+  if (params.quality == BilateralQuality::grid) return bilateral_grid_cpu(params, spec);
+  std::vector<Stage> passes;
+  for (const Reach& reach : bilateral_passes(params)) {
+    const Kernel kernel(params, reach, spec.colour_channels());
+    passes.push_back({.name = "bilateral",
+                      .reach = reach,
+                      .planes = spec.colour_channels(),
+                      .scratch = kernel.scratch(),
+                      .run = [kernel](const StageCall& call) {
+                        for_tiles(call.workers, call.out.rect, WindowTile::width, WindowTile::height,
+                                  [&](const Rect& tile, int worker) {
+                                    for (int first = 0; first < call.out.count; first += kernel.together) {
+                                      filter_tile(kernel, call, tile, first, call.scratch_of(worker));
+                                    }
+                                  });
+                      }});
+  }
+  return in_colour_mode(params.colour, std::move(passes), spec.white(), params.border == Border::wrap);
 }
 
 }  // namespace ungrain

@@ -1,24 +1,71 @@
+#include <algorithm>
+
 #include "core/choices.h"
 #include "methods/bilateral/bilateral.h"
 
 namespace ungrain {
+namespace {
+
+using P = BilateralParams;
+
+// The rules below were fitted to pictures outside the test sets: the README has the figures.
+std::optional<double> sigma_space(const P& p, const ImageSpec& spec) {
+  const std::optional<double> noise = describe::noise_on_255(p, spec);
+  if (!noise) return 3;  // the papers'
+  return (describe::weighs_together(p, spec) ? 1.6 : 1.2) + 0.01 * std::min(*noise, 100.0);
+}
+
+std::optional<double> sigma_range(const P& p, const ImageSpec& spec) {
+  const std::optional<double> noise = describe::noise_on_255(p, spec);
+  if (!noise) return std::nullopt;
+  const double bounded = std::min(*noise, 100.0);
+  if (p.colour == ColourMode::lab) return describe::noise_times(0.6 + 0.045 * bounded, p, spec);
+  const bool together = describe::weighs_together(p, spec);
+  return describe::noise_times(together ? 1.4 + 0.014 * bounded : 2 + 0.04 * bounded, p, spec);
+}
+
+void check(const P& params, const ImageSpec& spec) {
+  describe::check_colour_mode(params, spec);
+  if (params.quality == BilateralQuality::exact) return;
+  if (params.window == Window::disc) {
+    throw Error(ErrorCode::invalid_argument, "bilateral: only quality exact takes a disc window");
+  }
+  if (params.quality == BilateralQuality::grid && params.colour != ColourMode::per_channel &&
+      spec.colour_channels() > 1) {
+    throw Error(ErrorCode::invalid_argument,
+                "bilateral: quality grid filters colour per-channel only; exact and separable take any");
+  }
+}
+
+}  // namespace
 
 const Method& bilateral_method() {
-  using P = BilateralParams;
   static const Method method = make_method<P>({
       .summary = "mean weighted by distance and by difference in value; keeps edges",
       .descriptors =
           {
               describe::number(&P::radius, "radius", {.min = 0, .max = 128, .unit = Unit::pixels},
                                "half-width of the window"),
-              describe::number(&P::sigma_space, "sigma_space", {.min = 0, .unit = Unit::pixels},
-                               "how far away a pixel may be and still count; 0 returns the input"),
-              describe::sigma_range(&P::sigma_range),
+              describe::derived(&P::sigma_space, "sigma_space", {.min = 0, .unit = Unit::pixels},
+                                "1.2 + sigma / 100, for joint colour 1.6 + sigma / 100; 3 where sigma is not known",
+                                sigma_space, "how far away a pixel may be and still count; 0 returns the input"),
+              describe::noise_level(
+                  &P::sigma, +[](const P& p) { return !p.sigma_range; },
+                  "the noise's standard deviation, which sigma_range follows"),
+              describe::following_noise(
+                  &P::sigma_range, "sigma_range",
+                  "sigma (2 + sigma / 25), for joint colour sigma (1.4 + sigma / 71)", sigma_range,
+                  "how different in value a pixel may be and still count; 0 returns the input"),
+              describe::choice(&P::quality, "quality",
+                               {{"exact", BilateralQuality::exact},
+                                {"separable", BilateralQuality::separable},
+                                {"grid", BilateralQuality::grid}},
+                               "the filter itself, or an approximation for large radii"),
               describe::window(&P::window),
               describe::colour_mode(&P::colour),
               describe::border(&P::border),
           },
-      .check = describe::check_colour_mode<P>,
+      .check = check,
       .reference = bilateral_reference,
       .cpu = bilateral_cpu,
   });

@@ -15,7 +15,9 @@ const Method& gaussian_method() {
                                "standard deviation of the window; 0 returns the input"),
               describe::derived(
                   &P::radius, "radius", {.min = 0, .max = 1024, .unit = Unit::pixels}, "ceil(3 sigma)",
-                  +[](const P& p, const ImageSpec&) { return static_cast<int>(std::ceil(3 * p.sigma)); },
+                  +[](const P& p, const ImageSpec&) -> std::optional<int> {
+                    return static_cast<int>(std::ceil(3 * p.sigma));
+                  },
                   "half-width of the window"),
               describe::border(&P::border),
           },

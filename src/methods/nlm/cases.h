@@ -19,7 +19,7 @@ inline MethodCases nlm_cases() {
                    {"lab", P{.search = 5, .patch = 3, .h = 8, .colour = ColourMode::lab}, Colour::rgb},
                    {"underflow", P{.search = 5, .patch = 3, .h = 1e-3}},
                    {"huge", P{.search = 3, .patch = 1, .h = 1e9}},
-                   {"whole", P{.search = P::whole_image, .patch = 3, .h = 0.1}, {}, true},
+                   {"whole", P{.search = whole_image, .patch = 3, .h = 0.1}, {}, true},
                    {"zero_strength", P{.h = 0}}},
       .borders = true};
 }

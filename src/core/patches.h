@@ -1,0 +1,40 @@
+// What the patch-based methods share: where they search, how a patch is weighted, and the references' distance
+// of two patches.
+#pragma once
+
+#include <vector>
+
+#include "core/border.h"
+#include "core/method.h"
+#include "core/planes.h"
+
+namespace ungrain {
+
+// How far around a pixel a search with these sides (odd; search may be whole_image) looks.
+Reach search_reach(int search, int patch);
+
+// The weights of a patch along one axis, from -patch/2 to patch/2; a patch's are their products. Sum 1.
+// Gaussian with a deviation of sigma pixels; 0: all the same.
+std::vector<double> patch_weights(int patch, double sigma);
+
+// Weights below this count as none, in every precision: where all are, a pixel stays as it is.
+inline constexpr double smallest_weight = 0x1p-126;
+
+// The pixels that are searched for (x, y): a window around it, or the whole image.
+Rect search_area(int search, const Extent& image, int x, int y);
+
+// The squared distance of the patches around two pixels, over the channels [first, first + count): the mean
+// with the patch's weights of the squared differences divided by `strength`. Pairs of which one does not count
+// (a shrinking border) are left out, the weights renormalised.
+struct PatchDistance {
+  const std::vector<double>& weights;  // along one axis
+  const BorderedPlanes<const double>& image;
+  int first;
+  int count;
+  int divisor;  // of the sum over the channels
+  double strength;
+
+  double operator()(int x, int y, int other_x, int other_y) const;
+};
+
+}  // namespace ungrain

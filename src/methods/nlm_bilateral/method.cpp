@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "core/choices.h"
+#include "methods/nlm_bilateral/nlm_bilateral.h"
+
+namespace ungrain {
+
+const Method& nlm_bilateral_method() {
+  using P = NlmBilateralParams;
+  static const Method method = make_method<P>({
+      .summary = "non-local means weighted by distance and difference in value as well",
+      .descriptors =
+          {
+              describe::search(&P::search),
+              describe::patch(&P::patch),
+              describe::noise_level(
+                  &P::sigma, +[](const P& p) { return !p.sigma_h || !p.sigma_range; },
+                  "the noise's standard deviation, which the strengths follow"),
+              describe::following_noise(
+                  &P::sigma_h, "sigma_h", "sigma (1.05 - sigma / 250), but at least 0.7 sigma",
+                  +[](const P& p, const ImageSpec& spec) {
+                    const double noise = describe::noise_on_255(p, spec).value_or(0);
+                    return describe::noise_times(std::max(0.7, 1.05 - noise / 250), p, spec);
+                  },
+                  "how different patches may be and still count; 0 returns the input"),
+              describe::following_noise(
+                  &P::sigma_range, "sigma_range", "5 sigma",
+                  +[](const P& p, const ImageSpec& spec) { return describe::noise_times(5, p, spec); },
+                  "how different in value a pixel may be and still count; 0 returns the input"),
+              describe::number(&P::sigma_space, "sigma_space", {.min = 0, .unit = Unit::pixels},
+                               "how far away a pixel may be and still count; inf: anywhere in the search"),
+              describe::colour_mode(&P::colour),
+              describe::border(&P::border),
+          },
+      .check = describe::check_colour_mode<P>,
+      .reference = nlm_bilateral_reference,
+      .cpu = nlm_bilateral_cpu,
+  });
+  return method;
+}
+
+}  // namespace ungrain
