@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -153,55 +154,113 @@ void print_row(const std::string& what, const Size& size, const char* type, int 
   std::fflush(stdout);
 }
 
-void run_all() {
+void run_all(const std::string& only) {
   fmt::print("| filter | image | type | r | kernels ms | whole ms | NPP ms | NPP / ours | of ex2 rate |\n"
              "|---|---|---|---|---|---|---|---|---|\n");
   const auto bilateral = [](int radius, double white, BilateralQuality quality) {
     return MethodParams(BilateralParams{.radius = radius, .sigma_space = radius / 2.0, .sigma_range = 0.1 * white, .quality = quality,
                                         .colour = quality == BilateralQuality::grid ? ColourMode::per_channel : ColourMode::joint});
   };
+  const auto row = [&](const std::string& what, const Size& size, const char* type, int radius,
+                       const MethodParams& params, const ImageSpec& spec, bool npp, double taps_each) {
+    if (!what.starts_with(only)) return;
+    print_row(what, size, type, radius, time_ours(params, spec), npp ? time_npp(spec, radius) : 0, taps_each);
+  };
   const auto taps = [](int radius) { return (2.0 * radius + 1) * (2 * radius + 1); };
   for (const Size& size : sizes) {
     for (const int radius : {1, 2, 3, 5, 7, 9, 11, 13, 15}) {
       const ImageSpec spec = spec_of(size, PixelType::f32, false);
-      print_row("bilateral", size, "f32", radius, time_ours(bilateral(radius, 1, BilateralQuality::exact), spec),
-                time_npp(spec, radius), taps(radius));
+      row("bilateral", size, "f32", radius, bilateral(radius, 1, BilateralQuality::exact), spec, true,
+                taps(radius));
     }
     for (const int radius : {1, 7, 15}) {
       const ImageSpec bytes = spec_of(size, PixelType::u8, false);
-      print_row("bilateral", size, "u8", radius, time_ours(bilateral(radius, 255, BilateralQuality::exact), bytes),
-                time_npp(bytes, radius), taps(radius));
+      row("bilateral", size, "u8", radius, bilateral(radius, 255, BilateralQuality::exact), bytes, true,
+                taps(radius));
       const ImageSpec words = spec_of(size, PixelType::u16, false);
-      print_row("bilateral", size, "u16", radius, time_ours(bilateral(radius, 65535, BilateralQuality::exact), words), 0,
+      row("bilateral", size, "u16", radius, bilateral(radius, 65535, BilateralQuality::exact), words, false,
                 taps(radius));
       const ImageSpec rgb = spec_of(size, PixelType::f32, true);
-      print_row("bilateral joint", size, "f32 rgb", radius, time_ours(bilateral(radius, 1, BilateralQuality::exact), rgb), 0,
+      row("bilateral joint", size, "f32 rgb", radius, bilateral(radius, 1, BilateralQuality::exact), rgb, false,
                 taps(radius));
     }
     for (const int radius : {3, 5, 7, 15}) {
       const ImageSpec spec = spec_of(size, PixelType::f32, false);
       const MethodParams adaptive =
           AdaptiveBilateralParams{.radius = radius, .sigma_space = radius / 2.0, .sigma_range = 0.1, .factor = 2};
-      print_row("adaptive-bilateral", size, "f32", radius, time_ours(adaptive, spec), 0, 2 * taps(radius));
-      print_row("bilateral separable", size, "f32", radius,
-                time_ours(bilateral(radius, 1, BilateralQuality::separable), spec), 0, 2 * (2 * radius + 1));
-      print_row("bilateral grid", size, "f32", radius, time_ours(bilateral(radius, 1, BilateralQuality::grid), spec), 0, 0);
+      row("adaptive-bilateral", size, "f32", radius, adaptive, spec, false,
+                2 * taps(radius));
+      row("bilateral separable", size, "f32", radius, bilateral(radius, 1, BilateralQuality::separable), spec, false,
+          2 * (2 * radius + 1));
+      row("bilateral grid", size, "f32", radius, bilateral(radius, 1, BilateralQuality::grid), spec, false,
+                0);
     }
     const ImageSpec spec = spec_of(size, PixelType::f32, false);
     for (const int radius : {1, 2, 4}) {
-      print_row("median", size, "f32", radius, time_ours(MedianParams{.radius = radius}, spec), 0, 0);
-      print_row("box", size, "f32", radius, time_ours(BoxParams{.radius = radius}, spec), 0, 0);
-      print_row("gaussian", size, "f32", 3 * radius, time_ours(GaussianParams{.sigma = static_cast<double>(radius)}, spec), 0, 0);
+      row("median", size, "f32", radius, MedianParams{.radius = radius}, spec, false,
+                0);
+      row("box", size, "f32", radius, BoxParams{.radius = radius}, spec, false,
+                0);
+      row("gaussian", size, "f32", 3 * radius, GaussianParams{.sigma = static_cast<double>(radius)}, spec, false,
+                0);
     }
   }
+}
+
+// Many images from page-locked memory and back, several at a time: against the kernels alone and the copies alone.
+void run_throughput() {
+  constexpr int images = 64;
+  constexpr int queues = 4;
+  const ImageSpec spec = spec_of(sizes[1], PixelType::u8, false);
+  const std::size_t bytes = static_cast<std::size_t>(interleaved_strides(spec).y) * spec.height;
+  const MethodParams params = BilateralParams{.radius = 7, .sigma_space = 3.5, .sigma_range = 25.5};
+  const GpuImage source(spec, true);
+  const GpuImage target(spec, false);
+  struct Queue {
+    Denoiser denoiser;
+    cuda::OwnStream stream;
+    cuda::PinnedBuffer in;
+    cuda::PinnedBuffer out;
+    cuda::DeviceBuffer device;
+  };
+  std::vector<Queue> list;
+  const Denoiser first = Denoiser::create(params, spec, {.device = {Device::Kind::cuda}});
+  for (int i = 0; i < queues; ++i) {
+    list.push_back({first.clone(), {}, cuda::PinnedBuffer(bytes), cuda::PinnedBuffer(bytes), cuda::DeviceBuffer(bytes)});
+    cuda::check(cudaMemcpy(list.back().in.data(), source.view().data, bytes, cudaMemcpyDeviceToHost), "downloading");
+  }
+  const auto timed = [&](const std::function<void(Queue&)>& work) {
+    const auto once = [&] {
+      for (int i = 0; i < images; ++i) work(list[static_cast<std::size_t>(i % queues)]);
+      cuda::check(cudaDeviceSynchronize(), "waiting");
+    };
+    once();
+    const auto start = std::chrono::steady_clock::now();
+    once();
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count() / images;
+  };
+  const double kernels = timed([&](Queue& q) { q.denoiser.run_async(source.view(), target.view(), {q.stream.get()}); });
+  const double copies = timed([&](Queue& q) {
+    cuda::check(cudaMemcpyAsync(q.device.data(), q.in.data(), bytes, cudaMemcpyHostToDevice, q.stream.get()), "uploading");
+    cuda::check(cudaMemcpyAsync(q.out.data(), q.device.data(), bytes, cudaMemcpyDeviceToHost, q.stream.get()), "downloading");
+  });
+  const double both = timed([&](Queue& q) {
+    q.denoiser.run_async(ConstImageView(static_cast<const void*>(q.in.data()), spec), ImageView(q.out.data(), spec),
+                         {q.stream.get()});
+  });
+  fmt::print("\n{} images of 20 Mpx, u8, radius 7, page-locked, {} queues, ms an image: kernels alone {:.3f}, copies alone "
+             "{:.3f}, together {:.3f} = {:.0f} % of the slower\n",
+             images, queues, kernels, copies, both, 100 * std::max(kernels, copies) / both);
 }
 
 }  // namespace
 }  // namespace ungrain
 
-int main() {
+// With a word: only the rows whose filter begins with it.
+int main(int count, char** words) {
   try {
-    ungrain::run_all();
+    ungrain::run_all(count > 1 ? words[1] : "");
+    if (count <= 1 || words[1] == std::string("throughput")) ungrain::run_throughput();
   } catch (const std::exception& error) {
     fmt::print(stderr, "ungrain-bench-gpu: {}\n", error.what());
     return 1;

@@ -44,11 +44,11 @@ Stage pixel_stage(const char* name, Kernel kernel, double white) {
 
 WindowWeights::WindowWeights(Window window, int radius, const Reach& reach, double sigma_space,
                              double sigma_range, int divisor)
-    : reach_x(reach.x), reach_y(reach.y), space{}, height{} {
+    : reach_x(reach.x), reach_y(reach.y), square(window == Window::square), space{}, height{} {
   // Bounds that keep every scaled value and every square finite; beyond them the weights are 0 or 1 anyway.
   constexpr double weakest = 1e-15;
   constexpr double strongest = 1e15;
-  constexpr double beyond_all = 1e19;
+  constexpr double beyond_all = 1e18;
   const double wanted = std::sqrt(log2_e / (2.0 * divisor)) / sigma_range;
   scale = static_cast<float>(std::clamp(wanted, weakest, strongest));
   unscale = 1 / scale;

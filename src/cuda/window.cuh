@@ -17,6 +17,10 @@ inline constexpr int tile_warps = 4;
 inline constexpr int tile_height = rows_each * tile_warps;
 inline constexpr int tile_threads = tile_width * tile_warps;
 
+// Scaled values are kept below this, so that sums of their squared differences stay finite. A pixel beyond it has no
+// neighbour that counts, or only such: it is left as it is.
+inline constexpr float most_scaled = 1e18F;
+
 struct WindowCall {
   BorderedPlane in;
   Planes out;
@@ -30,8 +34,9 @@ __device__ inline float exp2_fast(float x) {
   return result;
 }
 
-// One block's part of the image. Channels share a weight; Rows of the window are in shared memory at a time.
-template <int Channels, int Rows>
+// One block's part of the image. Channels share a weight; Rows of the window are in shared memory at a time; Bounded
+// keeps scaled values below most_scaled.
+template <int Channels, int Rows, bool Bounded>
 class WindowBlock {
  public:
   __device__ WindowBlock(const WindowCall& call, float* shared)
@@ -59,8 +64,24 @@ class WindowBlock {
     for (int c = 0; c < Channels; ++c) {
 #pragma unroll
       for (int k = 0; k < rows_each; ++k) {
-        centre[c][k] = is_mine(k) ? call_.in.inside(call_.first_channel + c, x(), y(k)) * call_.weights.scale : 0;
+        centre[c][k] = is_mine(k) ? bounded(pixel(c, k) * call_.weights.scale) : 0;
       }
+    }
+  }
+
+  // The result for row k, from its channels' sums; `centre` is what load_centres() gave.
+  __device__ void store(int k, const float (&centre)[Channels][rows_each], const float (&sums)[Channels][rows_each],
+                        float weights) const {
+    if (!is_mine(k)) return;
+    bool in_bounds = true;
+    if constexpr (Bounded) {
+#pragma unroll
+      for (int c = 0; c < Channels; ++c) in_bounds = in_bounds && fabsf(centre[c][k]) < most_scaled;
+    }
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) {
+      const float result = in_bounds ? sums[c][k] / weights * call_.weights.unscale : pixel(c, k);
+      call_.out.at(call_.first_channel + c, x(), y(k)) = result;
     }
   }
 
@@ -72,15 +93,8 @@ class WindowBlock {
     for (int first = -w.reach_y; first <= w.reach_y; first += Rows) {
       load(first);
       for (int dx = -w.reach_x; dx <= w.reach_x; ++dx) {
-        const float across = w.space[abs(dx)];
-        const int height = w.height[abs(dx)];
         float exponents[Rows];
-#pragma unroll
-        for (int t = 0; t < Rows; ++t) {
-          // One step through a window of known height; else the rows left over have no weight.
-          const int dy = Rows % 2 == 1 && first == -(Rows / 2) ? abs(t - Rows / 2) : abs(first + t);
-          exponents[t] = dy <= height ? across + w.space[min(dy, most_radius)] : -INFINITY;
-        }
+        find_exponents(first, dx, exponents);
         const float* column = shared_ + warp_ * rows_each * pitch_ + lane_ + dx + w.reach_x;
 #pragma unroll
         for (int j = 0; j < rows_each + Rows - 1; ++j) {
@@ -97,6 +111,32 @@ class WindowBlock {
   }
 
  private:
+  __device__ float pixel(int c, int k) const { return call_.in.inside(call_.first_channel + c, x(), y(k)); }
+  __device__ static float bounded(float scaled) {
+    return Bounded ? fminf(fmaxf(scaled, -most_scaled), most_scaled) : scaled;
+  }
+
+  // Of the column dx, rows [first, first + Rows) of the window. An odd number of rows is the window's height: a
+  // kernel that was compiled for it takes all rows in one go.
+  __device__ void find_exponents(int first, int dx, float (&exponents)[Rows]) const {
+    const WindowWeights& w = call_.weights;
+    const float across = w.space[abs(dx)];
+    if (Rows % 2 == 1 && w.square) {
+#pragma unroll
+      for (int t = 0; t <= Rows / 2; ++t) {
+        exponents[t] = across + w.space[Rows / 2 - t];
+        exponents[Rows - 1 - t] = exponents[t];
+      }
+      return;
+    }
+    const int height = w.height[abs(dx)];
+#pragma unroll
+    for (int t = 0; t < Rows; ++t) {
+      const int dy = abs(first + t);
+      exponents[t] = dy <= height ? across + w.space[dy] : -INFINITY;
+    }
+  }
+
   // The rows that the window's rows [first, first + Rows) need.
   __device__ void load(int first) {
     const WindowWeights& w = call_.weights;
@@ -105,14 +145,26 @@ class WindowBlock {
     const int rows = tile_height + Rows - 1;
     const bool held = call_.in.holds(x0, y0, x0 + pitch_, y0 + rows);
     __syncthreads();
-    for (int row = warp_; row < rows; row += tile_warps) {
-      for (int column = lane_; column < pitch_; column += tile_width) {
+    if (held) {
+      const ConstPlanes& planes = call_.in.planes;
 #pragma unroll
-        for (int c = 0; c < Channels; ++c) {
-          const int plane = call_.first_channel + c;
-          const float value = held ? call_.in.inside(plane, x0 + column, y0 + row)
-                                   : call_.in.at(plane, x0 + column, y0 + row, w.nothing);
-          shared_[c * plane_ + row * pitch_ + column] = value * w.scale;
+      for (int c = 0; c < Channels; ++c) {
+        const float* from = &planes.at(call_.first_channel + c, x0, y0 + warp_);
+        float* to = shared_ + c * plane_ + warp_ * pitch_;
+        for (int row = warp_; row < rows; row += tile_warps) {
+          for (int column = lane_; column < pitch_; column += tile_width) to[column] = bounded(from[column] * w.scale);
+          from += tile_warps * planes.row_stride;
+          to += tile_warps * pitch_;
+        }
+      }
+    } else {
+      for (int row = warp_; row < rows; row += tile_warps) {
+        for (int column = lane_; column < pitch_; column += tile_width) {
+#pragma unroll
+          for (int c = 0; c < Channels; ++c) {
+            shared_[c * plane_ + row * pitch_ + column] =
+                bounded(call_.in.at(call_.first_channel + c, x0 + column, y0 + row, w.nothing) * w.scale);
+          }
         }
       }
     }

@@ -17,6 +17,7 @@ struct WindowWeights {
 
   int reach_x;
   int reach_y;
+  bool square;
   float scale;          // values times this, their difference squared and summed, are negative exponents
   float unscale;        // 1 / scale
   float nothing;        // stands for a pixel that does not count: times scale, its weight is 0 beside any other

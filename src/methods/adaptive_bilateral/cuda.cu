@@ -18,14 +18,13 @@ struct AdaptiveCall {
   float epsilon;
   float factor_squared;
   float from_strength;  // divided by a strength's square: what scales squared differences for it
-  bool around_mean;
 };
 
-template <int Channels, int Rows>
+template <int Channels, int Rows, bool AroundMean>
 __global__ void __launch_bounds__(cuda::tile_threads)
     adaptive_bilateral_kernel(const __grid_constant__ AdaptiveCall call) {
   extern __shared__ float shared[];
-  WindowBlock<Channels, Rows> block(call.window, shared);
+  WindowBlock<Channels, Rows, true> block(call.window, shared);
   float centre[Channels][rows_each];
   float own[rows_each];  // what scales a pixel's squared differences
   block.load_centres(centre);
@@ -43,9 +42,8 @@ __global__ void __launch_bounds__(cuda::tile_threads)
       }
       const float weight = cuda::exp2_fast(exponent - square);
       weights[k] += weight;
-      // A weight of 0 and an infinite square are nothing, not NaN.
-      squares[k] = fmaf(weight, fminf(square, 1e30F), squares[k]);
-      if (call.around_mean) {
+      squares[k] = fmaf(weight, square, squares[k]);
+      if constexpr (AroundMean) {
 #pragma unroll
         for (int c = 0; c < Channels; ++c) differences[c][k] = fmaf(weight, difference[c], differences[c][k]);
       }
@@ -53,7 +51,7 @@ __global__ void __launch_bounds__(cuda::tile_threads)
 #pragma unroll
     for (int k = 0; k < rows_each; ++k) {
       float variance = squares[k] / weights[k];
-      if (call.around_mean) {
+      if constexpr (AroundMean) {
 #pragma unroll
         for (int c = 0; c < Channels; ++c) {
           const float mean = differences[c][k] / weights[k];
@@ -74,20 +72,13 @@ __global__ void __launch_bounds__(cuda::tile_threads)
       const float difference = values[c] - centre[c][k];
       square = fmaf(difference, difference, square);
     }
-    const float weight = cuda::exp2_fast(fmaf(-fminf(square, 1e30F), own[k], exponent));
+    const float weight = cuda::exp2_fast(fmaf(-square, own[k], exponent));
     weights[k] += weight;
 #pragma unroll
     for (int c = 0; c < Channels; ++c) sums[c][k] = fmaf(weight, values[c], sums[c][k]);
   });
 #pragma unroll
-  for (int k = 0; k < rows_each; ++k) {
-    if (!block.is_mine(k)) continue;
-#pragma unroll
-    for (int c = 0; c < Channels; ++c) {
-      call.window.out.at(call.window.first_channel + c, block.x(), block.y(k)) =
-          sums[c][k] / weights[k] * call.window.weights.unscale;
-    }
-  }
+  for (int k = 0; k < rows_each; ++k) block.store(k, centre, sums, weights[k]);
 }
 
 using Kernel = void (*)(AdaptiveCall);
@@ -96,30 +87,32 @@ struct Instance {
   std::size_t shared;
 };
 
-template <int Channels, int Rows>
+template <int Channels, int Rows, bool AroundMean>
 Instance instance(int reach_x) {
-  return {adaptive_bilateral_kernel<Channels, Rows>, WindowBlock<Channels, Rows>::shared_bytes(reach_x)};
+  return {adaptive_bilateral_kernel<Channels, Rows, AroundMean>, WindowBlock<Channels, Rows, true>::shared_bytes(reach_x)};
 }
 
-template <int Channels>
+// Compiled for the window's height where it is a common one, and where the variance is around the pixel.
+template <int Channels, bool AroundMean>
 Instance instance_for(int radius) {
-  if constexpr (Channels == 1 || Channels == 3) {
+  if constexpr ((Channels == 1 || Channels == 3) && !AroundMean) {
     switch (radius) {
-      case 3: return instance<Channels, 7>(radius);
-      case 5: return instance<Channels, 11>(radius);
-      case 7: return instance<Channels, 15>(radius);
+      case 3: return instance<Channels, 7, AroundMean>(radius);
+      case 5: return instance<Channels, 11, AroundMean>(radius);
+      case 7: return instance<Channels, 15, AroundMean>(radius);
       default: break;
     }
   }
-  return instance<Channels, cuda::generic_rows>(radius);
+  return instance<Channels, cuda::generic_rows, AroundMean>(radius);
 }
 
+template <bool AroundMean>
 Instance instance_for(int channels, int radius) {
   switch (channels) {
-    case 1: return instance_for<1>(radius);
-    case 2: return instance_for<2>(radius);
-    case 3: return instance_for<3>(radius);
-    default: return instance_for<4>(radius);
+    case 1: return instance_for<1, AroundMean>(radius);
+    case 2: return instance_for<2, AroundMean>(radius);
+    case 3: return instance_for<3, AroundMean>(radius);
+    default: return instance_for<4, AroundMean>(radius);
   }
 }
 
@@ -137,9 +130,9 @@ Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const Im
                            .to_variance = static_cast<float>(to_variance),
                            .epsilon = static_cast<float>(params.epsilon.value()),
                            .factor_squared = static_cast<float>(params.factor.value() * params.factor.value()),
-                           .from_strength = static_cast<float>(to_variance * log2_e / 2),
-                           .around_mean = params.centre == VarianceCentre::mean};
-  const Instance instance = instance_for(together, params.radius);
+                           .from_strength = static_cast<float>(to_variance * log2_e / 2)};
+  const Instance instance = params.centre == VarianceCentre::mean ? instance_for<true>(together, params.radius)
+                                                                  : instance_for<false>(together, params.radius);
   Stage filter{.name = "adaptive-bilateral",
                .reach = reach,
                .planes = spec.colour_channels(),

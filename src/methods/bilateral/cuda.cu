@@ -1,7 +1,11 @@
-// Bilateral on a GPU: cuda/window.cuh's tile, one exponential a tap.
+// Bilateral on a GPU: which kernel serves which window, and the one that serves any, cuda/window.cuh's tile with one
+// exponential a tap.
 #include "core/window.h"
 #include "cuda/window.cuh"
 #include "methods/bilateral/bilateral.h"
+#include "methods/bilateral/streamed.h"
+#include "methods/bilateral/symmetric.h"
+#include "methods/bilateral/tuning.h"
 
 namespace ungrain {
 namespace {
@@ -13,7 +17,7 @@ using cuda::WindowCall;
 template <int Channels, int Rows>
 __global__ void __launch_bounds__(cuda::tile_threads) bilateral_kernel(const __grid_constant__ WindowCall call) {
   extern __shared__ float shared[];
-  WindowBlock<Channels, Rows> block(call, shared);
+  WindowBlock<Channels, Rows, false> block(call, shared);
   float centre[Channels][rows_each];
   float sums[Channels][rows_each] = {};
   float weights[rows_each] = {};
@@ -30,13 +34,7 @@ __global__ void __launch_bounds__(cuda::tile_threads) bilateral_kernel(const __g
     for (int c = 0; c < Channels; ++c) sums[c][k] = fmaf(weight, values[c], sums[c][k]);
   });
 #pragma unroll
-  for (int k = 0; k < rows_each; ++k) {
-    if (!block.is_mine(k)) continue;
-#pragma unroll
-    for (int c = 0; c < Channels; ++c) {
-      call.out.at(call.first_channel + c, block.x(), block.y(k)) = sums[c][k] / weights[k] * call.weights.unscale;
-    }
-  }
+  for (int k = 0; k < rows_each; ++k) block.store(k, centre, sums, weights[k]);
 }
 
 using Kernel = void (*)(WindowCall);
@@ -47,7 +45,7 @@ struct Instance {
 
 template <int Channels, int Rows>
 Instance instance(int reach_x) {
-  return {bilateral_kernel<Channels, Rows>, WindowBlock<Channels, Rows>::shared_bytes(reach_x)};
+  return {bilateral_kernel<Channels, Rows>, WindowBlock<Channels, Rows, false>::shared_bytes(reach_x)};
 }
 
 // Compiled for the window's height where it is a common one.
@@ -56,8 +54,6 @@ Instance instance_for(const Reach& reach) {
   if constexpr (Channels == 1 || Channels == 3) {
     switch (reach.y) {
       case 0: return instance<Channels, 1>(reach.x);
-      case 1: return instance<Channels, 3>(reach.x);
-      case 2: return instance<Channels, 5>(reach.x);
       case 3: return instance<Channels, 7>(reach.x);
       case 4: return instance<Channels, 9>(reach.x);
       case 5: return instance<Channels, 11>(reach.x);
@@ -67,11 +63,20 @@ Instance instance_for(const Reach& reach) {
   }
   if constexpr (Channels == 1) {
     switch (reach.y) {
-      case 6: return instance<Channels, 13>(reach.x);
       case 9: return instance<Channels, 19>(reach.x);
+      case 10: return instance<Channels, 21>(reach.x);
       case 11: return instance<Channels, 23>(reach.x);
+      case 12: return instance<Channels, 25>(reach.x);
       case 13: return instance<Channels, 27>(reach.x);
+      case 14: return instance<Channels, 29>(reach.x);
       case 15: return instance<Channels, 31>(reach.x);
+      default: break;
+    }
+  }
+  if constexpr (Channels == 3) {
+    switch (reach.y) {
+      case 1: return instance<Channels, 3>(reach.x);
+      case 2: return instance<Channels, 5>(reach.x);
       default: break;
     }
   }
@@ -87,6 +92,20 @@ Instance instance_for(int channels, const Reach& reach) {
   }
 }
 
+enum class Form {
+  one_sided,  // cuda/window.cuh
+  symmetric,  // each weight for both its pixels
+  streamed,   // small windows, through registers
+};
+
+Form form_for(const BilateralParams& params, int together) {
+  const bool plain = together == 1 && params.window == Window::square && params.quality == BilateralQuality::exact;
+  if (!plain) return Form::one_sided;
+  if (params.radius <= tuning::streamed_to) return Form::streamed;
+  const bool symmetric = params.radius >= tuning::symmetric_from && params.radius <= tuning::symmetric_to;
+  return symmetric ? Form::symmetric : Form::one_sided;
+}
+
 }  // namespace
 
 Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
@@ -99,10 +118,18 @@ Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
     const cuda::WindowWeights weights(params.window, params.radius, reach, params.sigma_space.value(),
                                       params.sigma_range.value(), divisor);
     const Instance instance = instance_for(together, reach);
+    const Form form = form_for(params, together);
     passes.push_back({.name = "bilateral",
                       .reach = reach,
                       .planes = spec.colour_channels(),
                       .launch = [=, border = params.border](const DeviceStageCall& call) {
+                        if (form != Form::one_sided) {
+                          for (int plane = 0; plane < call.out.count; ++plane) {
+                            if (form == Form::symmetric) launch_symmetric_bilateral(weights, border, plane, call);
+                            if (form == Form::streamed) launch_streamed_bilateral(weights, border, plane, call);
+                          }
+                          return;
+                        }
                         for (int first = 0; first < call.out.count; first += together) {
                           const WindowCall window{{call.in[0], call.image, border}, call.out, first, weights};
                           cuda::launch(instance.kernel, cuda::window_grid(call.out.rect),

@@ -10,79 +10,90 @@
 namespace ungrain {
 namespace {
 
-// Levels for each sigma_range: with 1.5 the result is 50 dB and more from the exact one, with 1 it is 44.
-constexpr double levels_per_sigma = 1.5;
+// Levels for each sigma_range, and cells for the window's radius: finer ones come nearer to the exact filter and
+// cost more. docs/results/bilateral-approximations.md has the distance of these.
+constexpr double levels_per_sigma = 1.25;
+constexpr double cells_per_radius = 2.5;
 // Beyond this many sigma_range the weight is below 1 in 90.
 constexpr double sigmas_of_range = 3;
 // The finest level is this share of the white level: the grid of a tile stays below some megabytes.
 constexpr double smallest_sigma = 0.01;
 
-// What spreading a pixel over two corners and reading between two corners do together, on average over the
-// pixels of a cell: the cubic B-spline, `distance` in cells.
-double spread_and_read(double distance) {
+// What a tap at 0 does to a pixel at `distance` levels, counted between two levels and read between two, on average
+// over the pixel's place between them: the cubic B-spline.
+double counted_and_read(double distance) {
   const double d = std::fabs(distance);
   if (d < 1) return 2.0 / 3 - d * d + d * d * d / 2;
   return d < 2 ? std::pow(2 - d, 3) / 6 : 0;
 }
 
-// The taps, none below 0 (so that no sum of weights can vanish), whose blur of spread_and_read comes nearest to
-// wanted(position) at the sample positions: least squares by cyclic descent.
-template <class Wanted>
-std::vector<double> fitted_taps(int reach, double cell, const std::vector<double>& positions, Wanted wanted) {
-  const std::size_t count = 2 * static_cast<std::size_t>(reach) + 1;
-  std::vector<std::vector<double>> columns(count);
-  std::vector<double> left;  // what is still to be fitted
-  for (const double position : positions) left.push_back(wanted(position));
-  for (std::size_t tap = 0; tap < count; ++tap) {
-    const double corner = (static_cast<double>(tap) - reach) * cell;
-    for (const double position : positions) {
-      // Cells of one pixel spread nothing.
-      const bool pixels = cell == 1 && positions[1] - positions[0] == 1;
-      columns[tap].push_back(pixels ? (position == corner ? 1 : 0)
-                                    : spread_and_read((position - corner) / cell));
-    }
-  }
-  std::vector<double> taps(count, 0.0);
+// The taps, none below 0 (so that no sum of weights can vanish), with which sum_t taps[t] columns[t][i] comes nearest
+// to wanted[i]: least squares by cyclic descent.
+std::vector<double> fitted_taps(const std::vector<std::vector<double>>& columns, std::vector<double> wanted) {
+  std::vector<double> taps(columns.size(), 0.0);
   constexpr int rounds = 400;
   for (int round = 0; round < rounds; ++round) {
-    for (std::size_t tap = 0; tap < count; ++tap) {
+    for (std::size_t tap = 0; tap < taps.size(); ++tap) {
       double product = 0;
       double norm = 0;
-      for (std::size_t i = 0; i < left.size(); ++i) {
-        product += columns[tap][i] * left[i];
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        product += columns[tap][i] * wanted[i];
         norm += columns[tap][i] * columns[tap][i];
       }
       const double change = std::max(taps[tap] + product / norm, 0.0) - taps[tap];
       taps[tap] += change;
-      for (std::size_t i = 0; i < left.size(); ++i) left[i] -= change * columns[tap][i];
+      for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] -= change * columns[tap][i];
     }
   }
   return taps;
 }
 
 int cell_for(const BilateralParams& params) {
-  return std::max(1, static_cast<int>(std::lround(std::min(params.radius / 3.0, params.sigma_space.value()))));
+  return std::max(1, static_cast<int>(std::lround(std::min(params.radius / cells_per_radius, params.sigma_space.value()))));
+}
+
+// What a tap `cells` away does to a pixel `distance` away, on average over the places of a cell.
+double counted_and_read(int distance, int cells, int cell) {
+  double sum = 0;
+  for (int place = 0; place < cell; ++place) {
+    const BetweenCells read = between_cells(place, cell);
+    const double after = read.after / (2.0 * cell);
+    const int counted = cell_of(place + distance, cell);
+    if (counted == read.first + cells) sum += 1 - after;
+    if (counted == read.first + 1 + cells) sum += after;
+  }
+  return sum / cell;
 }
 
 std::vector<double> space_taps(const BilateralParams& params, int cell) {
-  std::vector<double> positions;
-  for (int x = -params.radius - 2 * cell; x <= params.radius + 2 * cell; ++x) positions.push_back(x);
   // Beyond four deviations there is nothing to fit.
   const double far = std::min<double>(params.radius, 4 * params.sigma_space.value());
   const int reach = std::max(1, static_cast<int>(std::ceil(far / cell)));
-  return fitted_taps(reach, cell, positions, [&](double x) {
-    return std::fabs(x) <= params.radius ? std::exp(-std::pow(x / params.sigma_space.value(), 2) / 2) : 0;
-  });
+  std::vector<std::vector<double>> columns(2 * static_cast<std::size_t>(reach) + 1);
+  std::vector<double> wanted;
+  const int most = params.radius + 2 * cell;
+  for (int x = -most; x <= most; ++x) {
+    wanted.push_back(std::abs(x) <= params.radius ? std::exp(-std::pow(x / params.sigma_space.value(), 2) / 2) : 0);
+    for (int tap = -reach; tap <= reach; ++tap) {
+      columns[static_cast<std::size_t>(tap + reach)].push_back(counted_and_read(x, tap, cell));
+    }
+  }
+  return fitted_taps(columns, wanted);
 }
 
 // In units of levels.
 std::vector<double> range_taps() {
   constexpr double step = 1.0 / 16;
   const int reach = static_cast<int>(std::ceil(sigmas_of_range * levels_per_sigma));
-  std::vector<double> positions;
-  for (double v = -reach - 2; v <= reach + 2; v += step) positions.push_back(v);
-  return fitted_taps(reach, 1, positions,
-                     [](double v) { return std::exp(-std::pow(v / levels_per_sigma, 2) / 2); });
+  std::vector<std::vector<double>> columns(2 * static_cast<std::size_t>(reach) + 1);
+  std::vector<double> wanted;
+  for (double v = -reach - 2; v <= reach + 2; v += step) {
+    wanted.push_back(std::exp(-std::pow(v / levels_per_sigma, 2) / 2));
+    for (int tap = -reach; tap <= reach; ++tap) {
+      columns[static_cast<std::size_t>(tap + reach)].push_back(counted_and_read(v - tap));
+    }
+  }
+  return fitted_taps(columns, wanted);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The bilateral grid: pixels are spread over the corners of coarse cells in x, y and value, the corners blurred
-// along each axis, and each pixel read back between the corners around it. Spreading and reading smooth by
+// The bilateral grid: every pixel is counted in one coarse cell of x and y and between two levels of value; the cells
+// are blurred along each axis, and each pixel is read back between the cells around it. Counting and reading smooth by
 // themselves; the blur's taps are fitted so that all three together come nearest to the exact window.
 #pragma once
 
@@ -14,12 +14,12 @@ struct BilateralGrid {
   // Throws where sigma_range is too small for a grid of bounded size.
   BilateralGrid(const BilateralParams& params, const ImageSpec& spec);
 
-  int cell;      // pixels from corner to corner; corners lie at multiples of it in image coordinates
-  double level;  // pixel units from corner to corner along the values, at multiples of it
+  int cell;      // pixels a side; cell i begins at pixel i * cell
+  double level;  // pixel units from level to level; level i lies at i * level
   // Pixels with values beyond these take no part and are left as they are.
   double lowest;
   double highest;
-  std::vector<double> space_taps;  // along x and y, from -space_reach() to space_reach() corners
+  std::vector<double> space_taps;  // along x and y, from -space_reach() to space_reach() cells
   std::vector<double> range_taps;  // along the values
 
   int space_reach() const { return static_cast<int>(space_taps.size()) / 2; }
@@ -29,9 +29,21 @@ struct BilateralGrid {
   bool holds(double value) const { return value >= lowest && value <= highest; }
 };
 
-// The corner at or before a position.
-constexpr int corner_before(int position, int cell) {
+// The cell that a pixel is counted in.
+constexpr int cell_of(int position, int cell) {
   return position >= 0 ? position / cell : -((cell - 1 - position) / cell);
+}
+
+// The cell whose centre lies at a pixel or before it; the next one's is behind. `after`, the share of the next, is
+// in half pixels: divide by 2 cell.
+struct BetweenCells {
+  int first;
+  int after;
+};
+constexpr BetweenCells between_cells(int position, int cell) {
+  const int doubled = 2 * position - (cell - 1);
+  const int first = cell_of(doubled, 2 * cell);
+  return {first, doubled - first * 2 * cell};
 }
 
 }  // namespace ungrain

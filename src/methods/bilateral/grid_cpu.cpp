@@ -1,5 +1,5 @@
 // The bilateral grid on the CPU, tile by tile: the grid of a tile and what reaches it stays in a core's cache.
-// Every corner's sums are taken in the order of the rows and columns, so that they do not depend on the tile.
+// Every cell's sums are taken in the order of the rows and columns, so that they do not depend on the tile.
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +17,7 @@ struct GridTile {
   GridTile(const BilateralGrid& g, Border rule) : grid(g), border(rule) {
     for (const double tap : g.space_taps) space_taps.push_back(static_cast<float>(tap));
     for (const double tap : g.range_taps) range_taps.push_back(static_cast<float>(tap));
-    inverse_cell = 1.0F / static_cast<float>(g.cell);
+    half_inverse_cell = 0.5F / static_cast<float>(g.cell);
     inverse_level = static_cast<float>(1 / g.level);
     most_levels = level_of(static_cast<float>(g.highest)) + 2 - level_of(static_cast<float>(g.lowest));
   }
@@ -27,12 +27,12 @@ struct GridTile {
     const auto wide = static_cast<std::size_t>(side() + 2 * grid.reach());
     return wide * wide;
   }
-  std::size_t corners() const {
+  std::size_t cells() const {
     const auto wide = static_cast<std::size_t>(tile_cells + 2 * grid.space_reach() + 6);
     return wide * wide * static_cast<std::size_t>(most_levels);
   }
-  // The pixels, then the corners' weights and values, twice.
-  std::size_t scratch() const { return pixels() + 4 * corners(); }
+  // The pixels, then the cells' weights and values, twice.
+  std::size_t scratch() const { return pixels() + 4 * cells(); }
 
   int level_of(float value) const { return static_cast<int>(std::floor(value * inverse_level)); }
 
@@ -40,12 +40,12 @@ struct GridTile {
   Border border;
   std::vector<float> space_taps;
   std::vector<float> range_taps;
-  float inverse_cell;
+  float half_inverse_cell;
   float inverse_level;
   int most_levels;
 };
 
-// Corners of a box: [level][row][column], weights and values in planes of their own.
+// Cells of a box: [level][row][column], weights and values in planes of their own.
 struct Box {
   int x0, y0, level0;
   int columns, rows, levels;
@@ -94,17 +94,17 @@ class Worker {
  public:
   Worker(const GridTile& setup, const StageCall& call, const Rect& tile, int plane, float* memory)
       : setup_(setup), grid_(setup.grid), call_(call), tile_(tile), plane_(plane), pixels_(memory) {
-    const auto corners = static_cast<std::ptrdiff_t>(setup.corners());
+    const auto cells = static_cast<std::ptrdiff_t>(setup.cells());
     float* behind = memory + setup.pixels();
-    first_ = {behind, behind + corners};
-    second_ = {behind + 2 * corners, behind + 3 * corners};
+    first_ = {behind, behind + cells};
+    second_ = {behind + 2 * cells, behind + 3 * cells};
   }
 
   void filter() {
     load();
     find_box();
     if (box_.levels > 0) {
-      spread();
+      count();
       const auto plane = static_cast<std::ptrdiff_t>(box_.columns) * box_.rows;
       blur_both(setup_.range_taps, first_, second_, plane, box_.levels);
       blur_both(setup_.space_taps, second_, first_, 1, box_.columns);
@@ -143,55 +143,44 @@ class Worker {
         high = std::max(high, value);
       }
     }
-    box_.x0 = corner_before(area_.x0, grid_.cell);
-    box_.y0 = corner_before(area_.y0, grid_.cell);
+    box_.x0 = cell_of(area_.x0, grid_.cell);
+    box_.y0 = cell_of(area_.y0, grid_.cell);
     box_.level0 = setup_.level_of(low);
-    box_.columns = corner_before(area_.x1 - 1, grid_.cell) + 2 - box_.x0;
-    box_.rows = corner_before(area_.y1 - 1, grid_.cell) + 2 - box_.y0;
+    box_.columns = cell_of(area_.x1 - 1, grid_.cell) + 1 - box_.x0;
+    box_.rows = cell_of(area_.y1 - 1, grid_.cell) + 1 - box_.y0;
     box_.levels = high < low ? 0 : setup_.level_of(high) + 2 - box_.level0;
   }
 
-  // Where a position lies between two corners.
+  // Where a position lies between two cells, a value between two levels.
   struct Between {
-    int corner;
-    float after;  // the share of the next corner
+    int first;
+    float after;  // the share of the next one
   };
   Between between(int position) const {
-    const int corner = corner_before(position, grid_.cell);
-    return {corner, static_cast<float>(position - corner * grid_.cell) * setup_.inverse_cell};
+    const BetweenCells cells = between_cells(position, grid_.cell);
+    return {cells.first, static_cast<float>(cells.after) * setup_.half_inverse_cell};
   }
   Between level_between(float value) const {
     const float position = value * setup_.inverse_level;
-    const float corner = std::floor(position);
-    return {static_cast<int>(corner), position - corner};
+    const float first = std::floor(position);
+    return {static_cast<int>(first), position - first};
   }
 
-  void spread() {
+  void count() {
     std::fill_n(first_.weights, box_.size(), 0.0F);
     std::fill_n(first_.values, box_.size(), 0.0F);
     const auto level_step = static_cast<std::ptrdiff_t>(box_.columns) * box_.rows;
     for (int y = inside_.y0; y < inside_.y1; ++y) {
-      const Between row = between(y);
+      const int row = cell_of(y, grid_.cell);
       for (int x = inside_.x0; x < inside_.x1; ++x) {
         const float value = pixel_row(y)[x - area_.x0];
         if (!grid_.holds(value)) continue;
-        const Between column = between(x);
         const Between level = level_between(value);
-        const std::ptrdiff_t at = box_.index(column.corner, row.corner, level.corner);
-        const auto add = [&](std::ptrdiff_t corner, float share) {
-          first_.weights[corner] += share;
-          first_.values[corner] += share * value;
-        };
-        for (const int dy : {0, 1}) {
-          const float of_row = dy == 1 ? row.after : 1 - row.after;
-          if (of_row == 0) continue;
-          for (const int dx : {0, 1}) {
-            const float share = of_row * (dx == 1 ? column.after : 1 - column.after);
-            const std::ptrdiff_t corner = at + dy * box_.columns + dx;
-            add(corner, share * (1 - level.after));
-            add(corner + level_step, share * level.after);
-          }
-        }
+        const std::ptrdiff_t at = box_.index(cell_of(x, grid_.cell), row, level.first);
+        first_.weights[at] += 1 - level.after;
+        first_.values[at] += (1 - level.after) * value;
+        first_.weights[at + level_step] += level.after;
+        first_.values[at + level_step] += level.after * value;
       }
     }
   }
@@ -213,18 +202,18 @@ class Worker {
         if (!grid_.holds(value)) continue;
         const Between column = between(x);
         const Between level = level_between(value);
-        const std::ptrdiff_t at = box_.index(column.corner, row.corner, level.corner);
+        const std::ptrdiff_t at = box_.index(column.first, row.first, level.first);
         float weights = 0;
         float values = 0;
         for (const int dy : {0, 1}) {
           for (const int dx : {0, 1}) {
             const float share =
                 (dy == 1 ? row.after : 1 - row.after) * (dx == 1 ? column.after : 1 - column.after);
-            const std::ptrdiff_t corner = at + dy * box_.columns + dx;
-            weights += share * ((1 - level.after) * second_.weights[corner] +
-                                level.after * second_.weights[corner + level_step]);
-            values += share * ((1 - level.after) * second_.values[corner] +
-                               level.after * second_.values[corner + level_step]);
+            const std::ptrdiff_t place = at + dy * box_.columns + dx;
+            weights += share * ((1 - level.after) * second_.weights[place] +
+                                level.after * second_.weights[place + level_step]);
+            values += share * ((1 - level.after) * second_.values[place] +
+                               level.after * second_.values[place + level_step]);
           }
         }
         out[x - tile_.x0] = values / weights;

@@ -1,12 +1,13 @@
-// The bilateral grid on a GPU. A block owns a tile of cells and keeps the corners around it in shared memory, a
-// range of levels at a time: each corner gathers the pixels around it (no atomics: its sums have one order), the
-// three blurs run in place, and the pixels whose level is in the range are read back.
+// The bilateral grid on a GPU. A block owns a tile of cells and keeps those that reach it in shared memory, a range of
+// levels at a time: a thread counts the pixels of its cell (no atomics: the sums have one order), the three blurs run
+// in place, and the pixels whose level is in the range are read back.
 #include <algorithm>
 
 #include "cuda/launch.cuh"
 #include "cuda/load.cuh"
 #include "methods/bilateral/bilateral.h"
 #include "methods/bilateral/grid.h"
+#include "ungrain/error.h"
 
 namespace ungrain {
 namespace {
@@ -15,49 +16,48 @@ using cuda::BorderedPlane;
 
 constexpr int tile_cells = 16;
 constexpr int levels_kept = 16;  // after the blur; pixels of one less are read back
-constexpr int threads = 512;
-constexpr int most_space_taps = 15;
-constexpr int most_range_taps = 11;
+constexpr int most_space_reach = 6;
+constexpr int range_reach = 4;  // both as BilateralGrid fits them
+constexpr int levels_held = levels_kept + 2 * range_reach;
 
 struct GridCall {
   BorderedPlane in;
   Planes out;
   int plane;
   int cell;
-  float inverse_cell;
+  float half_inverse_cell;
   float inverse_level;
   float lowest;
   float highest;
-  int space_reach;
-  int range_reach;
-  float space_taps[most_space_taps];
-  float range_taps[most_range_taps];
+  float space_taps[2 * most_space_reach + 1];
+  float range_taps[2 * range_reach + 1];
 
-  // Corners a side, before the blur.
-  __host__ __device__ int side() const { return tile_cells + 1 + 2 * space_reach; }
-  __host__ __device__ int levels() const { return levels_kept + 2 * range_reach; }
   __device__ bool holds(float value) const { return value >= lowest && value <= highest; }
   __device__ int level_of(float value) const { return __float2int_rd(value * inverse_level); }
 };
 
-__device__ int floor_to_corner(int position, int cell) { return corner_before(position, cell); }
-
+template <int SpaceReach>
 class GridBlock {
  public:
+  static constexpr int read_side = tile_cells + 2;               // cells that pixels are read from
+  static constexpr int side = read_side + 2 * SpaceReach;        // before the blur
+  static constexpr int pitch = side + 1;                         // odd: threads on neighbouring rows keep apart
+  static constexpr int plane = side * pitch;                     // from level to level
+  static constexpr int threads = (side * side + 31) / 32 * 32;  // one for each cell
+  static constexpr std::size_t shared_bytes = 2 * sizeof(float) * plane * levels_held;
+
   __device__ GridBlock(const GridCall& call, float* shared)
       : call_(call),
-        side_(call.side()),
         weights_(shared),
-        values_(shared + side_ * side_ * call.levels()),
-        column0_(floor_to_corner(call.out.rect.x0, call.cell) + static_cast<int>(blockIdx.x) * tile_cells),
-        row0_(floor_to_corner(call.out.rect.y0, call.cell) + static_cast<int>(blockIdx.y) * tile_cells) {
+        values_(shared + plane * levels_held),
+        column0_(cell_of(call.out.rect.x0, call.cell) + static_cast<int>(blockIdx.x) * tile_cells),
+        row0_(cell_of(call.out.rect.y0, call.cell) + static_cast<int>(blockIdx.y) * tile_cells) {
     const Rect& out = call.out.rect;
     tile_ = {max(out.x0, column0_ * call.cell), max(out.y0, row0_ * call.cell),
              min(out.x1, (column0_ + tile_cells) * call.cell), min(out.y1, (row0_ + tile_cells) * call.cell)};
-    const int x0 = (column0_ - call.space_reach - 1) * call.cell;
-    const int y0 = (row0_ - call.space_reach - 1) * call.cell;
-    const int pixels = (side_ + 1) * call.cell;
-    held_ = call.in.holds(x0, y0, x0 + pixels, y0 + pixels);
+    const int x0 = (column0_ - 1 - SpaceReach) * call.cell;
+    const int y0 = (row0_ - 1 - SpaceReach) * call.cell;
+    held_ = call.in.holds(x0, y0, x0 + side * call.cell, y0 + side * call.cell);
   }
 
   // The levels of the tile's pixels, over the whole block; none: first > last.
@@ -87,15 +87,16 @@ class GridBlock {
     __syncthreads();
   }
 
-  // The pixels whose level is in [first, first + levels_kept - 1).
-  __device__ void filter(int first) {
-    gather(first);
+  // The pixels whose level is in [first, first + levels_kept - 1), none of them above `last`.
+  __device__ void filter(int first, int last) {
+    const int kept = min(levels_kept, last - first + 2);
+    count(first, kept + 2 * range_reach);
     __syncthreads();
-    blur_levels();
+    blur_levels(kept);
     __syncthreads();
-    blur_rows();
+    blur_rows(kept);
     __syncthreads();
-    blur_columns();
+    blur_columns(kept);
     __syncthreads();
     read(first);
     __syncthreads();
@@ -112,83 +113,93 @@ class GridBlock {
     }
   }
 
-  __device__ void gather(int first) {
-    const int plane = side_ * side_;
-    const int levels = call_.levels();
-    const int cell = call_.cell;
-    const int lowest_level = first - call_.range_reach;
+  // Every thread the pixels of its cell, row by row.
+  __device__ void count(int first, int levels) {
+    const int i = static_cast<int>(threadIdx.x);
+    if (i >= side * side) return;
+    const int at = i / side * pitch + i % side;
+    for (int level = 0; level < levels; ++level) {
+      weights_[level * plane + at] = 0;
+      values_[level * plane + at] = 0;
+    }
+    const int x0 = (column0_ - 1 - SpaceReach + i % side) * call_.cell;
+    const int y0 = (row0_ - 1 - SpaceReach + i / side) * call_.cell;
+    const int lowest_level = first - range_reach;
+    const auto add = [&](float value) {
+      if (!call_.holds(value)) return;
+      const float position = value * call_.inverse_level;
+      const int level = __float2int_rd(position);
+      const int index = level - lowest_level;
+      if (index < -1 || index >= levels) return;
+      const float after = position - static_cast<float>(level);
+      const int place = index * plane + at;
+      if (index >= 0) {
+        weights_[place] += 1 - after;
+        values_[place] = fmaf(1 - after, value, values_[place]);
+      }
+      if (index + 1 < levels) {
+        weights_[place + plane] += after;
+        values_[place + plane] = fmaf(after, value, values_[place + plane]);
+      }
+    };
+    if (held_) {
+      const float* row = &call_.in.planes.at(call_.plane, x0, y0);
+      for (int y = 0; y < call_.cell; ++y) {
+        for (int x = 0; x < call_.cell; ++x) add(row[x]);
+        row += call_.in.planes.row_stride;
+      }
+      return;
+    }
     const bool shrink = call_.in.border == Border::shrink;
-    for (int i = static_cast<int>(threadIdx.x); i < plane; i += threads) {
-      for (int level = 0; level < levels; ++level) {
-        weights_[level * plane + i] = 0;
-        values_[level * plane + i] = 0;
-      }
-      const int corner_x = (column0_ - call_.space_reach + i % side_) * cell;
-      const int corner_y = (row0_ - call_.space_reach + i / side_) * cell;
-      for (int dy = 1 - cell; dy < cell; ++dy) {
-        const float of_row = 1 - static_cast<float>(abs(dy)) * call_.inverse_cell;
-        for (int dx = 1 - cell; dx < cell; ++dx) {
-          const int x = corner_x + dx;
-          const int y = corner_y + dy;
-          if (shrink && (x < 0 || y < 0 || x >= call_.in.image.width || y >= call_.in.image.height)) continue;
-          const float value = held_ ? call_.in.inside(call_.plane, x, y) : call_.in.at(call_.plane, x, y, 1e30F);
-          if (!call_.holds(value)) continue;
-          const float position = value * call_.inverse_level;
-          const int level = __float2int_rd(position);
-          const int index = level - lowest_level;
-          if (index < -1 || index >= levels) continue;
-          const float share = of_row * (1 - static_cast<float>(abs(dx)) * call_.inverse_cell);
-          const float above = position - static_cast<float>(level);
-          if (index >= 0) add(index * plane + i, share * (1 - above), value);
-          if (index + 1 < levels) add((index + 1) * plane + i, share * above, value);
-        }
+    for (int y = y0; y < y0 + call_.cell; ++y) {
+      for (int x = x0; x < x0 + call_.cell; ++x) {
+        if (shrink && (x < 0 || y < 0 || x >= call_.in.image.width || y >= call_.in.image.height)) continue;
+        add(call_.in.at(call_.plane, x, y, 1e30F));
       }
     }
   }
 
-  __device__ void add(int at, float share, float value) {
-    weights_[at] += share;
-    values_[at] = fmaf(share, value, values_[at]);
-  }
-
-  // Along a line of corners `step` apart, in place: what a position becomes is read from there on.
-  __device__ static void blur(float* line, int step, int count, const float* taps, int tap_count) {
+  // Along a line of cells `step` apart, in place, through a window in registers.
+  template <int Reach>
+  __device__ static void blur(float* line, int step, int count, const float* taps) {
+    float window[2 * Reach + 1];
+#pragma unroll
+    for (int k = 0; k < 2 * Reach; ++k) window[k] = line[k * step];
     for (int i = 0; i < count; ++i) {
+      window[2 * Reach] = line[(i + 2 * Reach) * step];
       float sum = 0;
-      for (int k = 0; k < tap_count; ++k) sum = fmaf(taps[k], line[(i + k) * step], sum);
+#pragma unroll
+      for (int k = 0; k <= 2 * Reach; ++k) sum = fmaf(taps[k], window[k], sum);
       line[i * step] = sum;
+#pragma unroll
+      for (int k = 0; k < 2 * Reach; ++k) window[k] = window[k + 1];
     }
   }
 
-  __device__ void blur_levels() {
-    const int plane = side_ * side_;
-    for (int i = static_cast<int>(threadIdx.x); i < 2 * plane; i += threads) {
-      float* line = i < plane ? weights_ + i : values_ + (i - plane);
-      blur(line, plane, levels_kept, call_.range_taps, 2 * call_.range_reach + 1);
+  __device__ void blur_levels(int kept) {
+    const int i = static_cast<int>(threadIdx.x);
+    if (i >= side * side) return;
+    const int at = i / side * pitch + i % side;
+    blur<range_reach>(weights_ + at, plane, kept, call_.range_taps);
+    blur<range_reach>(values_ + at, plane, kept, call_.range_taps);
+  }
+
+  __device__ void blur_rows(int kept) {
+    for (int line = static_cast<int>(threadIdx.x); line < kept * side; line += threads) {
+      blur<SpaceReach>(weights_ + line * pitch, 1, read_side, call_.space_taps);
+      blur<SpaceReach>(values_ + line * pitch, 1, read_side, call_.space_taps);
     }
   }
 
-  __device__ void blur_rows() {
-    const int lines = levels_kept * side_;
-    for (int i = static_cast<int>(threadIdx.x); i < 2 * lines; i += threads) {
-      float* line = i < lines ? weights_ + i * side_ : values_ + (i - lines) * side_;
-      blur(line, 1, tile_cells + 1, call_.space_taps, 2 * call_.space_reach + 1);
-    }
-  }
-
-  __device__ void blur_columns() {
-    const int columns = tile_cells + 1;
-    const int lines = levels_kept * columns;
-    for (int i = static_cast<int>(threadIdx.x); i < 2 * lines; i += threads) {
-      const int line = i < lines ? i : i - lines;
-      float* corners = i < lines ? weights_ : values_;
-      blur(corners + line / columns * side_ * side_ + line % columns, side_, columns, call_.space_taps,
-           2 * call_.space_reach + 1);
+  __device__ void blur_columns(int kept) {
+    for (int line = static_cast<int>(threadIdx.x); line < kept * read_side; line += threads) {
+      const int at = line / read_side * plane + line % read_side;
+      blur<SpaceReach>(weights_ + at, pitch, read_side, call_.space_taps);
+      blur<SpaceReach>(values_ + at, pitch, read_side, call_.space_taps);
     }
   }
 
   __device__ void read(int first) {
-    const int plane = side_ * side_;
     for_pixels([&](int x, int y) {
       const float value = call_.in.inside(call_.plane, x, y);
       if (!call_.holds(value)) return;
@@ -196,17 +207,18 @@ class GridBlock {
       const int level = __float2int_rd(position);
       const int index = level - first;
       if (index < 0 || index >= levels_kept - 1) return;
-      const int column = floor_to_corner(x, call_.cell);
-      const int row = floor_to_corner(y, call_.cell);
-      const float right = static_cast<float>(x - column * call_.cell) * call_.inverse_cell;
-      const float below = static_cast<float>(y - row * call_.cell) * call_.inverse_cell;
+      const BetweenCells column = between_cells(x, call_.cell);
+      const BetweenCells row = between_cells(y, call_.cell);
+      const float right = static_cast<float>(column.after) * call_.half_inverse_cell;
+      const float below = static_cast<float>(row.after) * call_.half_inverse_cell;
       const float above = position - static_cast<float>(level);
-      const int at = index * plane + (row - row0_) * side_ + (column - column0_);
+      const int at = index * plane + (row.first - row0_ + 1) * pitch + (column.first - column0_ + 1);
       float weights = 0;
       float values = 0;
+#pragma unroll
       for (int corner = 0; corner < 4; ++corner) {
         const float share = ((corner & 1) != 0 ? right : 1 - right) * ((corner & 2) != 0 ? below : 1 - below);
-        const int place = at + (corner & 1) + (corner >> 1) * side_;
+        const int place = at + (corner & 1) + (corner >> 1) * pitch;
         weights = fmaf(share, fmaf(above, weights_[place + plane], (1 - above) * weights_[place]), weights);
         values = fmaf(share, fmaf(above, values_[place + plane], (1 - above) * values_[place]), values);
       }
@@ -215,21 +227,39 @@ class GridBlock {
   }
 
   const GridCall& call_;
-  int side_;
   float* weights_;
   float* values_;
-  int column0_;  // corners at the tile's left and top
+  int column0_;  // the tile's first cell
   int row0_;
   Rect tile_;
   bool held_;
 };
 
-__global__ void __launch_bounds__(threads) grid_kernel(const __grid_constant__ GridCall call) {
+template <int SpaceReach>
+__global__ void __launch_bounds__(GridBlock<SpaceReach>::threads) grid_kernel(const __grid_constant__ GridCall call) {
   extern __shared__ float shared[];
   __shared__ int range[2];
-  GridBlock block(call, shared);
+  GridBlock<SpaceReach> block(call, shared);
   block.find_levels(range);
-  for (int first = range[0]; first <= range[1]; first += levels_kept - 1) block.filter(first);
+  for (int first = range[0]; first <= range[1]; first += levels_kept - 1) block.filter(first, range[1]);
+}
+
+template <int SpaceReach>
+void launch_for(const GridCall& call, dim3 grid, Stream stream) {
+  using Block = GridBlock<SpaceReach>;
+  cuda::launch(grid_kernel<SpaceReach>, grid, dim3(Block::threads), Block::shared_bytes, stream, call);
+}
+
+void launch_grid(int space_reach, const GridCall& call, dim3 grid, Stream stream) {
+  switch (space_reach) {
+    case 1: return launch_for<1>(call, grid, stream);
+    case 2: return launch_for<2>(call, grid, stream);
+    case 3: return launch_for<3>(call, grid, stream);
+    case 4: return launch_for<4>(call, grid, stream);
+    case 5: return launch_for<5>(call, grid, stream);
+    case most_space_reach: return launch_for<most_space_reach>(call, grid, stream);
+    default: throw Error(ErrorCode::internal, "the grid's window is larger than its kernels know");
+  }
 }
 
 }  // namespace
@@ -238,27 +268,26 @@ Pipeline bilateral_grid_cuda(const BilateralParams& params, const ImageSpec& spe
   const BilateralGrid grid(params, spec);
   GridCall setup{};
   setup.cell = grid.cell;
-  setup.inverse_cell = 1.0F / static_cast<float>(grid.cell);
+  setup.half_inverse_cell = 0.5F / static_cast<float>(grid.cell);
   setup.inverse_level = static_cast<float>(1 / grid.level);
   setup.lowest = static_cast<float>(grid.lowest);
   setup.highest = static_cast<float>(grid.highest);
-  setup.space_reach = grid.space_reach();
-  setup.range_reach = grid.range_reach();
+  if (grid.range_reach() != range_reach || grid.space_reach() > most_space_reach) {
+    throw Error(ErrorCode::internal, "the grid's window is larger than its kernels know");
+  }
   std::copy(grid.space_taps.begin(), grid.space_taps.end(), setup.space_taps);
   std::copy(grid.range_taps.begin(), grid.range_taps.end(), setup.range_taps);
-  const auto launch = [setup, border = params.border](const DeviceStageCall& call) {
+  const auto launch = [setup, reach = grid.space_reach(), border = params.border](const DeviceStageCall& call) {
     GridCall of_call = setup;
     of_call.in = {call.in[0], call.image, border};
     of_call.out = call.out;
     const Rect& area = call.out.rect;
     const auto tiles = [&](int begin, int end) {
-      const int corners = corner_before(end - 1, setup.cell) - corner_before(begin, setup.cell) + 1;
-      return static_cast<unsigned>(cuda::blocks_for(corners, tile_cells));
+      const int cells = cell_of(end - 1, setup.cell) - cell_of(begin, setup.cell) + 1;
+      return static_cast<unsigned>(cuda::blocks_for(cells, tile_cells));
     };
-    const std::size_t corners = static_cast<std::size_t>(setup.side()) * setup.side() * setup.levels();
     for (of_call.plane = 0; of_call.plane < call.out.count; ++of_call.plane) {
-      cuda::launch(grid_kernel, dim3(tiles(area.x0, area.x1), tiles(area.y0, area.y1)), dim3(threads),
-                   2 * corners * sizeof(float), call.stream, of_call);
+      launch_grid(reach, of_call, dim3(tiles(area.x0, area.x1), tiles(area.y0, area.y1)), call.stream);
     }
   };
   return {.stages = {{.name = "grid",

@@ -9,16 +9,16 @@
 namespace ungrain {
 namespace {
 
-// A corner's sums: of the weights and of the weighted values.
+// A cell's sums at a level: of the weights and of the weighted values.
 struct Sums {
   double weights = 0;
   double values = 0;
 };
 
-// The corners from (x0, y0, level0) on.
-class Corners {
+// The cells from (x0, y0, level0) on.
+class Cells {
  public:
-  Corners(int x0, int y0, int level0, int columns, int rows, int levels)
+  Cells(int x0, int y0, int level0, int columns, int rows, int levels)
       : x0_(x0),
         y0_(y0),
         level0_(level0),
@@ -33,10 +33,10 @@ class Corners {
     return sums_[static_cast<std::size_t>(row + x - x0_)];
   }
 
-  // Along one axis, given as a step in x, y or level; beyond the corners there is nothing.
+  // Along one axis, given as a step in x, y or level; beyond them there is nothing.
   void blur(const std::vector<double>& taps, int step_x, int step_y, int step_level) {
     const int reach = static_cast<int>(taps.size()) / 2;
-    Corners before = *this;
+    Cells before = *this;
     for_each([&](int x, int y, int level) {
       Sums sums;
       for (int k = -reach; k <= reach; ++k) {
@@ -72,24 +72,14 @@ class Corners {
   std::vector<Sums> sums_;
 };
 
-// Calls visit(x, y, level, share) for the eight corners around a pixel of that value; the shares sum to 1.
-template <class Visit>
-void for_corners_around(const BilateralGrid& grid, int x, int y, double value, Visit visit) {
-  const int column = corner_before(x, grid.cell);
-  const int row = corner_before(y, grid.cell);
-  const int level = static_cast<int>(std::floor(value / grid.level));
-  const double right = (x - static_cast<double>(column) * grid.cell) / grid.cell;
-  const double below = (y - static_cast<double>(row) * grid.cell) / grid.cell;
-  const double above = value / grid.level - level;
-  for (const int dl : {0, 1}) {
-    for (const int dy : {0, 1}) {
-      for (const int dx : {0, 1}) {
-        const double share =
-            (dx == 1 ? right : 1 - right) * (dy == 1 ? below : 1 - below) * (dl == 1 ? above : 1 - above);
-        visit(column + dx, row + dy, level + dl, share);
-      }
-    }
-  }
+// The level at or below a value, and the share of the next one.
+struct BetweenLevels {
+  int first;
+  double after;
+};
+BetweenLevels between_levels(const BilateralGrid& grid, double value) {
+  const double first = std::floor(value / grid.level);
+  return {static_cast<int>(first), value / grid.level - first};
 }
 
 void filter_plane(const BilateralGrid& grid, const StageCall& call, int plane, Border border) {
@@ -97,35 +87,49 @@ void filter_plane(const BilateralGrid& grid, const StageCall& call, int plane, B
   const Rect& out = call.out.rect;
   const int reach = grid.reach();
   const Rect area{out.x0 - reach, out.y0 - reach, out.x1 + reach, out.y1 + reach};
-  const int x0 = corner_before(area.x0, grid.cell);
-  const int y0 = corner_before(area.y0, grid.cell);
+  const int x0 = cell_of(area.x0, grid.cell);
+  const int y0 = cell_of(area.y0, grid.cell);
   const int level0 = static_cast<int>(std::floor(grid.lowest / grid.level));
-  Corners corners(x0, y0, level0, corner_before(area.x1 - 1, grid.cell) + 2 - x0,
-                  corner_before(area.y1 - 1, grid.cell) + 2 - y0,
-                  static_cast<int>(std::floor(grid.highest / grid.level)) + 2 - level0);
+  Cells cells(x0, y0, level0, cell_of(area.x1 - 1, grid.cell) + 1 - x0, cell_of(area.y1 - 1, grid.cell) + 1 - y0,
+              static_cast<int>(std::floor(grid.highest / grid.level)) + 2 - level0);
   for (int y = area.y0; y < area.y1; ++y) {
     for (int x = area.x0; x < area.x1; ++x) {
       if (!image.counts(x, y)) continue;
       const double value = image.at(plane, x, y);
       if (!grid.holds(value)) continue;
-      for_corners_around(grid, x, y, value, [&](int column, int row, int level, double share) {
-        corners.at(column, row, level).weights += share;
-        corners.at(column, row, level).values += share * value;
-      });
+      const BetweenLevels level = between_levels(grid, value);
+      for (const int next : {0, 1}) {
+        const double share = next == 1 ? level.after : 1 - level.after;
+        Sums& sums = cells.at(cell_of(x, grid.cell), cell_of(y, grid.cell), level.first + next);
+        sums.weights += share;
+        sums.values += share * value;
+      }
     }
   }
-  corners.blur(grid.range_taps, 0, 0, 1);
-  corners.blur(grid.space_taps, 1, 0, 0);
-  corners.blur(grid.space_taps, 0, 1, 0);
+  cells.blur(grid.range_taps, 0, 0, 1);
+  cells.blur(grid.space_taps, 1, 0, 0);
+  cells.blur(grid.space_taps, 0, 1, 0);
   for_each_pixel(call, [&](int x, int y) {
     const double value = image.at(plane, x, y);
     call.out.at(plane, x, y) = static_cast<float>(value);
     if (!grid.holds(value)) return;
+    const BetweenLevels level = between_levels(grid, value);
+    const BetweenCells column = between_cells(x, grid.cell);
+    const BetweenCells row = between_cells(y, grid.cell);
+    const double right = column.after / (2.0 * grid.cell);
+    const double below = row.after / (2.0 * grid.cell);
     Sums sums;
-    for_corners_around(grid, x, y, value, [&](int column, int row, int level, double share) {
-      sums.weights += share * corners.at(column, row, level).weights;
-      sums.values += share * corners.at(column, row, level).values;
-    });
+    for (const int dl : {0, 1}) {
+      for (const int dy : {0, 1}) {
+        for (const int dx : {0, 1}) {
+          const double share = (dl == 1 ? level.after : 1 - level.after) * (dy == 1 ? below : 1 - below) *
+                               (dx == 1 ? right : 1 - right);
+          const Sums& from = cells.at(column.first + dx, row.first + dy, level.first + dl);
+          sums.weights += share * from.weights;
+          sums.values += share * from.values;
+        }
+      }
+    }
     call.out.at(plane, x, y) = static_cast<float>(sums.values / sums.weights);
   });
 }

@@ -1,0 +1,13 @@
+// Bilateral on a GPU, gray, square window: each weight is computed once and used for both its pixels.
+#pragma once
+
+#include "cuda/window.h"
+#include "ungrain/methods/common.h"
+
+namespace ungrain {
+
+// Radius 6 to 8.
+void launch_symmetric_bilateral(const cuda::WindowWeights& weights, Border border, int plane,
+                                const DeviceStageCall& call);
+
+}  // namespace ungrain
