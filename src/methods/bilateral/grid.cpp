@@ -25,8 +25,8 @@ double spread_and_read(double distance) {
   return d < 2 ? std::pow(2 - d, 3) / 6 : 0;
 }
 
-// The taps, none below 0 (so that no sum of weights can vanish), whose blur of spread_and_read comes nearest to
-// wanted(position) at the sample positions: least squares by cyclic descent.
+// The taps, none below 0 (so that no sum of weights can vanish), whose blur of spread_and_read comes nearest
+// to wanted(position) at the sample positions: least squares by cyclic descent.
 template <class Wanted>
 std::vector<double> fitted_taps(int reach, double cell, const std::vector<double>& positions, Wanted wanted) {
   const std::size_t count = 2 * static_cast<std::size_t>(reach) + 1;
@@ -61,7 +61,8 @@ std::vector<double> fitted_taps(int reach, double cell, const std::vector<double
 }
 
 int cell_for(const BilateralParams& params) {
-  return std::max(1, static_cast<int>(std::lround(std::min(params.radius / 3.0, params.sigma_space.value()))));
+  return std::max(1,
+                  static_cast<int>(std::lround(std::min(params.radius / 3.0, params.sigma_space.value()))));
 }
 
 std::vector<double> space_taps(const BilateralParams& params, int cell) {

@@ -1,6 +1,7 @@
-// The bilateral grid: pixels are spread over the corners of coarse cells in x, y and value, the corners blurred
-// along each axis, and each pixel read back between the corners around it. Spreading and reading smooth by
-// themselves; the blur's taps are fitted so that all three together come nearest to the exact window.
+// The bilateral grid: pixels are spread over the corners of coarse cells in x, y and value, the corners
+// blurred along each axis, and each pixel read back between the corners around it. Spreading and reading
+// smooth by themselves; the blur's taps are fitted so that all three together come nearest to the exact
+// window.
 #pragma once
 
 #include <vector>

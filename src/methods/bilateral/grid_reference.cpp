@@ -28,8 +28,7 @@ class Corners {
         sums_(static_cast<std::size_t>(columns) * rows * levels) {}
 
   Sums& at(int x, int y, int level) {
-    const std::ptrdiff_t row =
-        (static_cast<std::ptrdiff_t>(level - level0_) * rows_ + (y - y0_)) * columns_;
+    const std::ptrdiff_t row = (static_cast<std::ptrdiff_t>(level - level0_) * rows_ + (y - y0_)) * columns_;
     return sums_[static_cast<std::size_t>(row + x - x0_)];
   }
 
