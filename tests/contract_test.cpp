@@ -251,7 +251,6 @@ TEST_P(Contract, CloneIsTheSame) {
 }
 
 // ---- Methods by name
-// -----------------------------------------------------------------------------------------
 
 TEST(WholeImageSearch, BandsThreadsAndStreamsGiveTheSameBits) {
   const ImageSpec spec{.width = 71, .height = 67, .type = PixelType::f32};

@@ -288,7 +288,6 @@ TEST_P(Property, ChannelsByThemselvesAreGrayPictures) {
 }
 
 // ---- Strengths at their ends
-// ---------------------------------------------------------------------------------
 
 class Strengths : public ::testing::TestWithParam<Device::Kind> {
  protected:
