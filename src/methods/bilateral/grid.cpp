@@ -76,10 +76,12 @@ std::vector<double> space_taps(const BilateralParams& params, int cell) {
 
 // In units of levels.
 std::vector<double> range_taps() {
-  constexpr double step = 1.0 / 16;
+  constexpr int samples = 16;  // of a level
   const int reach = static_cast<int>(std::ceil(sigmas_of_range * levels_per_sigma));
   std::vector<double> positions;
-  for (double v = -reach - 2; v <= reach + 2; v += step) positions.push_back(v);
+  for (int i = -(reach + 2) * samples; i <= (reach + 2) * samples; ++i) {
+    positions.push_back(static_cast<double>(i) / samples);
+  }
   return fitted_taps(reach, 1, positions,
                      [](double v) { return std::exp(-std::pow(v / levels_per_sigma, 2) / 2); });
 }
@@ -94,10 +96,11 @@ BilateralGrid::BilateralGrid(const BilateralParams& params, const ImageSpec& spe
       range_taps(ungrain::range_taps()) {
   const double sigma_range = params.sigma_range.value();
   if (sigma_range < smallest_sigma * spec.white()) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("bilateral: quality grid takes a sigma_range of at least {} (a hundredth of the "
-                            "range), got {}; exact takes any",
-                            smallest_sigma * spec.white(), sigma_range));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("bilateral: quality grid takes a sigma_range of at least {:g} (a hundredth of the "
+                    "range), got {:g}; exact takes any",
+                    smallest_sigma * spec.white(), sigma_range));
   }
   // A larger strength than this treats all values that the grid holds alike to a part in 10^4.
   level = std::min(sigma_range, 200 * spec.white()) / levels_per_sigma;
