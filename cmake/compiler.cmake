@@ -1,18 +1,23 @@
 # How our own code is compiled; nothing of it reaches who links us.
 add_library(ungrain_flags INTERFACE)
-target_compile_options(
-  ungrain_flags
-  INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-            # The same bits whatever the tile and the processor: no multiply-add unless the source says so.
-            -ffp-contract=off
-            # Nobody reads errno or the floating-point flags, and loops vectorise without them.
-            -fno-math-errno -fno-trapping-math)
+set(cxx_flags
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+    # The same bits whatever the tile and the processor: no multiply-add unless the source says so.
+    -ffp-contract=off
+    # Nobody reads errno or the floating-point flags, and loops vectorise without them.
+    -fno-math-errno -fno-trapping-math)
+target_compile_options(ungrain_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cxx_flags}>")
+# Kernels share the border rule and the planes' layout with the host: constexpr functions run on both sides. 554: a
+# conversion to constants that does nothing where they are constants already.
+target_compile_options(ungrain_flags INTERFACE
+  "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--diag-suppress=554;-lineinfo;-Xcompiler=-Wall,-Wextra>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
   # False alarms that gcc 13's optimiser raises inside fmt 9's formatting of numbers.
-  target_compile_options(ungrain_flags INTERFACE -Wno-array-bounds -Wno-stringop-overflow)
+  target_compile_options(ungrain_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-stringop-overflow>")
 endif()
 if(UNGRAIN_WERROR)
-  target_compile_options(ungrain_flags INTERFACE -Werror)
+  target_compile_options(ungrain_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Werror>"
+                                                 "$<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings>")
 endif()
 if(UNGRAIN_SANITIZE)
   add_compile_options(-fsanitize=${UNGRAIN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -1,12 +1,12 @@
 // Every method on every backend against its reference, over one set of cases: sizes, borders, types, layouts,
-// colours. UNGRAIN_REQUIRE=cuda makes a missing GPU a failure instead of a skip.
-#include <cstdlib>
+// colours.
 #include <set>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "all_cases.h"
+#include "test_devices.h"
 #include "test_images.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
@@ -101,18 +101,6 @@ std::vector<Case> all_conformance_cases() {
   return cases;
 }
 
-std::string gpu_missing() {
-  for (const DeviceInfo& info : devices()) {
-    if (info.device.kind == Device::Kind::cuda) return info.usable ? "" : info.reason;
-  }
-  return "no device";
-}
-
-bool required(const char* what) {
-  const char* list = std::getenv("UNGRAIN_REQUIRE");
-  return list != nullptr && std::string(list).find(what) != std::string::npos;
-}
-
 double tolerance_of(const Case& c) {
   const double white = c.image.spec.white();
   switch (c.image.spec.type) {
@@ -131,12 +119,7 @@ class Conformance : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Conformance, AgreesWithReference) {
   const Case& c = GetParam();
-  if (c.device.kind == Device::Kind::cuda) {
-    if (const std::string reason = gpu_missing(); !reason.empty()) {
-      if (required("cuda")) FAIL() << reason;
-      GTEST_SKIP() << "no GPU: " << reason;
-    }
-  }
+  if (c.device.kind == Device::Kind::cuda) UNGRAIN_NEEDS_GPU();
   TestImage in(c.image.spec, c.image.layout);
   fill_with_picture(in);
   const std::vector<std::byte> before = in.bytes();

@@ -36,6 +36,11 @@ struct Device {
 std::string name(Device device);             // "cpu", "cuda:1"
 Device parse_device(std::string_view text);  // "auto", "reference", "cpu", "cuda", "cuda:1"
 
+// A queue of work on a GPU: a cudaStream_t, as it is. Null: the default stream.
+struct Stream {
+  void* handle = nullptr;
+};
+
 struct DeviceInfo {
   Device device;
   std::string description;  // the processor's or GPU's name and size
@@ -141,6 +146,12 @@ class Denoiser {
   Report run(const ConstImageView& in, const ImageView& out);
   // Row by row in bounded memory. `out_spec` is the spec with the type and range that the writer wants.
   Report run(RowReader& in, RowWriter& out, const ImageSpec& out_spec);
+
+  // On a GPU: puts the work on the caller's stream and returns. The images lie on that GPU, or in page-locked
+  // host memory, and stay as they are until the stream has come this far. Memory for it is taken by the first
+  // call. Where nonfinite is `error`, wait() tells.
+  void run_async(const ConstImageView& in, const ImageView& out, Stream stream = {});
+  void wait();  // until the work of run_async() is done; what went wrong in it is thrown here
 
   struct Reach {
     int x = 0;

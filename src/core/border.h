@@ -35,7 +35,7 @@ constexpr int border_index(Border border, int i, int n) {
 
 // The row of `planes` that stands for image row y. Under wrap the rows beyond the edge may be there
 // themselves.
-inline int border_row(Border border, const Rect& rect, const Extent& image, int y) {
+constexpr int border_row(Border border, const Rect& rect, const Extent& image, int y) {
   if (border == Border::wrap && y >= rect.y0 && y < rect.y1) return y;
   return border_index(border, y, image.height);
 }

@@ -11,6 +11,7 @@
 #include "core/execution.h"
 #include "core/memory.h"
 #include "core/registry.h"
+#include "cuda/execution.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -73,7 +74,7 @@ struct Denoiser::Impl {
   ImageSpec spec;
   Options options;
   Device device;
-  std::unique_ptr<Execution> execution;
+  std::unique_ptr<Executor> execution;
 };
 
 Denoiser::Denoiser(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -94,6 +95,10 @@ Denoiser Denoiser::create(const MethodParams& params, const ImageSpec& spec, con
   }
   impl->device = choose_device(method, options.device);
   Pipeline pipeline = build_pipeline(method, impl->device, impl->params.values_.get(), spec);
+  if (impl->device.kind == Device::Kind::cuda) {
+    impl->execution = cuda::make_execution(std::move(pipeline), spec, impl->options, impl->device);
+    return Denoiser(std::move(impl));
+  }
   Workers workers(impl->device.kind == Device::Kind::reference ? 1 : options.threads);
   const int rows = planned_rows(pipeline, spec, options, workers.count());
   impl->execution =
@@ -121,6 +126,12 @@ Report Denoiser::run(RowReader& in, RowWriter& out, const ImageSpec& out_spec) {
   report.strengths = strengths_of(impl_->params, impl_->spec);
   return report;
 }
+
+void Denoiser::run_async(const ConstImageView& in, const ImageView& out, Stream stream) {
+  impl_->execution->run_async(in, out, stream);
+}
+
+void Denoiser::wait() { impl_->execution->wait(); }
 
 Denoiser::Reach Denoiser::reach() const {
   const ungrain::Reach reach = impl_->execution->reach();

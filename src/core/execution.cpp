@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/convert.h"
+#include "core/run_checks.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -21,13 +22,6 @@ using Clock = std::chrono::steady_clock;
 
 double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-[[noreturn]] void invalid(const std::string& what) { throw Error(ErrorCode::invalid_argument, what); }
-
-// Rows above and below that conversion itself looks at, to replace what is not finite.
-int fill_reach(const ImageSpec& spec, const Options& options) {
-  return is_float(spec.type) && options.nonfinite != NonFinite::error ? fill_radius : 0;
 }
 
 // Whether output rows need the samples that they came from.
@@ -51,61 +45,9 @@ int raw_rows_held(const Pipeline& pipeline, const ImageSpec& spec, const Options
   return std::min(most, spec.height);
 }
 
-Rect rect_of(const ConstImageView& view) {
-  return {view.region.x, view.region.y, view.region.x + view.spec.width, view.region.y + view.spec.height};
-}
-
-void check_view(const ConstImageView& view, const ImageSpec& spec, const char* which) {
-  if (view.data == nullptr) invalid(fmt::format("the {} has no data", which));
-  if (view.space.memory != Space::Memory::host) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("the {} lies on a GPU, the method runs on the CPU", which));
-  }
-  ImageSpec expected = view.spec;
-  expected.channels = spec.channels;
-  expected.colour = spec.colour;
-  expected.alpha = spec.alpha;
-  if (view.spec != expected) {
-    invalid(fmt::format("the {} has {} channels, {}{}; the denoiser was made for {}, {}{}", which,
-                        view.spec.channels, name(view.spec.colour), view.spec.alpha ? " with alpha" : "",
-                        spec.channels, name(spec.colour), spec.alpha ? " with alpha" : ""));
-  }
-  const Region& region = view.region;
-  const int whole_width = region.whole() ? view.spec.width : region.image_width;
-  const int whole_height = region.whole() ? view.spec.height : region.image_height;
-  if (whole_width != spec.width || whole_height != spec.height) {
-    invalid(fmt::format("the {} is of an image of {} x {}, the denoiser was made for {} x {}", which,
-                        whole_width, whole_height, spec.width, spec.height));
-  }
-  if (view.spec.width < 1 || view.spec.height < 1 ||
-      !Rect{0, 0, spec.width, spec.height}.contains(rect_of(view))) {
-    invalid(fmt::format("the {}'s region lies outside the image", which));
-  }
-}
-
-struct ByteRange {
-  const std::byte* begin;
-  const std::byte* end;
-};
-
-ByteRange bytes_of(const ConstImageView& view) {
-  const auto* low = static_cast<const std::byte*>(view.data);
-  const std::byte* high = low + bytes_per_sample(view.spec.type);
-  const auto extend = [&](std::ptrdiff_t span) { (span < 0 ? low : high) += span; };
-  extend(view.strides.x * (view.spec.width - 1));
-  extend(view.strides.y * (view.spec.height - 1));
-  extend(view.strides.channel * (view.spec.channels - 1));
-  return {low, high};
-}
-
-bool overlap(const ConstImageView& a, const ConstImageView& b) {
-  const ByteRange first = bytes_of(a);
-  const ByteRange second = bytes_of(b);
-  return std::less<>{}(first.begin, second.end) && std::less<>{}(second.begin, first.end);
-}
-
-bool same_memory(const ConstImageView& a, const ConstImageView& b) {
-  return a.data == b.data && a.strides == b.strides && a.spec == b.spec && a.region == b.region;
+void refuse_device_memory(const ConstImageView& view, const char* which) {
+  if (view.space.memory == Space::Memory::host) return;
+  throw Error(ErrorCode::unsupported, fmt::format("the {} lies on a GPU, the method runs on the CPU", which));
 }
 
 // A float view as planes of its own memory, where its layout allows.
@@ -157,10 +99,6 @@ std::optional<BadPixel> first_bad_pixel(const ConstImageView& view, Workers& wor
     }
   });
   return first;
-}
-
-[[noreturn]] void refuse(const BadPixel& pixel) {
-  throw Error(ErrorCode::bad_pixels, fmt::format("pixel ({}, {}) is not a finite number", pixel.x, pixel.y));
 }
 
 }  // namespace
@@ -234,36 +172,13 @@ struct Execution::Job {
 };
 
 Report Execution::run(const ConstImageView& in, const ImageView& out) {
-  check_view(in, spec_, "input");
-  check_view(out, spec_, "output");
-  validate(out.spec);
-  if (in.spec.type != spec_.type || in.spec.white() != spec_.white()) {
-    invalid(fmt::format("the input is {} with white at {}, the denoiser was made for {} with white at {}",
-                        name(in.spec.type), in.spec.white(), name(spec_.type), spec_.white()));
-  }
+  check_images(in, out, spec_, pipeline_, options_);
+  refuse_device_memory(in, "input");
+  refuse_device_memory(out, "output");
   Job job;
   job.in_rect = rect_of(in);
   job.out_rect = rect_of(out);
-  const bool in_place = overlap(in, out);
-  if (in_place && !same_memory(in, out)) {
-    invalid("input and output overlap: they must be apart, or the very same view");
-  }
-
-  const Reach reach = this->reach();
-  const int fill = fill_reach(spec_, options_);
-  const Rect needed{std::max(0, job.out_rect.x0 - reach.x - fill),
-                    std::max(0, job.out_rect.y0 - reach.y - fill),
-                    std::min(spec_.width, job.out_rect.x1 + reach.x + fill),
-                    std::min(spec_.height, job.out_rect.y1 + reach.y + fill)};
-  if (!job.in_rect.contains(needed)) {
-    invalid(fmt::format(
-        "the output's region needs the input's pixels ({}, {}) to ({}, {}), it has ({}, {}) to ({}, {})",
-        needed.x0, needed.y0, needed.x1 - 1, needed.y1 - 1, job.in_rect.x0, job.in_rect.y0,
-        job.in_rect.x1 - 1, job.in_rect.y1 - 1));
-  }
-  if (pipeline_.wraps && job.in_rect != Rect{0, 0, spec_.width, spec_.height}) {
-    invalid("border wrap needs the whole image, not a region of it");
-  }
+  const bool in_place = runs_in_place(in, out);
 
   workers_.watch(&options_.cancel, nullptr);
   if (is_float(spec_.type)) {
@@ -271,7 +186,7 @@ Report Execution::run(const ConstImageView& in, const ImageView& out) {
     // it is.
     const std::optional<BadPixel> bad = first_bad_pixel(in, workers_, lines_.span());
     if (bad && options_.nonfinite == NonFinite::error) {
-      refuse({job.in_rect.x0 + bad->x, job.in_rect.y0 + bad->y});
+      refuse_pixel(job.in_rect.x0 + bad->x, job.in_rect.y0 + bad->y);
     }
     job.fill = bad.has_value();
   }
@@ -293,12 +208,7 @@ Report Execution::run(const ConstImageView& in, const ImageView& out) {
 }
 
 Report Execution::run(RowReader& in, RowWriter& out, const ImageSpec& out_spec) {
-  validate(out_spec);
-  ImageSpec expected = spec_;
-  expected.type = out_spec.type;
-  expected.range = out_spec.range;
-  if (out_spec != expected)
-    invalid("the writer's image differs from the denoiser's in more than type and range");
+  check_writer(out_spec, spec_);
   Job job;
   job.in_rect = job.out_rect = {0, 0, spec_.width, spec_.height};
   job.fill = is_float(spec_.type);
@@ -310,6 +220,10 @@ Report Execution::run(RowReader& in, RowWriter& out, const ImageSpec& out_spec) 
   workers_.watch(&options_.cancel, nullptr);
   execute(job);
   return job.report;
+}
+
+void Execution::run_async(const ConstImageView&, const ImageView&, Stream) {
+  throw Error(ErrorCode::unsupported, "run_async() needs a GPU; run() is what the CPU has");
 }
 
 void Execution::execute(Job& job) {
@@ -448,7 +362,7 @@ void Execution::load_real_rows(Job& job, RowRange real, const Planes& planes, bo
     }
     if (count_bad) job.bad_pixels += bad;
   });
-  if (refused) refuse(*refused);
+  if (refused) refuse_pixel(refused->x, refused->y);
 }
 
 ConstPlanes Execution::result_planes(const Job& job, int result) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/bands.h"
+#include "core/executor.h"
 #include "core/memory.h"
 #include "core/method.h"
 #include "core/rows.h"
@@ -32,15 +33,17 @@ struct BufferPlan {
   std::size_t bytes() const;
 };
 
-class Execution {
+class Execution : public Executor {
  public:
   Execution(Pipeline pipeline, const ImageSpec& spec, Options options, int band_rows, Workers workers);
 
-  Report run(const ConstImageView& in, const ImageView& out);
-  Report run(RowReader& in, RowWriter& out, const ImageSpec& out_spec);
+  Report run(const ConstImageView& in, const ImageView& out) override;
+  Report run(RowReader& in, RowWriter& out, const ImageSpec& out_spec) override;
+  void run_async(const ConstImageView& in, const ImageView& out, Stream stream) override;
+  void wait() override {}
 
-  int band_rows() const { return band_rows_; }
-  Reach reach() const { return total_reach(pipeline_, {spec_.width, spec_.height}); }
+  int band_rows() const override { return band_rows_; }
+  Reach reach() const override { return total_reach(pipeline_, {spec_.width, spec_.height}); }
 
  private:
   struct Job;  // one run

@@ -35,6 +35,15 @@ struct StageCall {
   }
 };
 
+// The same on a GPU: planes and scratch lie there, and the work goes onto the stream.
+struct DeviceStageCall {
+  std::span<const ConstPlanes> in;
+  Planes out;
+  Extent image;
+  Stream stream;
+  std::span<float> scratch;  // Stage::scratch floats in all
+};
+
 // One pass over the image. Every input covers the output rectangle and `reach` around it, as far as the image
 // goes; every row is computed once, whatever the bands.
 struct Stage {
@@ -43,9 +52,17 @@ struct Stage {
   int planes = 0;  // that it makes
   std::vector<int> reads =
       {};                   // 0: the source, k: what the k-th stage made; none: what the stage before made
-  std::size_t scratch = 0;  // floats for each worker
-  std::function<void(const StageCall&)> run;
+  std::size_t scratch = 0;  // floats for each worker; on a GPU: in all, for the rows of one call
+  std::function<void(const StageCall&)> run = {};
+  std::function<void(const DeviceStageCall&)> launch = {};  // instead of run, on a GPU
 };
+
+// Names a CUDA version in a method's table: nothing where the library is built without CUDA.
+#if UNGRAIN_HAVE_CUDA
+#define UNGRAIN_CUDA_VERSION(build) build
+#else
+#define UNGRAIN_CUDA_VERSION(build) nullptr
+#endif
 
 // What one backend does for given parameters. No stages: the output is the input.
 struct Pipeline {

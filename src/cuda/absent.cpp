@@ -1,10 +1,16 @@
-// Stands in for discovery.cpp where the library is built without the CUDA toolkit.
+// Stands in for the CUDA backend where the library is built without the CUDA toolkit.
 #include "cuda/discovery.h"
+#include "cuda/execution.h"
+#include "ungrain/error.h"
 
 namespace ungrain::cuda {
 
 std::vector<DeviceInfo> discover() {
   return {{{Device::Kind::cuda, 0}, "NVIDIA GPU", false, "this build of ungrain has no CUDA support"}};
+}
+
+std::unique_ptr<Executor> make_execution(Pipeline, const ImageSpec&, const Options&, Device) {
+  throw Error(ErrorCode::no_device, "this build of ungrain has no CUDA support");
 }
 
 }  // namespace ungrain::cuda

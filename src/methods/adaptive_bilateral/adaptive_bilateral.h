@@ -8,6 +8,7 @@ namespace ungrain {
 
 Pipeline adaptive_bilateral_reference(const AdaptiveBilateralParams& params, const ImageSpec& spec);
 Pipeline adaptive_bilateral_cpu(const AdaptiveBilateralParams& params, const ImageSpec& spec);
+Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const ImageSpec& spec);
 
 // A strength of 0, or a window of one pixel, leaves the image as it is.
 inline bool is_identity(const AdaptiveBilateralParams& params) {

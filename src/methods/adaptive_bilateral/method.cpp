@@ -77,6 +77,7 @@ const Method& adaptive_bilateral_method() {
       .check = describe::check_colour_mode<P>,
       .reference = adaptive_bilateral_reference,
       .cpu = adaptive_bilateral_cpu,
+      .cuda = UNGRAIN_CUDA_VERSION(adaptive_bilateral_cuda),
   });
   return method;
 }

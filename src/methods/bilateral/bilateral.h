@@ -8,10 +8,12 @@ namespace ungrain {
 
 Pipeline bilateral_reference(const BilateralParams& params, const ImageSpec& spec);
 Pipeline bilateral_cpu(const BilateralParams& params, const ImageSpec& spec);
+Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec);
 
 // quality = grid; the other two come here for it.
 Pipeline bilateral_grid_reference(const BilateralParams& params, const ImageSpec& spec);
 Pipeline bilateral_grid_cpu(const BilateralParams& params, const ImageSpec& spec);
+Pipeline bilateral_grid_cuda(const BilateralParams& params, const ImageSpec& spec);
 
 // A strength of 0, or a window of one pixel, leaves the image as it is.
 inline bool is_identity(const BilateralParams& params) {

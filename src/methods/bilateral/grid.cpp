@@ -68,7 +68,9 @@ int cell_for(const BilateralParams& params) {
 std::vector<double> space_taps(const BilateralParams& params, int cell) {
   std::vector<double> positions;
   for (int x = -params.radius - 2 * cell; x <= params.radius + 2 * cell; ++x) positions.push_back(x);
-  const int reach = (params.radius + cell - 1) / cell;
+  // Beyond four deviations there is nothing to fit.
+  const double far = std::min<double>(params.radius, 4 * params.sigma_space.value());
+  const int reach = std::max(1, static_cast<int>(std::ceil(far / cell)));
   return fitted_taps(reach, cell, positions, [&](double x) {
     return std::fabs(x) <= params.radius ? std::exp(-std::pow(x / params.sigma_space.value(), 2) / 2) : 0;
   });

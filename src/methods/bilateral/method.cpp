@@ -69,6 +69,7 @@ const Method& bilateral_method() {
       .check = check,
       .reference = bilateral_reference,
       .cpu = bilateral_cpu,
+      .cuda = UNGRAIN_CUDA_VERSION(bilateral_cuda),
   });
   return method;
 }

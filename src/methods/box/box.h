@@ -8,5 +8,6 @@ namespace ungrain {
 
 Pipeline box_reference(const BoxParams& params, const ImageSpec& spec);
 Pipeline box_cpu(const BoxParams& params, const ImageSpec& spec);
+Pipeline box_cuda(const BoxParams& params, const ImageSpec& spec);
 
 }  // namespace ungrain

@@ -15,6 +15,7 @@ const Method& box_method() {
           },
       .reference = box_reference,
       .cpu = box_cpu,
+      .cuda = UNGRAIN_CUDA_VERSION(box_cuda),
   });
   return method;
 }

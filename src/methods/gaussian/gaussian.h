@@ -8,5 +8,6 @@ namespace ungrain {
 
 Pipeline gaussian_reference(const GaussianParams& params, const ImageSpec& spec);
 Pipeline gaussian_cpu(const GaussianParams& params, const ImageSpec& spec);
+Pipeline gaussian_cuda(const GaussianParams& params, const ImageSpec& spec);
 
 }  // namespace ungrain

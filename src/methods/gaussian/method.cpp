@@ -23,6 +23,7 @@ const Method& gaussian_method() {
           },
       .reference = gaussian_reference,
       .cpu = gaussian_cpu,
+      .cuda = UNGRAIN_CUDA_VERSION(gaussian_cuda),
   });
   return method;
 }

@@ -8,5 +8,6 @@ namespace ungrain {
 
 Pipeline median_reference(const MedianParams& params, const ImageSpec& spec);
 Pipeline median_cpu(const MedianParams& params, const ImageSpec& spec);
+Pipeline median_cuda(const MedianParams& params, const ImageSpec& spec);
 
 }  // namespace ungrain

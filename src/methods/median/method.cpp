@@ -15,6 +15,7 @@ const Method& median_method() {
           },
       .reference = median_reference,
       .cpu = median_cpu,
+      .cuda = UNGRAIN_CUDA_VERSION(median_cuda),
   });
   return method;
 }

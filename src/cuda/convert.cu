@@ -1,0 +1,178 @@
+#include <cuda_fp16.h>
+
+#include "core/convert.h"
+#include "cuda/convert.h"
+#include "cuda/launch.cuh"
+
+namespace ungrain::cuda {
+namespace {
+
+constexpr int block_width = 32;
+constexpr int block_height = 8;
+
+// A view as kernels take it.
+struct Samples {
+  unsigned char* data;
+  Strides strides;
+  Rect rect;
+
+  __device__ unsigned char* at(int x, int y, int channel) const {
+    return data + (x - rect.x0) * strides.x + (y - rect.y0) * strides.y + channel * strides.channel;
+  }
+};
+
+Samples samples_of(const ConstImageView& view) {
+  const Region& region = view.region;
+  return {static_cast<unsigned char*>(const_cast<void*>(view.data)),
+          view.strides,
+          {region.x, region.y, region.x + view.spec.width, region.y + view.spec.height}};
+}
+
+template <PixelType Type>
+__device__ float read_sample(const unsigned char* at) {
+  if constexpr (Type == PixelType::u8) return *at;
+  if constexpr (Type == PixelType::u16) return *reinterpret_cast<const std::uint16_t*>(at);
+  if constexpr (Type == PixelType::f16) return __half2float(*reinterpret_cast<const __half*>(at));
+  if constexpr (Type == PixelType::f32) return *reinterpret_cast<const float*>(at);
+}
+
+template <PixelType Type>
+__device__ void write_sample(unsigned char* at, float value) {
+  if constexpr (Type == PixelType::u8 || Type == PixelType::u16) {
+    constexpr float top = Type == PixelType::u8 ? 255.0F : 65535.0F;
+    const float bounded = value > 0 ? fminf(value, top) : 0.0F;  // false for NaN
+    const auto rounded = static_cast<unsigned>(rintf(bounded));
+    if constexpr (Type == PixelType::u8) *at = static_cast<unsigned char>(rounded);
+    if constexpr (Type == PixelType::u16) *reinterpret_cast<std::uint16_t*>(at) = static_cast<std::uint16_t>(rounded);
+  }
+  if constexpr (Type == PixelType::f16) *reinterpret_cast<__half*>(at) = __float2half_rn(value);
+  if constexpr (Type == PixelType::f32) *reinterpret_cast<float*>(at) = value;
+}
+
+// The mean of the finite samples in the smallest window around that has any.
+template <PixelType Type>
+__device__ float filled(const Samples& raw, int x, int y, int channel) {
+  for (int radius = 1; radius <= fill_radius; ++radius) {
+    double sum = 0;
+    int finite = 0;
+    for (int py = max(raw.rect.y0, y - radius); py <= min(raw.rect.y1 - 1, y + radius); ++py) {
+      for (int px = max(raw.rect.x0, x - radius); px <= min(raw.rect.x1 - 1, x + radius); ++px) {
+        const float sample = read_sample<Type>(raw.at(px, py, channel));
+        if (!isfinite(sample)) continue;
+        sum += sample;
+        ++finite;
+      }
+    }
+    if (finite > 0) return static_cast<float>(sum / finite);
+  }
+  return 0;
+}
+
+template <PixelType Type>
+__global__ void load_kernel(Samples raw, Planes planes, int count_from, int count_to, Found* found) {
+  const int x = planes.rect.x0 + static_cast<int>(blockIdx.x * block_width + threadIdx.x);
+  const int y = planes.rect.y0 + static_cast<int>(blockIdx.y * block_height + threadIdx.y);
+  if (x >= planes.rect.x1 || y >= planes.rect.y1) return;
+  bool finite = true;
+  for (int channel = 0; channel < planes.count; ++channel) {
+    float value = read_sample<Type>(raw.at(x, y, channel));
+    if constexpr (Type == PixelType::f16 || Type == PixelType::f32) {
+      if (!isfinite(value)) {
+        finite = false;
+        value = filled<Type>(raw, x, y, channel);
+      }
+    }
+    planes.at(channel, x, y) = value;
+  }
+  if (!finite && y >= count_from && y < count_to) {
+    atomicAdd(&found->bad_pixels, 1ULL);
+    atomicMin(&found->first_bad, static_cast<unsigned long long>(y) << 32U | static_cast<unsigned>(x));
+  }
+}
+
+struct Storing {
+  ConstPlanes planes;
+  Samples raw;
+  Samples out;
+  int alpha;  // its channel, or -1
+  bool keep;
+  float scale;
+  float alpha_scale;
+};
+
+template <PixelType In, PixelType Out>
+__global__ void store_kernel(Storing s) {
+  const int x = s.out.rect.x0 + static_cast<int>(blockIdx.x * block_width + threadIdx.x);
+  const int y = s.out.rect.y0 + static_cast<int>(blockIdx.y * block_height + threadIdx.y);
+  if (x >= s.out.rect.x1 || y >= s.out.rect.y1) return;
+  for (int channel = 0; channel < s.planes.count; ++channel) {
+    float value = __fmul_rn(s.planes.at(channel, x, y), s.scale);
+    if constexpr (In == PixelType::f16 || In == PixelType::f32) {
+      if (s.keep) {
+        const float before = read_sample<In>(s.raw.at(x, y, channel));
+        if (!isfinite(before)) value = before;
+      }
+    }
+    write_sample<Out>(s.out.at(x, y, channel), value);
+  }
+  if (s.alpha < 0) return;
+  if constexpr (In == Out) {
+    // Bit by bit: a half NaN stays the NaN it was.
+    for (int byte = 0; byte < bytes_per_sample(In); ++byte) {
+      s.out.at(x, y, s.alpha)[byte] = s.raw.at(x, y, s.alpha)[byte];
+    }
+  } else {
+    const float value = read_sample<In>(s.raw.at(x, y, s.alpha));
+    write_sample<Out>(s.out.at(x, y, s.alpha), __fmul_rn(value, s.alpha_scale));
+  }
+}
+
+dim3 grid_over(const Rect& rect) {
+  return {static_cast<unsigned>(blocks_for(rect.width(), block_width)),
+          static_cast<unsigned>(blocks_for(rect.height(), block_height)), 1};
+}
+
+// Calls with the type as a compile-time constant.
+template <class Call>
+void with_type(PixelType type, Call call) {
+  switch (type) {
+    case PixelType::u8:
+      return call(std::integral_constant<PixelType, PixelType::u8>{});
+    case PixelType::u16:
+      return call(std::integral_constant<PixelType, PixelType::u16>{});
+    case PixelType::f16:
+      return call(std::integral_constant<PixelType, PixelType::f16>{});
+    case PixelType::f32:
+      return call(std::integral_constant<PixelType, PixelType::f32>{});
+  }
+}
+
+}  // namespace
+
+void load_planes(const ConstImageView& raw, const Planes& planes, int count_from, int count_to, Found* found,
+                 Stream stream) {
+  with_type(raw.spec.type, [&](auto type) {
+    launch(load_kernel<decltype(type)::value>, grid_over(planes.rect), {block_width, block_height}, 0, stream,
+           samples_of(raw), planes, count_from, count_to, found);
+  });
+}
+
+void store_planes(const ConstPlanes& planes, const ConstImageView& raw, bool keep, const ImageView& out,
+                  double scale, double alpha_scale, Stream stream) {
+  const Samples to = samples_of(out);
+  const Storing storing{planes,
+                        samples_of(raw),
+                        to,
+                        out.spec.alpha ? out.spec.channels - 1 : -1,
+                        keep,
+                        static_cast<float>(scale),
+                        static_cast<float>(alpha_scale)};
+  with_type(raw.spec.type, [&](auto in_type) {
+    with_type(out.spec.type, [&](auto out_type) {
+      launch(store_kernel<decltype(in_type)::value, decltype(out_type)::value>, grid_over(to.rect),
+             {block_width, block_height}, 0, stream, storing);
+    });
+  });
+}
+
+}  // namespace ungrain::cuda

@@ -1,0 +1,36 @@
+// How kernels read pixels: the border rule is core/border.h's, the same as everywhere.
+#pragma once
+
+#include "core/border.h"
+#include "core/planes.h"
+
+namespace ungrain::cuda {
+
+// A plane and what stands around it.
+struct BorderedPlane {
+  ConstPlanes planes;
+  Extent image;
+  Border border;
+
+  // Whether every pixel of the rectangle is there as it is.
+  __device__ bool holds(int x0, int y0, int x1, int y1) const {
+    const Rect& rect = planes.rect;
+    return x0 >= rect.x0 && x1 <= rect.x1 && y0 >= rect.y0 && y1 <= rect.y1;
+  }
+
+  __device__ float inside(int plane, int x, int y) const { return planes.row(plane, y)[x - planes.rect.x0]; }
+
+  // The pixel at a position that may lie anywhere; `nothing` where none counts. Positions that only fill up a
+  // tile and that no result depends on may lie outside what is held: they give `nothing` too.
+  __device__ float at(int plane, int x, int y, float nothing) const {
+    const int column = border_index(border, x, image.width);
+    const int row = border_row(border, planes.rect, image, y);
+    const Rect& rect = planes.rect;
+    if (column < rect.x0 || column >= rect.x1 || row < rect.y0 || row >= rect.y1) {
+      return border == Border::constant ? 0.0F : nothing;
+    }
+    return inside(plane, column, row);
+  }
+};
+
+}  // namespace ungrain::cuda

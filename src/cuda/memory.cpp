@@ -1,0 +1,83 @@
+#include "cuda/memory.h"
+
+#include <fmt/format.h>
+
+#include "core/memory.h"
+#include "ungrain/error.h"
+
+namespace ungrain::cuda {
+
+void check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // so that the next call does not report it again
+  const ErrorCode code =
+      status == cudaErrorMemoryAllocation ? ErrorCode::out_of_memory : ErrorCode::device;
+  throw Error(code, fmt::format("{}: {}", what, cudaGetErrorString(status)));
+}
+
+CurrentDevice::CurrentDevice(int index) {
+  check(cudaGetDevice(&before_), "asking for the GPU");
+  check(cudaSetDevice(index), "choosing the GPU");
+}
+
+CurrentDevice::~CurrentDevice() { cudaSetDevice(before_); }
+
+OwnStream::OwnStream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  stream_.reset(stream);
+}
+
+Event::Event() {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreate(&event), "making an event");
+  event_.reset(event);
+}
+
+double Event::ms_since(const Event& start) const {
+  float ms = 0;
+  check(cudaEventElapsedTime(&ms, start.event_.get(), event_.get()), "reading a time");
+  return ms;
+}
+
+namespace {
+
+[[noreturn]] void out_of_memory(std::size_t bytes, const char* where) {
+  cudaGetLastError();
+  throw Error(ErrorCode::out_of_memory, fmt::format("out of memory: {} of {} memory could not be had",
+                                                    bytes_text(bytes), where));
+}
+
+}  // namespace
+
+DeviceBuffer::DeviceBuffer(std::size_t bytes) : size_(bytes) {
+  if (bytes == 0) return;
+  void* memory = nullptr;
+  if (cudaMalloc(&memory, bytes) != cudaSuccess) out_of_memory(bytes, "GPU");
+  memory_.reset(memory);
+}
+
+PinnedBuffer::PinnedBuffer(std::size_t bytes) : size_(bytes) {
+  if (bytes == 0) return;
+  void* memory = nullptr;
+  if (cudaMallocHost(&memory, bytes) != cudaSuccess) out_of_memory(bytes, "page-locked");
+  memory_.reset(memory);
+}
+
+std::size_t free_device_memory() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(cudaMemGetInfo(&free, &total), "asking for the GPU's memory");
+  return free;
+}
+
+bool is_page_locked(const void* memory) {
+  cudaPointerAttributes attributes{};
+  if (cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) {
+    cudaGetLastError();
+    return false;
+  }
+  return attributes.type == cudaMemoryTypeHost;
+}
+
+}  // namespace ungrain::cuda

@@ -1,0 +1,94 @@
+// Streams, events and memory of a GPU, each owned by a type that gives it back.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "cuda/check.h"
+#include "ungrain/denoiser.h"
+
+namespace ungrain::cuda {
+
+// Makes a GPU the current one of this thread, and puts the one before back.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int index);
+  ~CurrentDevice();
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+class OwnStream {
+ public:
+  OwnStream();
+  cudaStream_t get() const { return stream_.get(); }
+  void wait() const { check(cudaStreamSynchronize(stream_.get()), "waiting for the GPU"); }
+
+ private:
+  struct Destroy {
+    void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
+  };
+  std::unique_ptr<CUstream_st, Destroy> stream_;
+};
+
+class Event {
+ public:
+  Event();
+  void record(cudaStream_t stream) const { check(cudaEventRecord(event_.get(), stream), "recording an event"); }
+  void wait() const { check(cudaEventSynchronize(event_.get()), "waiting for the GPU"); }
+  double ms_since(const Event& start) const;
+
+ private:
+  struct Destroy {
+    void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
+  };
+  std::unique_ptr<CUevent_st, Destroy> event_;
+};
+
+// Bytes on the GPU, uninitialised.
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  explicit DeviceBuffer(std::size_t bytes);
+  void* data() const { return memory_.get(); }
+  std::size_t size() const { return size_; }
+  std::span<float> floats() const {
+    return {static_cast<float*>(memory_.get()), size_ / sizeof(float)};
+  }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { cudaFree(memory); }
+  };
+  std::unique_ptr<void, Free> memory_;
+  std::size_t size_ = 0;
+};
+
+// Page-locked bytes on the host: copies from and to them run beside the kernels.
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  explicit PinnedBuffer(std::size_t bytes);
+  std::byte* data() const { return static_cast<std::byte*>(memory_.get()); }
+  std::size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { cudaFreeHost(memory); }
+  };
+  std::unique_ptr<void, Free> memory_;
+  std::size_t size_ = 0;
+};
+
+std::size_t free_device_memory();
+bool is_page_locked(const void* memory);
+
+inline cudaStream_t handle(Stream stream) { return static_cast<cudaStream_t>(stream.handle); }
+
+}  // namespace ungrain::cuda

@@ -1,0 +1,159 @@
+// Adaptive bilateral on a GPU: both passes over cuda/window.cuh's tile, which is loaded once where the window's
+// height is one the kernel was compiled for.
+#include "core/window.h"
+#include "cpu/exp.h"
+#include "cuda/window.cuh"
+#include "methods/adaptive_bilateral/adaptive_bilateral.h"
+
+namespace ungrain {
+namespace {
+
+using cuda::rows_each;
+using cuda::WindowBlock;
+using cuda::WindowCall;
+
+struct AdaptiveCall {
+  WindowCall window;
+  float to_variance;  // from scaled squared differences to the variance
+  float epsilon;
+  float factor_squared;
+  float from_strength;  // divided by a strength's square: what scales squared differences for it
+  bool around_mean;
+};
+
+template <int Channels, int Rows>
+__global__ void __launch_bounds__(cuda::tile_threads)
+    adaptive_bilateral_kernel(const __grid_constant__ AdaptiveCall call) {
+  extern __shared__ float shared[];
+  WindowBlock<Channels, Rows> block(call.window, shared);
+  float centre[Channels][rows_each];
+  float own[rows_each];  // what scales a pixel's squared differences
+  block.load_centres(centre);
+  {
+    float weights[rows_each] = {};
+    float squares[rows_each] = {};
+    float differences[Channels][rows_each] = {};
+    block.for_window([&](int k, const float (&values)[Channels], float exponent) {
+      float square = 0;
+      float difference[Channels];
+#pragma unroll
+      for (int c = 0; c < Channels; ++c) {
+        difference[c] = values[c] - centre[c][k];
+        square = fmaf(difference[c], difference[c], square);
+      }
+      const float weight = cuda::exp2_fast(exponent - square);
+      weights[k] += weight;
+      // A weight of 0 and an infinite square are nothing, not NaN.
+      squares[k] = fmaf(weight, fminf(square, 1e30F), squares[k]);
+      if (call.around_mean) {
+#pragma unroll
+        for (int c = 0; c < Channels; ++c) differences[c][k] = fmaf(weight, difference[c], differences[c][k]);
+      }
+    });
+#pragma unroll
+    for (int k = 0; k < rows_each; ++k) {
+      float variance = squares[k] / weights[k];
+      if (call.around_mean) {
+#pragma unroll
+        for (int c = 0; c < Channels; ++c) {
+          const float mean = differences[c][k] / weights[k];
+          variance -= mean * mean;
+        }
+        variance = fmaxf(variance, 0.0F);
+      }
+      const float strength = call.factor_squared * fmaxf(variance * call.to_variance + call.epsilon, call.epsilon);
+      own[k] = fminf(call.from_strength / strength, 1e30F);
+    }
+  }
+  float weights[rows_each] = {};
+  float sums[Channels][rows_each] = {};
+  block.for_window([&](int k, const float (&values)[Channels], float exponent) {
+    float square = 0;
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) {
+      const float difference = values[c] - centre[c][k];
+      square = fmaf(difference, difference, square);
+    }
+    const float weight = cuda::exp2_fast(fmaf(-fminf(square, 1e30F), own[k], exponent));
+    weights[k] += weight;
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) sums[c][k] = fmaf(weight, values[c], sums[c][k]);
+  });
+#pragma unroll
+  for (int k = 0; k < rows_each; ++k) {
+    if (!block.is_mine(k)) continue;
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) {
+      call.window.out.at(call.window.first_channel + c, block.x(), block.y(k)) =
+          sums[c][k] / weights[k] * call.window.weights.unscale;
+    }
+  }
+}
+
+using Kernel = void (*)(AdaptiveCall);
+struct Instance {
+  Kernel kernel;
+  std::size_t shared;
+};
+
+template <int Channels, int Rows>
+Instance instance(int reach_x) {
+  return {adaptive_bilateral_kernel<Channels, Rows>, WindowBlock<Channels, Rows>::shared_bytes(reach_x)};
+}
+
+template <int Channels>
+Instance instance_for(int radius) {
+  if constexpr (Channels == 1 || Channels == 3) {
+    switch (radius) {
+      case 3: return instance<Channels, 7>(radius);
+      case 5: return instance<Channels, 11>(radius);
+      case 7: return instance<Channels, 15>(radius);
+      default: break;
+    }
+  }
+  return instance<Channels, cuda::generic_rows>(radius);
+}
+
+Instance instance_for(int channels, int radius) {
+  switch (channels) {
+    case 1: return instance_for<1>(radius);
+    case 2: return instance_for<2>(radius);
+    case 3: return instance_for<3>(radius);
+    default: return instance_for<4>(radius);
+  }
+}
+
+}  // namespace
+
+Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const ImageSpec& spec) {
+  if (is_identity(params)) return {};
+  const Reach reach{.x = params.radius, .y = params.radius};
+  const int together = channels_together(params.colour, spec.colour_channels());
+  const int divisor = difference_divisor(params.colour, together);
+  const cuda::WindowWeights weights(params.window, params.radius, reach, params.sigma_space.value(),
+                                    params.sigma_range.value(), divisor);
+  const double to_variance = 1.0 / divisor / weights.scale / weights.scale;
+  const AdaptiveCall setup{.window = {{}, {}, 0, weights},
+                           .to_variance = static_cast<float>(to_variance),
+                           .epsilon = static_cast<float>(params.epsilon.value()),
+                           .factor_squared = static_cast<float>(params.factor.value() * params.factor.value()),
+                           .from_strength = static_cast<float>(to_variance * log2_e / 2),
+                           .around_mean = params.centre == VarianceCentre::mean};
+  const Instance instance = instance_for(together, params.radius);
+  Stage filter{.name = "adaptive-bilateral",
+               .reach = reach,
+               .planes = spec.colour_channels(),
+               .launch = [=, border = params.border](const DeviceStageCall& call) {
+                 AdaptiveCall of_call = setup;
+                 of_call.window.in = {call.in[0], call.image, border};
+                 of_call.window.out = call.out;
+                 for (int first = 0; first < call.out.count; first += together) {
+                   of_call.window.first_channel = first;
+                   cuda::launch(instance.kernel, cuda::window_grid(call.out.rect), dim3(cuda::tile_threads),
+                                instance.shared, call.stream, of_call);
+                 }
+               }};
+  return cuda::in_colour_mode(params.colour, {std::move(filter)}, spec.white(), params.border == Border::wrap);
+}
+
+}  // namespace ungrain

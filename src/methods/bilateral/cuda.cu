@@ -1,0 +1,116 @@
+// Bilateral on a GPU: cuda/window.cuh's tile, one exponential a tap.
+#include "core/window.h"
+#include "cuda/window.cuh"
+#include "methods/bilateral/bilateral.h"
+
+namespace ungrain {
+namespace {
+
+using cuda::rows_each;
+using cuda::WindowBlock;
+using cuda::WindowCall;
+
+template <int Channels, int Rows>
+__global__ void __launch_bounds__(cuda::tile_threads) bilateral_kernel(const __grid_constant__ WindowCall call) {
+  extern __shared__ float shared[];
+  WindowBlock<Channels, Rows> block(call, shared);
+  float centre[Channels][rows_each];
+  float sums[Channels][rows_each] = {};
+  float weights[rows_each] = {};
+  block.load_centres(centre);
+  block.for_window([&](int k, const float (&values)[Channels], float exponent) {
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) {
+      const float difference = values[c] - centre[c][k];
+      exponent = fmaf(-difference, difference, exponent);
+    }
+    const float weight = cuda::exp2_fast(exponent);
+    weights[k] += weight;
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) sums[c][k] = fmaf(weight, values[c], sums[c][k]);
+  });
+#pragma unroll
+  for (int k = 0; k < rows_each; ++k) {
+    if (!block.is_mine(k)) continue;
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) {
+      call.out.at(call.first_channel + c, block.x(), block.y(k)) = sums[c][k] / weights[k] * call.weights.unscale;
+    }
+  }
+}
+
+using Kernel = void (*)(WindowCall);
+struct Instance {
+  Kernel kernel;
+  std::size_t shared;
+};
+
+template <int Channels, int Rows>
+Instance instance(int reach_x) {
+  return {bilateral_kernel<Channels, Rows>, WindowBlock<Channels, Rows>::shared_bytes(reach_x)};
+}
+
+// Compiled for the window's height where it is a common one.
+template <int Channels>
+Instance instance_for(const Reach& reach) {
+  if constexpr (Channels == 1 || Channels == 3) {
+    switch (reach.y) {
+      case 0: return instance<Channels, 1>(reach.x);
+      case 1: return instance<Channels, 3>(reach.x);
+      case 2: return instance<Channels, 5>(reach.x);
+      case 3: return instance<Channels, 7>(reach.x);
+      case 4: return instance<Channels, 9>(reach.x);
+      case 5: return instance<Channels, 11>(reach.x);
+      case 7: return instance<Channels, 15>(reach.x);
+      default: break;
+    }
+  }
+  if constexpr (Channels == 1) {
+    switch (reach.y) {
+      case 6: return instance<Channels, 13>(reach.x);
+      case 9: return instance<Channels, 19>(reach.x);
+      case 11: return instance<Channels, 23>(reach.x);
+      case 13: return instance<Channels, 27>(reach.x);
+      case 15: return instance<Channels, 31>(reach.x);
+      default: break;
+    }
+  }
+  return instance<Channels, cuda::generic_rows>(reach.x);
+}
+
+Instance instance_for(int channels, const Reach& reach) {
+  switch (channels) {
+    case 1: return instance_for<1>(reach);
+    case 2: return instance_for<2>(reach);
+    case 3: return instance_for<3>(reach);
+    default: return instance_for<4>(reach);
+  }
+}
+
+}  // namespace
+
+Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
+  if (is_identity(params)) return {};
+  if (params.quality == BilateralQuality::grid) return bilateral_grid_cuda(params, spec);
+  const int together = channels_together(params.colour, spec.colour_channels());
+  const int divisor = difference_divisor(params.colour, together);
+  std::vector<Stage> passes;
+  for (const Reach& reach : bilateral_passes(params)) {
+    const cuda::WindowWeights weights(params.window, params.radius, reach, params.sigma_space.value(),
+                                      params.sigma_range.value(), divisor);
+    const Instance instance = instance_for(together, reach);
+    passes.push_back({.name = "bilateral",
+                      .reach = reach,
+                      .planes = spec.colour_channels(),
+                      .launch = [=, border = params.border](const DeviceStageCall& call) {
+                        for (int first = 0; first < call.out.count; first += together) {
+                          const WindowCall window{{call.in[0], call.image, border}, call.out, first, weights};
+                          cuda::launch(instance.kernel, cuda::window_grid(call.out.rect),
+                                       dim3(cuda::tile_threads), instance.shared, call.stream, window);
+                        }
+                      }});
+  }
+  return cuda::in_colour_mode(params.colour, std::move(passes), spec.white(), params.border == Border::wrap);
+}
+
+}  // namespace ungrain

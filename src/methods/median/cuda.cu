@@ -1,0 +1,148 @@
+// Median on a GPU. Radius 1 and 2: a window in registers, of which the smallest and the largest are forgotten
+// until the middle is left. Larger ones: the middle is found bit by bit, counting how many of the window lie
+// below, over a tile in shared memory.
+#include "cuda/launch.cuh"
+#include "cuda/load.cuh"
+#include "methods/median/median.h"
+
+namespace ungrain {
+namespace {
+
+using cuda::BorderedPlane;
+
+constexpr int tile = 16;
+
+struct Medians {
+  BorderedPlane in;
+  Planes out;
+  int radius;
+};
+
+__device__ void sort_pair(float& a, float& b) {
+  const float low = fminf(a, b);
+  b = fmaxf(a, b);
+  a = low;
+}
+
+// The window's pixels come one by one; of those held, the extremes of one more than half cannot be the middle.
+template <int Radius>
+__global__ void small_median(const __grid_constant__ Medians m) {
+  constexpr int side = 2 * Radius + 1;
+  constexpr int count = side * side;
+  constexpr int held = count / 2 + 2;
+  const Rect& area = m.out.rect;
+  const int x = area.x0 + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int y = area.y0 + static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
+  if (x >= area.x1 || y >= area.y1) return;
+  const bool whole = m.in.holds(x - Radius, y - Radius, x + Radius + 1, y + Radius + 1);
+  for (int plane = 0; plane < m.out.count; ++plane) {
+    const auto pixel = [&](int i) {
+      const int px = x - Radius + i % side;
+      const int py = y - Radius + i / side;
+      return whole ? m.in.inside(plane, px, py) : m.in.at(plane, px, py, 0.0F);
+    };
+    float values[held];
+#pragma unroll
+    for (int i = 0; i < held; ++i) values[i] = pixel(i);
+#pragma unroll
+    for (int last = held - 1; last >= 2; --last) {
+      // The smallest to the front, the largest to the end; both are forgotten, the next pixel takes the front.
+#pragma unroll
+      for (int i = 0; i < last; ++i) sort_pair(values[i], values[last]);
+#pragma unroll
+      for (int i = 1; i < last; ++i) sort_pair(values[0], values[i]);
+      const int next = held + (held - 1 - last);
+      if (next < count) values[0] = pixel(next);
+    }
+    m.out.at(plane, x, y) = values[1];
+  }
+}
+
+// Floats as whole numbers in the same order.
+__device__ unsigned ordered(float value) {
+  const unsigned bits = __float_as_uint(value);
+  return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
+}
+__device__ float from_ordered(unsigned key) {
+  return __uint_as_float((key & 0x80000000U) != 0 ? key & 0x7fffffffU : ~key);
+}
+
+constexpr unsigned no_key = 0xffffffffU;  // above every number: pixels that do not count
+
+// The rank-th smallest (from 0) of the window.
+__device__ unsigned select(const unsigned* window, int pitch, int side, int rank) {
+  unsigned found = 0;
+  for (unsigned bit = 0x80000000U; bit != 0; bit >>= 1U) {
+    const unsigned trial = found | bit;
+    int below = 0;
+    for (int row = 0; row < side; ++row) {
+      for (int column = 0; column < side; ++column) below += window[row * pitch + column] < trial ? 1 : 0;
+    }
+    if (below <= rank) found = trial;
+  }
+  return found;
+}
+
+__global__ void large_median(const __grid_constant__ Medians m) {
+  extern __shared__ unsigned keys[];
+  const int side = 2 * m.radius + 1;
+  const int pitch = tile + 2 * m.radius;
+  const Rect& area = m.out.rect;
+  const int left = area.x0 + static_cast<int>(blockIdx.x) * tile;
+  const int top = area.y0 + static_cast<int>(blockIdx.y) * tile;
+  const int x = left + static_cast<int>(threadIdx.x);
+  const int y = top + static_cast<int>(threadIdx.y);
+  const bool shrink = m.in.border == Border::shrink;
+  for (int plane = 0; plane < m.out.count; ++plane) {
+    __syncthreads();
+    for (int i = static_cast<int>(threadIdx.y * tile + threadIdx.x); i < pitch * pitch; i += tile * tile) {
+      const int px = left - m.radius + i % pitch;
+      const int py = top - m.radius + i / pitch;
+      const bool counts = !shrink || (px >= 0 && py >= 0 && px < m.in.image.width && py < m.in.image.height);
+      keys[i] = counts ? ordered(m.in.at(plane, px, py, 0.0F)) : no_key;
+    }
+    __syncthreads();
+    if (x >= area.x1 || y >= area.y1) continue;
+    int count = side * side;
+    if (shrink) {
+      const int columns = min(x + m.radius, m.in.image.width - 1) - max(x - m.radius, 0) + 1;
+      count = columns * (min(y + m.radius, m.in.image.height - 1) - max(y - m.radius, 0) + 1);
+    }
+    const unsigned* window = keys + threadIdx.y * pitch + threadIdx.x;
+    float middle = from_ordered(select(window, pitch, side, count / 2));
+    if (count % 2 == 0) {
+      const float before = from_ordered(select(window, pitch, side, count / 2 - 1));
+      middle = static_cast<float>((static_cast<double>(before) + middle) / 2);
+    }
+    m.out.at(plane, x, y) = middle;
+  }
+}
+
+void launch_median(const MedianParams& params, const DeviceStageCall& call) {
+  const Medians medians{{call.in[0], call.image, params.border}, call.out, params.radius};
+  const Rect& area = call.out.rect;
+  if (params.radius <= 2 && params.border != Border::shrink) {
+    const dim3 block(32, 8);
+    const dim3 grid(static_cast<unsigned>(cuda::blocks_for(area.width(), 32)),
+                    static_cast<unsigned>(cuda::blocks_for(area.height(), 8)));
+    cuda::launch(params.radius == 1 ? small_median<1> : small_median<2>, grid, block, 0, call.stream, medians);
+    return;
+  }
+  const std::size_t pitch = static_cast<std::size_t>(tile + 2 * params.radius);
+  const dim3 grid(static_cast<unsigned>(cuda::blocks_for(area.width(), tile)),
+                  static_cast<unsigned>(cuda::blocks_for(area.height(), tile)));
+  cuda::launch(large_median, grid, dim3(tile, tile), pitch * pitch * sizeof(unsigned), call.stream, medians);
+}
+
+}  // namespace
+
+Pipeline median_cuda(const MedianParams& params, const ImageSpec& spec) {
+  if (params.radius == 0) return {};
+  return {.stages = {{.name = "median",
+                      .reach = {.x = params.radius, .y = params.radius},
+                      .planes = spec.colour_channels(),
+                      .launch = [params](const DeviceStageCall& call) { launch_median(params, call); }}},
+          .wraps = params.border == Border::wrap};
+}
+
+}  // namespace ungrain

@@ -1,0 +1,235 @@
+// What only a GPU has: images in its memory, work on the caller's stream, lanes of bands.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "test_devices.h"
+#include "test_images.h"
+#include "ungrain/denoiser.h"
+#include "ungrain/error.h"
+#include "ungrain/methods.h"
+
+namespace ungrain::testing {
+namespace {
+
+const Device gpu{Device::Kind::cuda};
+
+struct FreeDevice {
+  void operator()(void* memory) const { cudaFree(memory); }
+};
+struct FreePinned {
+  void operator()(void* memory) const { cudaFreeHost(memory); }
+};
+
+// An image on the GPU with what was on the host.
+class GpuImage {
+ public:
+  explicit GpuImage(const ImageSpec& spec) : spec_(spec) {
+    void* memory = nullptr;
+    EXPECT_EQ(cudaMalloc(&memory, bytes()), cudaSuccess);
+    EXPECT_EQ(cudaMemset(memory, 0xa5, bytes()), cudaSuccess);
+    memory_.reset(memory);
+  }
+  explicit GpuImage(const TestImage& host) : GpuImage(host.view().spec) {
+    EXPECT_EQ(cudaMemcpy(memory_.get(), host.view().data, bytes(), cudaMemcpyHostToDevice), cudaSuccess);
+  }
+  ImageView view() const {
+    return {memory_.get(), spec_, interleaved_strides(spec_), {Space::Memory::cuda, 0}};
+  }
+  std::uint64_t hash() const {
+    TestImage host(spec_, Layout::interleaved);
+    EXPECT_EQ(cudaMemcpy(host.view().data, memory_.get(), bytes(), cudaMemcpyDeviceToHost), cudaSuccess);
+    return hash_of(host.view());
+  }
+  std::size_t bytes() const {
+    return static_cast<std::size_t>(interleaved_strides(spec_).y) * static_cast<std::size_t>(spec_.height);
+  }
+
+ private:
+  ImageSpec spec_;
+  std::unique_ptr<void, FreeDevice> memory_;
+};
+
+TestImage picture(const ImageSpec& spec) {
+  TestImage image(spec, Layout::interleaved);
+  fill_with_picture(image);
+  return image;
+}
+
+std::uint64_t hash_on_host(const MethodParams& params, const TestImage& in, const Options& options = {.device = gpu}) {
+  TestImage out(in.view().spec, Layout::interleaved);
+  Denoiser::create(params, in.view().spec, options).run(in.view(), out.view());
+  return hash_of(out.view());
+}
+
+const ImageSpec gray{.width = 401, .height = 303, .type = PixelType::f32};
+const ImageSpec rgba{
+    .width = 301, .height = 203, .channels = 4, .type = PixelType::u16, .colour = Colour::rgb, .alpha = true};
+
+MethodParams params_for(const ImageSpec& spec) {
+  MethodParams params = BilateralParams{.radius = 4, .sigma_range = 0.1};
+  params.scale_strengths(spec.white());
+  return params;
+}
+
+TEST(Cuda, ImagesOnTheGpuAreUsedThere) {
+  UNGRAIN_NEEDS_GPU();
+  for (const ImageSpec& spec : {gray, rgba}) {
+    const TestImage in = picture(spec);
+    const MethodParams params = params_for(spec);
+    const std::uint64_t expected = hash_on_host(params, in);
+    Denoiser denoiser = Denoiser::create(params, spec, {.device = gpu});
+    const GpuImage source(in);
+    const GpuImage target(spec);
+    const Report report = denoiser.run(source.view(), target.view());
+    EXPECT_EQ(target.hash(), expected);
+    EXPECT_EQ(report.bands, 1);
+    denoiser.run(source.view(), source.view());
+    EXPECT_EQ(source.hash(), expected) << "in place";
+    // From one side to the other.
+    const GpuImage again(in);
+    TestImage host(spec, Layout::padded);
+    denoiser.run(again.view(), host.view());
+    EXPECT_EQ(hash_of(host.view()), expected);
+    denoiser.run(in.view(), target.view());
+    EXPECT_EQ(target.hash(), expected);
+  }
+}
+
+TEST(Cuda, WorkGoesOnTheCallersStream) {
+  UNGRAIN_NEEDS_GPU();
+  const TestImage in = picture(gray);
+  const MethodParams params = params_for(gray);
+  const std::uint64_t expected = hash_on_host(params, in);
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  Denoiser denoiser = Denoiser::create(params, gray, {.device = gpu});
+  const GpuImage source(in);
+  const GpuImage target(gray);
+  for (int run = 0; run < 3; ++run) denoiser.run_async(source.view(), target.view(), {stream});
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(target.hash(), expected);
+  denoiser.wait();
+
+  // Page-locked memory of the host.
+  void* pinned = nullptr;
+  ASSERT_EQ(cudaMallocHost(&pinned, 2 * source.bytes()), cudaSuccess);
+  const std::unique_ptr<void, FreePinned> owner(pinned);
+  std::memcpy(pinned, in.view().data, source.bytes());
+  const ImageView pinned_out(static_cast<std::byte*>(pinned) + source.bytes(), gray);
+  denoiser.run_async(ConstImageView(static_cast<const void*>(pinned), gray), pinned_out, {stream});
+  denoiser.wait();
+  EXPECT_EQ(hash_of(pinned_out), expected);
+  EXPECT_THROW(denoiser.run_async(in.view(), target.view(), {stream}), Error) << "memory that can be paged out";
+  cudaStreamDestroy(stream);
+}
+
+TEST(Cuda, TheSameBitsEveryTime) {
+  UNGRAIN_NEEDS_GPU();
+  const TestImage in = picture(gray);
+  for (const MethodParams& params :
+       {MethodParams(BilateralParams{.radius = 7, .sigma_range = 0.1}),
+        MethodParams(BilateralParams{.radius = 9, .sigma_range = 0.1, .quality = BilateralQuality::grid}),
+        MethodParams(AdaptiveBilateralParams{.sigma = 0.05}), MethodParams(MedianParams{.radius = 3}),
+        MethodParams(GaussianParams{.sigma = 2})}) {
+    Denoiser denoiser = Denoiser::create(params, gray, {.device = gpu});
+    const std::uint64_t first = hash_on_host(params, in);
+    for (int run = 0; run < 100; ++run) {
+      TestImage out(gray, Layout::interleaved);
+      denoiser.run(in.view(), out.view());
+      ASSERT_EQ(hash_of(out.view()), first) << params.method() << " run " << run;
+    }
+  }
+}
+
+TEST(Cuda, ClonesWorkAtOnce) {
+  UNGRAIN_NEEDS_GPU();
+  const TestImage in = picture(gray);
+  const MethodParams params = params_for(gray);
+  const std::uint64_t expected = hash_on_host(params, in);
+  Denoiser denoiser = Denoiser::create(params, gray, {.device = gpu, .band_rows = 40});
+  std::vector<Denoiser> clones;
+  for (int i = 0; i < 4; ++i) clones.push_back(denoiser.clone());
+  std::vector<std::uint64_t> hashes(clones.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < clones.size(); ++i) {
+    threads.emplace_back([&, i] {
+      TestImage out(gray, Layout::interleaved);
+      for (int run = 0; run < 5; ++run) clones[i].run(in.view(), out.view());
+      hashes[i] = hash_of(out.view());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::uint64_t hash : hashes) EXPECT_EQ(hash, expected);
+}
+
+TEST(Cuda, LittleMemoryMeansSmallBands) {
+  UNGRAIN_NEEDS_GPU();
+  const ImageSpec spec{.width = 1000, .height = 1500, .type = PixelType::f32};
+  const TestImage in = picture(spec);
+  const MethodParams params = params_for(spec);
+  constexpr std::size_t limit = 4 << 20;
+  TestImage out(spec, Layout::interleaved);
+  Denoiser denoiser = Denoiser::create(params, spec, {.device = gpu, .memory = limit});
+  const Report report = denoiser.run(in.view(), out.view());
+  EXPECT_GT(report.bands, 3);
+  EXPECT_LE(report.buffer_bytes, limit);
+  EXPECT_EQ(hash_of(out.view()), hash_on_host(params, in));
+  try {
+    Denoiser::create(params, spec, {.device = gpu, .memory = 10000});
+    FAIL() << "ten thousand bytes were enough";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::out_of_memory);
+    EXPECT_NE(std::string(error.what()).find("GPU memory"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Cuda, BadPixelsAreRefusedWhereAskedFor) {
+  UNGRAIN_NEEDS_GPU();
+  TestImage in = picture(gray);
+  in.set(17, 200, 0, std::nan(""));
+  const Options options{.device = gpu, .nonfinite = NonFinite::error};
+  Denoiser denoiser = Denoiser::create(params_for(gray), gray, options);
+  TestImage out(gray, Layout::interleaved);
+  const auto message = [&](auto run) -> std::string {
+    try {
+      run();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "(no error)";
+  };
+  const std::string expected = "pixel (17, 200) is not a finite number";
+  EXPECT_EQ(message([&] { denoiser.run(in.view(), out.view()); }), expected);
+  const GpuImage source(in);
+  const GpuImage target(gray);
+  EXPECT_EQ(message([&] { denoiser.run(source.view(), target.view()); }), expected);
+  denoiser.run_async(source.view(), target.view());
+  EXPECT_EQ(message([&] { denoiser.wait(); }), expected);
+}
+
+TEST(Cuda, AutomaticTakesTheGpu) {
+  UNGRAIN_NEEDS_GPU();
+  EXPECT_EQ(Denoiser::create(params_for(gray), gray).device(), gpu);
+}
+
+TEST(Cuda, CancelStopsAndLeavesTheDenoiserUsable) {
+  UNGRAIN_NEEDS_GPU();
+  const TestImage in = picture(gray);
+  Options options{.device = gpu, .band_rows = 10};
+  int calls = 0;
+  options.progress = [&](double) {
+    if (++calls == 3) options.cancel.cancel();
+  };
+  Denoiser denoiser = Denoiser::create(params_for(gray), gray, options);
+  TestImage out(gray, Layout::interleaved);
+  EXPECT_THROW(denoiser.run(in.view(), out.view()), Error);
+}
+
+}  // namespace
+}  // namespace ungrain::testing
