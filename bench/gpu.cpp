@@ -1,6 +1,6 @@
-// Kernel times of the bilateral family on a GPU, images in its memory: median of many runs, by events around the
-// filter's own stages. Beside them NPP's bilateral filter on the same image, and how far each is from the rate of
-// the special function unit, which makes one exponential a tap.
+// Kernel times of the bilateral family on a GPU, images in its memory: median of many runs, by events around
+// the filter's own stages. Beside them NPP's bilateral filter on the same image, and how far each is from the
+// rate of the special function unit, which makes one exponential a tap.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -38,26 +38,30 @@ struct Size {
 constexpr Size sizes[] = {{"1080p", 1920, 1080}, {"20 Mpx", 5522, 3651}};
 
 double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
 // Mid-gray with a ramp and noise of 25 of 255, on the GPU.
 class GpuImage {
  public:
-  GpuImage(const ImageSpec& spec, bool fill) : spec_(spec), memory_(static_cast<std::size_t>(interleaved_strides(spec).y) * spec.height) {
+  GpuImage(const ImageSpec& spec, bool fill)
+      : spec_(spec), memory_(static_cast<std::size_t>(interleaved_strides(spec).y) * spec.height) {
     if (!fill) return;
     ImageSpec float_spec = spec;
     float_spec.type = PixelType::f32;
     float_spec.range = 1;
     Image clean(float_spec);
     float* samples = clean.samples<float>();
-    for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(spec.width) * spec.height * spec.channels; ++i) {
+    for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(spec.width) * spec.height * spec.channels;
+         ++i) {
       samples[i] = 0.3F + 0.4F * static_cast<float>(i % spec.width) / static_cast<float>(spec.width);
     }
     Image noisy(spec);
     add_noise(clean.view(), noisy.view(), {NoiseKind::gaussian, 25.0 / 255, 1});
-    cuda::check(cudaMemcpy(memory_.data(), noisy.view().data, memory_.size(), cudaMemcpyHostToDevice), "uploading");
+    cuda::check(cudaMemcpy(memory_.data(), noisy.view().data, memory_.size(), cudaMemcpyHostToDevice),
+                "uploading");
   }
   ImageView view() const {
     return {memory_.data(), spec_, interleaved_strides(spec_), {Space::Memory::cuda, 0}};
@@ -113,12 +117,14 @@ double time_npp(const ImageSpec& spec, int radius) {
   const auto run = [&] {
     if (spec.type == PixelType::f32) {
       return nppiFilterBilateralGaussBorder_32f_C1R_Ctx(
-          static_cast<const Npp32f*>(in.view().data), step, size, {0, 0}, static_cast<Npp32f*>(out.view().data), step,
-          size, radius, 1, 0.01F, static_cast<Npp32f>(radius * radius) / 4, NPP_BORDER_REPLICATE, context);
+          static_cast<const Npp32f*>(in.view().data), step, size, {0, 0},
+          static_cast<Npp32f*>(out.view().data), step, size, radius, 1, 0.01F,
+          static_cast<Npp32f>(radius * radius) / 4, NPP_BORDER_REPLICATE, context);
     }
     return nppiFilterBilateralGaussBorder_8u_C1R_Ctx(
-        static_cast<const Npp8u*>(in.view().data), step, size, {0, 0}, static_cast<Npp8u*>(out.view().data), step, size,
-        radius, 1, 650.0F, static_cast<Npp32f>(radius * radius) / 4, NPP_BORDER_REPLICATE, context);
+        static_cast<const Npp8u*>(in.view().data), step, size, {0, 0}, static_cast<Npp8u*>(out.view().data),
+        step, size, radius, 1, 650.0F, static_cast<Npp32f>(radius * radius) / 4, NPP_BORDER_REPLICATE,
+        context);
   };
   const cuda::Event start;
   const cuda::Event end;
@@ -145,21 +151,26 @@ ImageSpec spec_of(const Size& size, PixelType type, bool rgb) {
   return spec;
 }
 
-void print_row(const std::string& what, const Size& size, const char* type, int radius, const Times& ours, double npp,
-               double taps) {
+void print_row(const std::string& what, const Size& size, const char* type, int radius, const Times& ours,
+               double npp, double taps) {
   const double bound = taps * size.width * size.height / exponentials_per_second * 1e3;
-  fmt::print("| {:<22} | {:<6} | {:<8} | {:>2} | {:>8.4f} | {:>8.4f} | {:>8} | {:>6} | {:>5.0f} % |\n", what, size.name, type,
-             radius, ours.kernels, ours.whole, npp > 0 ? fmt::format("{:.4f}", npp) : "-",
+  fmt::print("| {:<22} | {:<6} | {:<8} | {:>2} | {:>8.4f} | {:>8.4f} | {:>8} | {:>6} | {:>5.0f} % |\n", what,
+             size.name, type, radius, ours.kernels, ours.whole, npp > 0 ? fmt::format("{:.4f}", npp) : "-",
              npp > 0 ? fmt::format("{:.2f}", npp / ours.kernels) : "-", 100 * bound / ours.kernels);
   std::fflush(stdout);
 }
 
 void run_all(const std::string& only) {
-  fmt::print("| filter | image | type | r | kernels ms | whole ms | NPP ms | NPP / ours | of ex2 rate |\n"
-             "|---|---|---|---|---|---|---|---|---|\n");
+  fmt::print(
+      "| filter | image | type | r | kernels ms | whole ms | NPP ms | NPP / ours | of ex2 rate |\n"
+      "|---|---|---|---|---|---|---|---|---|\n");
   const auto bilateral = [](int radius, double white, BilateralQuality quality) {
-    return MethodParams(BilateralParams{.radius = radius, .sigma_space = radius / 2.0, .sigma_range = 0.1 * white, .quality = quality,
-                                        .colour = quality == BilateralQuality::grid ? ColourMode::per_channel : ColourMode::joint});
+    return MethodParams(BilateralParams{
+        .radius = radius,
+        .sigma_space = radius / 2.0,
+        .sigma_range = 0.1 * white,
+        .quality = quality,
+        .colour = quality == BilateralQuality::grid ? ColourMode::per_channel : ColourMode::joint});
   };
   const auto row = [&](const std::string& what, const Size& size, const char* type, int radius,
                        const MethodParams& params, const ImageSpec& spec, bool npp, double taps_each) {
@@ -171,43 +182,41 @@ void run_all(const std::string& only) {
     for (const int radius : {1, 2, 3, 5, 7, 9, 11, 13, 15}) {
       const ImageSpec spec = spec_of(size, PixelType::f32, false);
       row("bilateral", size, "f32", radius, bilateral(radius, 1, BilateralQuality::exact), spec, true,
-                taps(radius));
+          taps(radius));
     }
     for (const int radius : {1, 7, 15}) {
       const ImageSpec bytes = spec_of(size, PixelType::u8, false);
       row("bilateral", size, "u8", radius, bilateral(radius, 255, BilateralQuality::exact), bytes, true,
-                taps(radius));
+          taps(radius));
       const ImageSpec words = spec_of(size, PixelType::u16, false);
       row("bilateral", size, "u16", radius, bilateral(radius, 65535, BilateralQuality::exact), words, false,
-                taps(radius));
+          taps(radius));
       const ImageSpec rgb = spec_of(size, PixelType::f32, true);
-      row("bilateral joint", size, "f32 rgb", radius, bilateral(radius, 1, BilateralQuality::exact), rgb, false,
-                taps(radius));
+      row("bilateral joint", size, "f32 rgb", radius, bilateral(radius, 1, BilateralQuality::exact), rgb,
+          false, taps(radius));
     }
     for (const int radius : {3, 5, 7, 15}) {
       const ImageSpec spec = spec_of(size, PixelType::f32, false);
-      const MethodParams adaptive =
-          AdaptiveBilateralParams{.radius = radius, .sigma_space = radius / 2.0, .sigma_range = 0.1, .factor = 2};
-      row("adaptive-bilateral", size, "f32", radius, adaptive, spec, false,
-                2 * taps(radius));
-      row("bilateral separable", size, "f32", radius, bilateral(radius, 1, BilateralQuality::separable), spec, false,
-          2 * (2 * radius + 1));
+      const MethodParams adaptive = AdaptiveBilateralParams{
+          .radius = radius, .sigma_space = radius / 2.0, .sigma_range = 0.1, .factor = 2};
+      row("adaptive-bilateral", size, "f32", radius, adaptive, spec, false, 2 * taps(radius));
+      row("bilateral separable", size, "f32", radius, bilateral(radius, 1, BilateralQuality::separable), spec,
+          false, 2 * (2 * radius + 1));
       row("bilateral grid", size, "f32", radius, bilateral(radius, 1, BilateralQuality::grid), spec, false,
-                0);
+          0);
     }
     const ImageSpec spec = spec_of(size, PixelType::f32, false);
     for (const int radius : {1, 2, 4}) {
-      row("median", size, "f32", radius, MedianParams{.radius = radius}, spec, false,
-                0);
-      row("box", size, "f32", radius, BoxParams{.radius = radius}, spec, false,
-                0);
-      row("gaussian", size, "f32", 3 * radius, GaussianParams{.sigma = static_cast<double>(radius)}, spec, false,
-                0);
+      row("median", size, "f32", radius, MedianParams{.radius = radius}, spec, false, 0);
+      row("box", size, "f32", radius, BoxParams{.radius = radius}, spec, false, 0);
+      row("gaussian", size, "f32", 3 * radius, GaussianParams{.sigma = static_cast<double>(radius)}, spec,
+          false, 0);
     }
   }
 }
 
-// Many images from page-locked memory and back, several at a time: against the kernels alone and the copies alone.
+// Many images from page-locked memory and back, several at a time: against the kernels alone and the copies
+// alone.
 void run_throughput() {
   constexpr int images = 64;
   constexpr int queues = 4;
@@ -226,8 +235,10 @@ void run_throughput() {
   std::vector<Queue> list;
   const Denoiser first = Denoiser::create(params, spec, {.device = {Device::Kind::cuda}});
   for (int i = 0; i < queues; ++i) {
-    list.push_back({first.clone(), {}, cuda::PinnedBuffer(bytes), cuda::PinnedBuffer(bytes), cuda::DeviceBuffer(bytes)});
-    cuda::check(cudaMemcpy(list.back().in.data(), source.view().data, bytes, cudaMemcpyDeviceToHost), "downloading");
+    list.push_back(
+        {first.clone(), {}, cuda::PinnedBuffer(bytes), cuda::PinnedBuffer(bytes), cuda::DeviceBuffer(bytes)});
+    cuda::check(cudaMemcpy(list.back().in.data(), source.view().data, bytes, cudaMemcpyDeviceToHost),
+                "downloading");
   }
   const auto timed = [&](const std::function<void(Queue&)>& work) {
     const auto once = [&] {
@@ -237,20 +248,26 @@ void run_throughput() {
     once();
     const auto start = std::chrono::steady_clock::now();
     once();
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count() / images;
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count() /
+           images;
   };
-  const double kernels = timed([&](Queue& q) { q.denoiser.run_async(source.view(), target.view(), {q.stream.get()}); });
+  const double kernels =
+      timed([&](Queue& q) { q.denoiser.run_async(source.view(), target.view(), {q.stream.get()}); });
   const double copies = timed([&](Queue& q) {
-    cuda::check(cudaMemcpyAsync(q.device.data(), q.in.data(), bytes, cudaMemcpyHostToDevice, q.stream.get()), "uploading");
-    cuda::check(cudaMemcpyAsync(q.out.data(), q.device.data(), bytes, cudaMemcpyDeviceToHost, q.stream.get()), "downloading");
+    cuda::check(cudaMemcpyAsync(q.device.data(), q.in.data(), bytes, cudaMemcpyHostToDevice, q.stream.get()),
+                "uploading");
+    cuda::check(cudaMemcpyAsync(q.out.data(), q.device.data(), bytes, cudaMemcpyDeviceToHost, q.stream.get()),
+                "downloading");
   });
   const double both = timed([&](Queue& q) {
-    q.denoiser.run_async(ConstImageView(static_cast<const void*>(q.in.data()), spec), ImageView(q.out.data(), spec),
-                         {q.stream.get()});
+    q.denoiser.run_async(ConstImageView(static_cast<const void*>(q.in.data()), spec),
+                         ImageView(q.out.data(), spec), {q.stream.get()});
   });
-  fmt::print("\n{} images of 20 Mpx, u8, radius 7, page-locked, {} queues, ms an image: kernels alone {:.3f}, copies alone "
-             "{:.3f}, together {:.3f} = {:.0f} % of the slower\n",
-             images, queues, kernels, copies, both, 100 * std::max(kernels, copies) / both);
+  fmt::print(
+      "\n{} images of 20 Mpx, u8, radius 7, page-locked, {} queues, ms an image: kernels alone {:.3f}, "
+      "copies alone "
+      "{:.3f}, together {:.3f} = {:.0f} % of the slower\n",
+      images, queues, kernels, copies, both, 100 * std::max(kernels, copies) / both);
 }
 
 }  // namespace

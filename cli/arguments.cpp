@@ -18,6 +18,8 @@
 namespace ungrain::cli {
 namespace {
 
+constexpr const char* preset_option = "--preset";
+
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -195,7 +197,7 @@ void MethodOptions::add_to(CLI::App& app) {
     for (const PresetInfo& preset : info.presets) {
       presets.push_back(fmt::format("{} ({})", preset.name, preset.help));
     }
-    app.add_option("--preset", preset_, fmt::format("values to start from: {}", fmt::join(presets, ", ")))
+    app.add_option(preset_option, preset_, fmt::format("values to start from: {}", fmt::join(presets, ", ")))
         ->type_name("NAME");
   }
   const std::string group =
@@ -234,6 +236,7 @@ MethodParams MethodOptions::for_image(const ImageSpec& spec) const {
 std::string other_methods_option(const std::string& option) {
   std::vector<std::string> owners;
   for (const MethodInfo& method : methods()) {
+    if (option == preset_option && !method.presets.empty()) owners.push_back(method.name);
     for (const ParamInfo& info : method.params) {
       if (option_name(info.name) == option) owners.push_back(method.name);
     }

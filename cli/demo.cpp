@@ -48,7 +48,7 @@ Image residual(const Image& noisy, const Image& clean) {
 void print_row(const std::string& what, const Metrics& metrics, const std::string& time,
                const fs::path& file) {
   const auto text = [](std::optional<double> value) { return value ? fmt::format("{:.4f}", *value) : "-"; };
-  print("{:<14} {:>9.2f} {:>9} {:>9} {:>12}  {}\n", what, metrics.psnr, text(metrics.ssim),
+  print("{:<18} {:>9.2f} {:>9} {:>9} {:>12}  {}\n", what, metrics.psnr, text(metrics.ssim),
         text(metrics.fsim), time, file.string());
 }
 
@@ -122,10 +122,11 @@ int demo_command(const Arguments& arguments) {
   io::write_image(file("clean"), clean.view());
   io::write_image(file("noisy"), noisy.view());
 
-  print("{:<14} {:>9} {:>9} {:>9} {:>12}  picture\n", "method", "PSNR dB", "SSIM", "FSIM", "ms");
+  print("{:<18} {:>9} {:>9} {:>9} {:>12}  picture\n", "method", "PSNR dB", "SSIM", "FSIM", "ms");
   print_row("(noisy)", compare(clean.view(), noisy.view()), "", file("noisy"));
   for (const MethodInfo& method : methods()) {
-    Denoiser denoiser = Denoiser::create(resolve(MethodParams::defaults(method.name), noisy.view()), spec, options);
+    Denoiser denoiser =
+        Denoiser::create(resolve(MethodParams::defaults(method.name), noisy.view()), spec, options);
     Image result(spec);
     denoiser.run(noisy.view(), result.view());  // the first run also starts threads
     const Report report = denoiser.run(noisy.view(), result.view());

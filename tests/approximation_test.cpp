@@ -34,8 +34,10 @@ TEST(BilateralApproximation, StaysNearTheFilter) {
       for (const double strength : {1.0, 2.0, 4.0}) {
         const BilateralParams params{
             .radius = radius, .sigma_space = 0.55 * radius, .sigma_range = strength * sigma};
-        const auto says = [&] { return ::testing::Message() << "noise " << sigma << " radius " << radius
-                                                            << " sigma_range " << strength * sigma; };
+        const auto says = [&] {
+          return ::testing::Message()
+                 << "noise " << sigma << " radius " << radius << " sigma_range " << strength * sigma;
+        };
         EXPECT_GT(distance_from_exact(noisy, params, BilateralQuality::grid), 45) << says();
         EXPECT_GT(distance_from_exact(noisy, params, BilateralQuality::separable), 26) << says();
       }
@@ -80,11 +82,10 @@ TEST(BilateralApproximation, RefusesWhatItCannotDo) {
             "bilateral: quality grid filters colour per-channel only; exact and separable take any");
   EXPECT_EQ(message({.sigma_range = 0.1, .quality = BilateralQuality::separable, .window = Window::disc}),
             "bilateral: only quality exact takes a disc window");
-  EXPECT_EQ(message({.sigma_range = 0.001,
-                     .quality = BilateralQuality::grid,
-                     .colour = ColourMode::per_channel}),
-            "bilateral: quality grid takes a sigma_range of at least 0.01 (a hundredth of the range), got "
-            "0.001; exact takes any");
+  EXPECT_EQ(
+      message({.sigma_range = 0.001, .quality = BilateralQuality::grid, .colour = ColourMode::per_channel}),
+      "bilateral: quality grid takes a sigma_range of at least 0.01 (a hundredth of the range), got "
+      "0.001; exact takes any");
 }
 
 }  // namespace

@@ -58,6 +58,12 @@ ImageSpec spec_for(const Subject& subject, int width, int height, PixelType type
   return {width, height, colours + (alpha ? 1 : 0), type, subject.colour(), alpha, 0};
 }
 
+// A reference computes each pixel by itself and slowly: half the sides show what the whole would.
+ImageSpec spec_in_time(const Subject& subject, int width, int height, PixelType type, bool alpha = false) {
+  const int divisor = subject.device.kind == Device::Kind::reference ? 2 : 1;
+  return spec_for(subject, width / divisor, height / divisor, type, alpha);
+}
+
 class Contract : public ::testing::TestWithParam<Subject> {
  protected:
   void SetUp() override {
@@ -80,10 +86,11 @@ INSTANTIATE_TEST_SUITE_P(Methods, Contract, ::testing::ValuesIn(subjects()),
 
 TEST_P(Contract, BandsAndThreadsGiveTheSameBits) {
   for (const PixelType type : {PixelType::f32, PixelType::u8}) {
-    TestImage in(spec_for(subject(), 61, 47, type), Layout::interleaved);
+    TestImage in(spec_in_time(subject(), 61, 47, type), Layout::interleaved);
     fill_with_picture(in);
+    const int height = in.view().spec.height;
     const std::uint64_t whole = hash_with(in, {.threads = 1});
-    for (const int band : {1, 2, 7, 16, 46, 47, 100}) {
+    for (const int band : {1, 2, 7, 16, height - 1, height, 100}) {
       EXPECT_EQ(hash_with(in, {.threads = 3, .band_rows = band}), whole) << "band of " << band << " rows";
     }
   }
@@ -92,10 +99,10 @@ TEST_P(Contract, BandsAndThreadsGiveTheSameBits) {
 TEST_P(Contract, InPlaceGivesTheSameBits) {
   for (const int band : {0, 3, 16}) {
     for (const bool alpha : {false, true}) {
-      TestImage in(spec_for(subject(), 53, 41, PixelType::f32, alpha), Layout::interleaved);
+      TestImage in(spec_in_time(subject(), 53, 41, PixelType::f32, alpha), Layout::interleaved);
       fill_with_picture(in);
-      in.set(20, 20, 0, std::nan(""));
-      in.set(21, 20, 0, std::numeric_limits<double>::infinity());
+      in.set(20, 18, 0, std::nan(""));
+      in.set(21, 18, 0, std::numeric_limits<double>::infinity());
       const ImageSpec& spec = in.view().spec;
       TestImage out(spec, Layout::interleaved);
       Denoiser d =
@@ -141,13 +148,13 @@ class Rows : public RowReader, public RowWriter {
 TEST_P(Contract, StreamsGiveTheSameBits) {
   for (const PixelType type : {PixelType::f32, PixelType::u16}) {
     for (const NonFinite rule : {NonFinite::fill, NonFinite::keep}) {
-      TestImage in(spec_for(subject(), 37, 59, type, true), Layout::interleaved);
+      TestImage in(spec_in_time(subject(), 37, 59, type, true), Layout::interleaved);
       fill_with_picture(in);
-      if (type == PixelType::f32) in.set(5, 30, 0, std::nan(""));
+      if (type == PixelType::f32) in.set(5, 25, 0, std::nan(""));
       const ImageSpec& spec = in.view().spec;
       TestImage out(spec, Layout::interleaved);
       TestImage streamed(spec, Layout::interleaved);
-      for (const int band : {4, 25, 59}) {
+      for (const int band : {4, 25, spec.height}) {
         Denoiser d = Denoiser::create(subject().params(spec), spec,
                                       {.device = subject().device, .nonfinite = rule, .band_rows = band});
         Rows reader(in.view(), subject().border == "wrap");
@@ -159,10 +166,10 @@ TEST_P(Contract, StreamsGiveTheSameBits) {
         // A GPU holds the whole image where rows beyond the edge are the other edge's.
         const bool whole = subject().device.kind == Device::Kind::cuda && subject().border == "wrap";
         if (!whole) {
-          EXPECT_EQ(stream.bands, (59 + band - 1) / band);
+          EXPECT_EQ(stream.bands, (spec.height + band - 1) / band);
         }
         if (type == PixelType::f32) {
-          EXPECT_EQ(std::isnan(out.at(5, 30, 0)), rule == NonFinite::keep);
+          EXPECT_EQ(std::isnan(out.at(5, 25, 0)), rule == NonFinite::keep);
         }
       }
     }
@@ -253,7 +260,6 @@ TEST_P(Contract, CloneIsTheSame) {
 }
 
 // ---- Methods by name
-// -------------------------------------------------------------------------------------------------
 
 TEST(WholeImageSearch, BandsThreadsAndStreamsGiveTheSameBits) {
   const ImageSpec spec{.width = 71, .height = 67, .type = PixelType::f32};
@@ -275,9 +281,9 @@ TEST(WholeImageSearch, BandsThreadsAndStreamsGiveTheSameBits) {
 }
 
 TEST(ClippedNoise, KeepsItsMean) {
-  // A constant 5 with noise of 25, cut at black, must not drift through a method. The bilateral filter by its
-  // nature moves towards the many black pixels while its strength is near the noise; its README has the
-  // figures.
+  // A constant 5 with noise of 25, cut at black. What weighs by the pixel's own value moves towards the many
+  // black pixels: by how much stands in the methods' READMEs, and is held to that here. A median has no mean
+  // to keep.
   const ImageSpec spec{.width = 256, .height = 256};
   TestImage in(spec, Layout::interleaved);
   fill_with(in, 5);
@@ -289,12 +295,20 @@ TEST(ClippedNoise, KeepsItsMean) {
     }
     return sum / spec.width / spec.height;
   };
-  for (const MethodParams& params :
-       {MethodParams(BoxParams{.radius = 3}), MethodParams(GaussianParams{.sigma = 2}),
-        MethodParams(BilateralParams{.sigma_range = 125})}) {
+  const struct {
+    MethodParams params;
+    double moves_at_most;
+  } cases[] = {{BoxParams{.radius = 3}, 0.2},
+               {GaussianParams{.sigma = 2}, 0.2},
+               {NlmParams{.sigma = 25}, 0.2},
+               {BilateralParams{.sigma_range = 125}, 0.2},
+               {BilateralParams{.sigma = 25}, 0.5},
+               {NlmBilateralParams{.sigma = 25}, 0.5},
+               {AdaptiveBilateralParams{.sigma = 25}, 2.1}};
+  for (const auto& [params, moves_at_most] : cases) {
     TestImage out(spec, Layout::interleaved);
     Denoiser::create(params, spec).run(in.view(), out.view());
-    EXPECT_NEAR(mean(out), mean(in), 0.2) << params.method();
+    EXPECT_NEAR(mean(out), mean(in), moves_at_most) << params.method();
   }
 }
 
@@ -413,7 +427,8 @@ TEST(Denoiser, CreateRefusesWhatCannotBe) {
 TEST(Denoiser, MemoryIsALimit) {
   const ImageSpec large{.width = 20000, .height = 20000, .type = PixelType::u16};
   for (const std::size_t limit : {std::size_t{4} << 20U, std::size_t{64} << 20U}) {
-    Denoiser d = Denoiser::create(BilateralParams{.radius = 3, .sigma_range = 0.1}, large, {.threads = 2, .memory = limit});
+    Denoiser d = Denoiser::create(BilateralParams{.radius = 3, .sigma_range = 0.1}, large,
+                                  {.threads = 2, .memory = limit});
     ImageSpec strip = large;
     strip.height = 8;
     TestImage in(strip, Layout::interleaved);
@@ -424,8 +439,12 @@ TEST(Denoiser, MemoryIsALimit) {
     to.region = {0, 0, large.width, large.height};
     EXPECT_LE(d.run(from, to).buffer_bytes, limit);
   }
-  EXPECT_NE(message_of([&] { Denoiser::create(BilateralParams{.radius = 3, .sigma_range = 0.1}, large, {.memory = 100000}); },
-                       ErrorCode::out_of_memory)
+  EXPECT_NE(message_of(
+                [&] {
+                  Denoiser::create(BilateralParams{.radius = 3, .sigma_range = 0.1}, large,
+                                   {.memory = 100000});
+                },
+                ErrorCode::out_of_memory)
                 .find("an image of 20000 x 20000 needs at least"),
             std::string::npos);
 }
@@ -455,7 +474,8 @@ TEST(Denoiser, ProgressGrowsToOne) {
   std::vector<double> seen;
   Options options{.device = {Device::Kind::reference}, .band_rows = 40};
   options.progress = [&](double fraction) { seen.push_back(fraction); };
-  Denoiser::create(BilateralParams{.radius = 5, .sigma_range = 0.1}, spec, options).run(in.view(), out.view());
+  Denoiser::create(BilateralParams{.radius = 5, .sigma_range = 0.1}, spec, options)
+      .run(in.view(), out.view());
   ASSERT_FALSE(seen.empty());
   for (std::size_t i = 1; i < seen.size(); ++i) EXPECT_GE(seen[i], seen[i - 1]);
   EXPECT_EQ(seen.back(), 1);
@@ -469,7 +489,8 @@ TEST(Denoiser, NonFinitePixels) {
   const ConstImageView in(pixels.data(), small);
   const auto run = [&](NonFinite rule) {
     std::vector<float> out(pixels.size(), -1.0F);
-    Denoiser::create(BilateralParams{.sigma_range = 0.1}, small, {.nonfinite = rule}).run(in, ImageView(out.data(), small));
+    Denoiser::create(BilateralParams{.sigma_range = 0.1}, small, {.nonfinite = rule})
+        .run(in, ImageView(out.data(), small));
     return out;
   };
   for (const float value : run(NonFinite::fill)) EXPECT_NEAR(value, 0.5F, 1e-6);
@@ -480,7 +501,8 @@ TEST(Denoiser, NonFinitePixels) {
   std::vector<float> untouched(pixels.size(), -1.0F);
   EXPECT_EQ(message_of(
                 [&] {
-                  Denoiser::create(BilateralParams{.sigma_range = 0.1}, small, {.nonfinite = NonFinite::error})
+                  Denoiser::create(BilateralParams{.sigma_range = 0.1}, small,
+                                   {.nonfinite = NonFinite::error})
                       .run(in, ImageView(untouched.data(), small));
                 },
                 ErrorCode::bad_pixels),

@@ -61,7 +61,8 @@ TestImage picture(const ImageSpec& spec) {
   return image;
 }
 
-std::uint64_t hash_on_host(const MethodParams& params, const TestImage& in, const Options& options = {.device = gpu}) {
+std::uint64_t hash_on_host(const MethodParams& params, const TestImage& in,
+                           const Options& options = {.device = gpu}) {
   TestImage out(in.view().spec, Layout::interleaved);
   Denoiser::create(params, in.view().spec, options).run(in.view(), out.view());
   return hash_of(out.view());
@@ -125,7 +126,8 @@ TEST(Cuda, WorkGoesOnTheCallersStream) {
   denoiser.run_async(ConstImageView(static_cast<const void*>(pinned), gray), pinned_out, {stream});
   denoiser.wait();
   EXPECT_EQ(hash_of(pinned_out), expected);
-  EXPECT_THROW(denoiser.run_async(in.view(), target.view(), {stream}), Error) << "memory that can be paged out";
+  EXPECT_THROW(denoiser.run_async(in.view(), target.view(), {stream}), Error)
+      << "memory that can be paged out";
   cudaStreamDestroy(stream);
 }
 

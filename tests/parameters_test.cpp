@@ -108,7 +108,7 @@ TEST(Descriptors, AWordMayStandForANumber) {
 
 TEST(Descriptors, DefaultsAreWrittenOnce) {
   const std::vector<Descriptor> list = all_kinds();
-  const std::vector<std::string> expected{"7",     "1.5",  "sour", "measured", "half the side",
+  const std::vector<std::string> expected{"7",     "1.5",  "sour", "auto (measured)", "half the side",
                                           "1,2,3", "auto", "none"};
   for (std::size_t i = 0; i < list.size(); ++i) EXPECT_EQ(list[i].info.default_text, expected[i]);
 }
@@ -209,12 +209,14 @@ TEST(MethodParams, WhatFollowsTheNoiseWaitsForIt) {
   EXPECT_FALSE(MethodParams(BilateralParams{.sigma_range = 30}).needs_image());
   EXPECT_FALSE(MethodParams(BilateralParams{.sigma = 10}).needs_image());
   EXPECT_FALSE(MethodParams(BoxParams{}).needs_image());
-  EXPECT_EQ(message_of([&] { Denoiser::create(unknown, gray_bytes); }),
-            "bilateral: the noise's sigma is left to be measured; give it, or call resolve() with the image first");
+  EXPECT_EQ(
+      message_of([&] { Denoiser::create(unknown, gray_bytes); }),
+      "bilateral: the noise's sigma is left to be measured; give it, or call resolve() with the image first");
 }
 
 TEST(MethodParams, PresetsFollowWhatIsSet) {
-  // [003]'s experiment in our units, image from 0 to 1: for each patch the Gaussian and h that its program uses.
+  // [003]'s experiment in our units, image from 0 to 1: for each patch the Gaussian and h that its program
+  // uses.
   const struct {
     int patch;
     double h;
@@ -229,7 +231,9 @@ TEST(MethodParams, PresetsFollowWhatIsSet) {
   }
   MethodParams params = NlmParams{};
   EXPECT_EQ(message_of([&] { params.apply_preset("paper-03", 1); }),
-            "nlm has no preset 'paper-03'; did you mean 'paper-003'?; there is paper-003, paper-004");
+            "nlm has no preset 'paper-03'; did you mean 'paper-003'?");
+  EXPECT_EQ(message_of([&] { params.apply_preset("fast", 1); }),
+            "nlm has no preset 'fast'; there are: paper-003, paper-004");
   MethodParams box = BoxParams{};
   EXPECT_EQ(message_of([&] { box.apply_preset("fast", 1); }), "box has no presets");
 }

@@ -30,10 +30,10 @@ inline bool gpu_required() {
 }  // namespace ungrain::testing
 
 // At the start of a test that needs a GPU.
-#define UNGRAIN_NEEDS_GPU()                                                          \
-  do {                                                                               \
+#define UNGRAIN_NEEDS_GPU()                                                             \
+  do {                                                                                  \
     if (const std::string& reason = ungrain::testing::gpu_missing(); !reason.empty()) { \
-      if (ungrain::testing::gpu_required()) FAIL() << reason;                        \
-      GTEST_SKIP() << "no GPU: " << reason;                                          \
-    }                                                                                \
+      if (ungrain::testing::gpu_required()) FAIL() << reason;                           \
+      GTEST_SKIP() << "no GPU: " << reason;                                             \
+    }                                                                                   \
   } while (false)

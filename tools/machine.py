@@ -23,10 +23,10 @@ def _processor():
 
 
 def sources_hash(folders):
-    """Of every tracked file below the folders: a result is out of date when it no longer matches."""
+    """Of every tracked file below the folders but their READMEs: a result is out of date when it no longer matches."""
     digest = hashlib.sha256()
     for name in sorted(_output("git", "ls-files", *folders).split("\n")):
-        if (ROOT / name).is_file():
+        if (ROOT / name).is_file() and not name.endswith(".md"):
             digest.update(name.encode() + b"\0" + (ROOT / name).read_bytes())
     return digest.hexdigest()[:16]
 

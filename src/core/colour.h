@@ -10,9 +10,9 @@ namespace ungrain {
 
 using Triple = std::array<double, 3>;
 
-// Independent noise of deviation `sigma` in red, green and blue (white 1), as a delta E: the root mean square of
-// the distance it moves a pixel. Measured over gray levels and photographs 2.3 to 2.6 times that of lightness'
-// scale, 100.
+// Independent noise of deviation `sigma` in red, green and blue (white 1), as a delta E: the root mean square
+// of the distance it moves a pixel. Measured over gray levels and photographs 2.3 to 2.6 times that of
+// lightness' scale, 100.
 constexpr double noise_in_lab(double sigma) { return 250 * sigma; }
 
 namespace colour {

@@ -87,10 +87,11 @@ Denoiser Denoiser::create(const MethodParams& params, const ImageSpec& spec, con
   const Method& method = find_method(params.method());
   auto impl = std::make_unique<Impl>(resolve_derived(params, spec), spec, options);
   if (impl->params.needs_image()) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: the noise's sigma is left to be measured; give it, or call resolve() with the "
-                            "image first",
-                            method.name));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{}: the noise's sigma is left to be measured; give it, or call resolve() with the "
+                    "image first",
+                    method.name));
   }
   impl->device = choose_device(method, options.device);
   Pipeline pipeline = build_pipeline(method, impl->device, impl->params.values_.get(), spec);

@@ -101,7 +101,7 @@ Descriptor noise_level(std::optional<double> Params::*member, bool (*needed)(con
                        std::string help) {
   Descriptor d = optional_number(member, "sigma", {.min = 0, .unit = Unit::intensity}, Fallback::automatic,
                                  std::move(help));
-  d.info.default_text = "measured";
+  d.info.default_text = "auto (measured)";
   d.needed = [needed](const void* params) { return needed(*static_cast<const Params*>(params)); };
   return d;
 }

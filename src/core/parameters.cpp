@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/descriptor.h"
 #include "core/method.h"
@@ -31,11 +30,9 @@ const Preset& Method::preset(std::string_view wanted) const {
     if (preset.info.name == wanted) return preset;
     names.push_back(preset.info.name);
   }
+  if (presets.empty()) throw Error(ErrorCode::invalid_argument, fmt::format("{} has no presets", name));
   throw Error(ErrorCode::invalid_argument,
-              presets.empty()
-                  ? fmt::format("{} has no presets", name)
-                  : fmt::format("{} has no preset '{}'{}; there is {}", name, wanted,
-                                did_you_mean(wanted, names), fmt::join(names, ", ")));
+              fmt::format("{} has no preset '{}'{}", name, wanted, did_you_mean(wanted, names)));
 }
 
 MethodInfo info_of(const Method& method) {

@@ -1,5 +1,5 @@
-// What the patch-based methods share: where they search, how a patch is weighted, and the references' distance
-// of two patches.
+// What the patch-based methods share: where they search, how a patch is weighted, and the references'
+// distance of two patches.
 #pragma once
 
 #include <vector>
@@ -24,8 +24,8 @@ inline constexpr double smallest_weight = 0x1p-126;
 Rect search_area(int search, const Extent& image, int x, int y);
 
 // The squared distance of the patches around two pixels, over the channels [first, first + count): the mean
-// with the patch's weights of the squared differences divided by `strength`. Pairs of which one does not count
-// (a shrinking border) are left out, the weights renormalised.
+// with the patch's weights of the squared differences divided by `strength`. Pairs of which one does not
+// count (a shrinking border) are left out, the weights renormalised.
 struct PatchDistance {
   const std::vector<double>& weights;  // along one axis
   const BorderedPlanes<const double>& image;

@@ -35,9 +35,13 @@ struct BasicPlanes {
   std::ptrdiff_t plane_stride = 0;
   int count = 0;
 
-  constexpr T& at(int plane, int x, int y) const { return row(plane, y)[x - rect.x0]; }  // in image coordinates
+  constexpr T& at(int plane, int x, int y) const {
+    return row(plane, y)[x - rect.x0];
+  }  // in image coordinates
   // The pixel (rect.x0, y); y in image coordinates.
-  constexpr T* row(int plane, int y) const { return data + plane * plane_stride + (y - rect.y0) * row_stride; }
+  constexpr T* row(int plane, int y) const {
+    return data + plane * plane_stride + (y - rect.y0) * row_stride;
+  }
 
   constexpr operator BasicPlanes<const T>() const  // NOLINT: constants are made from anything
       requires(!std::is_const_v<T>) {

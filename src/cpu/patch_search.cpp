@@ -1,7 +1,7 @@
 // Shift by shift over a tile in a core's cache: squared differences of the tile and the tile shifted, summed
-// over patches along rows and then along columns, are the exponents of the whole tile's weights for that shift.
-// Sums are float; a pixel's are taken in the order of the shifts, dy then dx within blocks of shifts that do
-// not depend on the tile.
+// over patches along rows and then along columns, are the exponents of the whole tile's weights for that
+// shift. Sums are float; a pixel's are taken in the order of the shifts, dy then dx within blocks of shifts
+// that do not depend on the tile.
 #include "cpu/patch_search.h"
 
 #include <algorithm>
@@ -150,9 +150,7 @@ class Tile {
   }
 
  private:
-  bool only_inside() const {
-    return kernel_.border == Border::shrink || kernel_.search == whole_image;
-  }
+  bool only_inside() const { return kernel_.border == Border::shrink || kernel_.search == whole_image; }
 
   void add_block(const Rect& shifts) {
     const int r = kernel_.reach;

@@ -10,8 +10,8 @@
 
 namespace ungrain {
 
-// w(p,q) = exp(-max(d² - 2 noise², 0) / strength²) exp(-(I(p)-I(q))² / 2 range²) exp(-|p-q|² / 2 space²), d² the
-// weighted mean of the squared differences of the patches.
+// w(p,q) = exp(-max(d² - 2 noise², 0) / strength²) exp(-(I(p)-I(q))² / 2 range²) exp(-|p-q|² / 2 space²), d²
+// the weighted mean of the squared differences of the patches.
 struct PatchSearch {
   int search = 0;             // side of the window, or whole_image
   std::vector<double> patch;  // weights along one axis

@@ -43,7 +43,8 @@ __device__ void write_sample(unsigned char* at, float value) {
     const float bounded = value > 0 ? fminf(value, top) : 0.0F;  // false for NaN
     const auto rounded = static_cast<unsigned>(rintf(bounded));
     if constexpr (Type == PixelType::u8) *at = static_cast<unsigned char>(rounded);
-    if constexpr (Type == PixelType::u16) *reinterpret_cast<std::uint16_t*>(at) = static_cast<std::uint16_t>(rounded);
+    if constexpr (Type == PixelType::u16)
+      *reinterpret_cast<std::uint16_t*>(at) = static_cast<std::uint16_t>(rounded);
   }
   if constexpr (Type == PixelType::f16) *reinterpret_cast<__half*>(at) = __float2half_rn(value);
   if constexpr (Type == PixelType::f32) *reinterpret_cast<float*>(at) = value;

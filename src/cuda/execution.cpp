@@ -1,7 +1,7 @@
 // Images on the host flow through the GPU in bands of rows, each band in one of several lanes: a lane uploads
-// while another computes and a third downloads. A band brings along the rows around it that its pixels need, so
-// bands know nothing of each other. Images on the GPU are worked on where they lie, all rows at once where the
-// memory allows.
+// while another computes and a third downloads. A band brings along the rows around it that its pixels need,
+// so bands know nothing of each other. Images on the GPU are worked on where they lie, all rows at once where
+// the memory allows.
 #include "cuda/execution.h"
 
 #include <algorithm>
@@ -62,7 +62,8 @@ bool needs_all_rows(const Pipeline& pipeline) {
 
 // The memory that bands of so many output rows take on the GPU.
 struct LanePlan {
-  LanePlan(const Pipeline& pipeline, const ImageSpec& spec, const Options& options, int band) : band_rows(band) {
+  LanePlan(const Pipeline& pipeline, const ImageSpec& spec, const Options& options, int band)
+      : band_rows(band) {
     const std::vector<RowRange> middle = rows_for(pipeline, 1 << 28, {1 << 27, (1 << 27) + band});
     const bool all = needs_all_rows(pipeline);
     const std::ptrdiff_t stride = padded(spec.width);
@@ -75,8 +76,8 @@ struct LanePlan {
     for (const Stage& stage : pipeline.stages) scratch_floats = std::max(scratch_floats, stage.scratch);
     raw_rows = std::min(spec.height, result_rows[0] + 2 * fill_reach(spec, options));
     raw_bytes = static_cast<std::size_t>(interleaved_strides(spec).y) * static_cast<std::size_t>(raw_rows);
-    out_bytes = static_cast<std::size_t>(spec.width) * spec.channels * sizeof(float) *
-                static_cast<std::size_t>(band);
+    out_bytes =
+        static_cast<std::size_t>(spec.width) * spec.channels * sizeof(float) * static_cast<std::size_t>(band);
   }
 
   std::size_t working_bytes() const {
@@ -98,9 +99,7 @@ struct LanePlan {
 // What the stages work in.
 struct Working {
   explicit Working(const LanePlan& p)
-      : plan(p),
-        scratch(p.scratch_floats * sizeof(float)),
-        found(sizeof(Found)) {
+      : plan(p), scratch(p.scratch_floats * sizeof(float)), found(sizeof(Found)) {
     for (const std::size_t floats : p.result_floats) results.emplace_back(floats * sizeof(float));
   }
 
@@ -265,7 +264,8 @@ class Execution : public Executor {
     constexpr int bands = 8;
     constexpr int least_pixels = 1 << 20;
     const int around = 2 * (reach().y + fill_reach(spec_, options_));
-    const int rows = std::max({(spec_.height + bands - 1) / bands, least_pixels / spec_.width, 8 * around, 1});
+    const int rows =
+        std::max({(spec_.height + bands - 1) / bands, least_pixels / spec_.width, 8 * around, 1});
     return std::min(rows, spec_.height);
   }
 
@@ -280,8 +280,8 @@ class Execution : public Executor {
     }
     if (bytes(rows) > limit_ && options_.band_rows == 0) {
       throw Error(ErrorCode::out_of_memory,
-                  fmt::format("an image of {} x {} needs at least {} of GPU memory, the limit is {}", spec_.width,
-                              spec_.height, bytes_text(bytes(rows)), bytes_text(limit_)));
+                  fmt::format("an image of {} x {} needs at least {} of GPU memory, the limit is {}",
+                              spec_.width, spec_.height, bytes_text(bytes(rows)), bytes_text(limit_)));
     }
     return rows;
   }
@@ -318,8 +318,8 @@ class Execution : public Executor {
 
   void check_place(const ConstImageView& view, const char* which) const {
     if (view.space.memory == Space::Memory::cuda && view.space.device != device_.index) {
-      throw Error(ErrorCode::unsupported, fmt::format("the {} lies on GPU {}, the method runs on GPU {}", which,
-                                                      view.space.device, device_.index));
+      throw Error(ErrorCode::unsupported, fmt::format("the {} lies on GPU {}, the method runs on GPU {}",
+                                                      which, view.space.device, device_.index));
     }
   }
 
@@ -373,8 +373,10 @@ class Execution : public Executor {
   }
 
   void clear_found(const Working& working, Stream stream) const {
-    check(cudaMemsetAsync(working.found.data(), 0, sizeof(unsigned long long), handle(stream)), "clearing memory");
-    check(cudaMemsetAsync(&working.found_on_device()->first_bad, 0xff, sizeof(unsigned long long), handle(stream)),
+    check(cudaMemsetAsync(working.found.data(), 0, sizeof(unsigned long long), handle(stream)),
+          "clearing memory");
+    check(cudaMemsetAsync(&working.found_on_device()->first_bad, 0xff, sizeof(unsigned long long),
+                          handle(stream)),
           "clearing memory");
   }
 
@@ -405,8 +407,8 @@ class Execution : public Executor {
       compute(*resident_, raw, part, job, stream, timed ? &resident_marks_ : nullptr);
       if (report != nullptr) ++report->bands;
     }
-    check(cudaMemcpyAsync(resident_found_.data(), resident_->found.data(), sizeof(Found), cudaMemcpyDeviceToHost,
-                          handle(stream)),
+    check(cudaMemcpyAsync(resident_found_.data(), resident_->found.data(), sizeof(Found),
+                          cudaMemcpyDeviceToHost, handle(stream)),
           "reading what was found");
     if (report != nullptr) report->buffer_bytes = resident_->plan.working_bytes();
   }
@@ -417,8 +419,7 @@ class Execution : public Executor {
     report.nonfinite_pixels = static_cast<std::int64_t>(found.bad_pixels);
     if (found.bad_pixels > 0 && options_.nonfinite == NonFinite::error) refuse(found);
     for (std::size_t stage = 0; stage < pipeline_.stages.size(); ++stage) {
-      const double ms =
-          report.bands == 1 ? resident_marks_[stage + 1].ms_since(resident_marks_[stage]) : 0;
+      const double ms = report.bands == 1 ? resident_marks_[stage + 1].ms_since(resident_marks_[stage]) : 0;
       report.stages.push_back({pipeline_.stages[stage].name, ms});
     }
   }
@@ -441,7 +442,8 @@ class Execution : public Executor {
     return view;
   }
 
-  ConstImageView on_device_copy(const ConstImageView& view, DeviceBuffer& memory, Stream stream, bool packed) {
+  ConstImageView on_device_copy(const ConstImageView& view, DeviceBuffer& memory, Stream stream,
+                                bool packed) {
     if (view.space.memory == Space::Memory::cuda) return view;
     ImageView copy = device_view(memory, view.spec, rect_of(view));
     copy.region = view.region;

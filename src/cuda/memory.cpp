@@ -10,8 +10,7 @@ namespace ungrain::cuda {
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // so that the next call does not report it again
-  const ErrorCode code =
-      status == cudaErrorMemoryAllocation ? ErrorCode::out_of_memory : ErrorCode::device;
+  const ErrorCode code = status == cudaErrorMemoryAllocation ? ErrorCode::out_of_memory : ErrorCode::device;
   throw Error(code, fmt::format("{}: {}", what, cudaGetErrorString(status)));
 }
 
@@ -44,8 +43,8 @@ namespace {
 
 [[noreturn]] void out_of_memory(std::size_t bytes, const char* where) {
   cudaGetLastError();
-  throw Error(ErrorCode::out_of_memory, fmt::format("out of memory: {} of {} memory could not be had",
-                                                    bytes_text(bytes), where));
+  throw Error(ErrorCode::out_of_memory,
+              fmt::format("out of memory: {} of {} memory could not be had", bytes_text(bytes), where));
 }
 
 }  // namespace

@@ -40,7 +40,9 @@ class OwnStream {
 class Event {
  public:
   Event();
-  void record(cudaStream_t stream) const { check(cudaEventRecord(event_.get(), stream), "recording an event"); }
+  void record(cudaStream_t stream) const {
+    check(cudaEventRecord(event_.get(), stream), "recording an event");
+  }
   void wait() const { check(cudaEventSynchronize(event_.get()), "waiting for the GPU"); }
   double ms_since(const Event& start) const;
 
@@ -58,9 +60,7 @@ class DeviceBuffer {
   explicit DeviceBuffer(std::size_t bytes);
   void* data() const { return memory_.get(); }
   std::size_t size() const { return size_; }
-  std::span<float> floats() const {
-    return {static_cast<float*>(memory_.get()), size_ / sizeof(float)};
-  }
+  std::span<float> floats() const { return {static_cast<float*>(memory_.get()), size_ / sizeof(float)}; }
 
  private:
   struct Free {

@@ -9,7 +9,7 @@ namespace {
 constexpr int block_width = 32;
 constexpr int block_height = 8;
 constexpr int most_weights = 1025;  // radius 1024; kernels take them as a parameter, in constant memory
-constexpr int rows_each = 4;  // of a thread, along columns: a pixel that is read serves up to four
+constexpr int rows_each = 4;        // of a thread, along columns: a pixel that is read serves up to four
 
 struct Means {
   BorderedPlane in;
@@ -88,11 +88,12 @@ Pipeline separable_mean(const std::vector<double>& half, Border border, int plan
   };
   Pipeline pipeline;
   pipeline.wraps = border == Border::wrap;
-  pipeline.stages.push_back({.name = "rows",
-                             .reach = {.x = radius, .y = 0},
-                             .planes = planes,
-                             .reads = {0},
-                             .launch = [=](const DeviceStageCall& call) { stage(mean_along_rows, 1, call); }});
+  pipeline.stages.push_back(
+      {.name = "rows",
+       .reach = {.x = radius, .y = 0},
+       .planes = planes,
+       .reads = {0},
+       .launch = [=](const DeviceStageCall& call) { stage(mean_along_rows, 1, call); }});
   pipeline.stages.push_back(
       {.name = "columns",
        .reach = {.x = 0, .y = radius},

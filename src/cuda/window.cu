@@ -36,7 +36,8 @@ Stage pixel_stage(const char* name, Kernel kernel, double white) {
             const Rect& area = call.out.rect;
             const dim3 grid(static_cast<unsigned>(blocks_for(area.width(), block_width)),
                             static_cast<unsigned>(blocks_for(area.height(), block_height)));
-            launch(kernel, grid, dim3(block_width, block_height), 0, call.stream, call.in[0], call.out, white);
+            launch(kernel, grid, dim3(block_width, block_height), 0, call.stream, call.in[0], call.out,
+                   white);
           }};
 }
 

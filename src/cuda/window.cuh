@@ -17,8 +17,8 @@ inline constexpr int tile_warps = 4;
 inline constexpr int tile_height = rows_each * tile_warps;
 inline constexpr int tile_threads = tile_width * tile_warps;
 
-// Scaled values are kept below this, so that sums of their squared differences stay finite. A pixel beyond it has no
-// neighbour that counts, or only such: it is left as it is.
+// Scaled values are kept below this, so that sums of their squared differences stay finite. A pixel beyond it
+// has no neighbour that counts, or only such: it is left as it is.
 inline constexpr float most_scaled = 1e18F;
 
 struct WindowCall {
@@ -34,8 +34,8 @@ __device__ inline float exp2_fast(float x) {
   return result;
 }
 
-// One block's part of the image. Channels share a weight; Rows of the window are in shared memory at a time; Bounded
-// keeps scaled values below most_scaled.
+// One block's part of the image. Channels share a weight; Rows of the window are in shared memory at a time;
+// Bounded keeps scaled values below most_scaled.
 template <int Channels, int Rows, bool Bounded>
 class WindowBlock {
  public:
@@ -70,8 +70,8 @@ class WindowBlock {
   }
 
   // The result for row k, from its channels' sums; `centre` is what load_centres() gave.
-  __device__ void store(int k, const float (&centre)[Channels][rows_each], const float (&sums)[Channels][rows_each],
-                        float weights) const {
+  __device__ void store(int k, const float (&centre)[Channels][rows_each],
+                        const float (&sums)[Channels][rows_each], float weights) const {
     if (!is_mine(k)) return;
     bool in_bounds = true;
     if constexpr (Bounded) {
@@ -116,8 +116,8 @@ class WindowBlock {
     return Bounded ? fminf(fmaxf(scaled, -most_scaled), most_scaled) : scaled;
   }
 
-  // Of the column dx, rows [first, first + Rows) of the window. An odd number of rows is the window's height: a
-  // kernel that was compiled for it takes all rows in one go.
+  // Of the column dx, rows [first, first + Rows) of the window. An odd number of rows is the window's height:
+  // a kernel that was compiled for it takes all rows in one go.
   __device__ void find_exponents(int first, int dx, float (&exponents)[Rows]) const {
     const WindowWeights& w = call_.weights;
     const float across = w.space[abs(dx)];
@@ -152,7 +152,8 @@ class WindowBlock {
         const float* from = &planes.at(call_.first_channel + c, x0, y0 + warp_);
         float* to = shared_ + c * plane_ + warp_ * pitch_;
         for (int row = warp_; row < rows; row += tile_warps) {
-          for (int column = lane_; column < pitch_; column += tile_width) to[column] = bounded(from[column] * w.scale);
+          for (int column = lane_; column < pitch_; column += tile_width)
+            to[column] = bounded(from[column] * w.scale);
           from += tile_warps * planes.row_stride;
           to += tile_warps * pitch_;
         }

@@ -171,6 +171,7 @@ AMOUNT = "takes a number from 0 to 1000000000, got "
 NO_VALUE = r"needs a value: \S"
 NOISE_COMMAND = "noise gray.pgm -o out.pgm"
 BILATERAL = "gray.pgm -o out.pgm -m bilateral"  # whichever method is the default
+NLM = "gray.pgm -o out.pgm -m nlm"
 
 ROWS = [
     # -- what the arguments are
@@ -186,6 +187,10 @@ ROWS = [
     Row("unknown letter", "gray.pgm -x", USAGE, "no option -x; --help"),
     Row("letters together", "gray.pgm -qx", USAGE, "no option -qx"),
     Row("option of another method", "gray.pgm -m box --window disc", USAGE, "--window is an option of bilateral, .*not"),
+    Row("misspelt preset", NLM + " --preset paper-03", USAGE, "nlm has no preset 'paper-03'; did you mean 'paper-003'"),
+    Row("unknown preset", NLM + " --preset fast", USAGE, "nlm has no preset 'fast'; there are: paper-003, paper-004"),
+    Row("preset of another method", "gray.pgm -m box --preset paper-003", USAGE,
+        "--preset is an option of nlm, not of the method chosen"),
     Row("unknown method", "gray.pgm --method bilatral", USAGE, "no method 'bilatral'; did you mean 'bilateral'"),
     Row("method far from any", "gray.pgm -m qqqqqqqq", USAGE, "no method 'qqqqqqqq'; there are: .*bilateral"),
     Row("empty method", ["gray.pgm", "--method="], USAGE, "no method ''|--method needs a value"),
@@ -206,7 +211,13 @@ ROWS = [
                "takes a whole number from 0 to 128, got ", BILATERAL),
     *values_of("--radius", [""], NO_VALUE, BILATERAL),
     *values_of("--sigma-space", ["-3", "abc", "3,5", "3 ", "nan", "-inf", "1e999"],
-               "takes a number from 0 up, got ", BILATERAL),
+               "takes a number from 0 up, or auto, got ", BILATERAL),
+    *values_of("--sigma", ["-1", "nan", "measured", "25,20"], "takes a number from 0 up, or auto, got ", BILATERAL),
+    *values_of("--quality", ["fast"], "takes one of exact, separable, grid, got 'fast'", BILATERAL),
+    *values_of("--patch", ["4", "33", "-1", "2.5"], "takes an odd whole number from 1 to 31, or auto, got ", NLM),
+    *values_of("--search", ["20", "257", "whole"], "takes an odd whole number from 1 to 255, or whole-image, got ",
+               NLM),
+    *values_of("--preset", [""], NO_VALUE, NLM),
     *values_of("--sigma-range", ["-3", "-0.5", "nan", "high", "30%"], "takes a number from 0 up, or auto, got ",
                BILATERAL),
     *values_of("--sigma-range", [""], NO_VALUE, BILATERAL),
@@ -225,6 +236,15 @@ ROWS = [
                "takes auto, cpu, cuda, cuda:N or reference, got "),
     *[row for option in ("--threads", "--memory", "--range", "--depth", "--nonfinite", "--device")
       for row in values_of(option, [""], NO_VALUE)],
+
+    # -- values that do not fit each other or the image
+    Row("grid of colours together", "colour.ppm -o out.ppm -m bilateral --quality grid", FAILED,
+        "^ungrain: colour.ppm: bilateral: quality grid filters colour per-channel only"),
+    Row("grid over a disc", BILATERAL + " --quality grid --window disc", FAILED, "only quality exact takes a disc"),
+    Row("separable disc", BILATERAL + " --quality separable --window disc", FAILED, "only quality exact takes a disc"),
+    *[Row(f"gray in lab {method}", f"gray.pgm -o out.pgm -m {method} --colour lab", FAILED,
+          f"{method}: colour lab takes an rgb image, this one is gray")
+      for method in ("bilateral", "adaptive-bilateral", "nlm", "nlm-bilateral")],
 
     # -- the other commands' arguments
     Row("noise without arguments", "noise", USAGE, "noise takes a file, got none"),

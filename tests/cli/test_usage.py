@@ -27,7 +27,7 @@ COPY = ("-m", "box", "--radius", "0")  # changes no pixel: what is read is what 
 
 class Denoise(Workspace):
     def test_one_file(self) -> None:
-        result = self.done("gray.pgm", *BILATERAL)
+        result = self.done("gray.pgm", *BILATERAL, "--sigma-range", "30")
         self.assertEqual(len(result.out_lines), 1)
         self.assertRegex(result.out, r"^gray.pgm -> gray.ungrain.pgm  24x18 u8 gray  bilateral  "
                                      r"sigma_range 30 of 255 = 30 of 255  \S+ x\d+  \d+\.\d\d s  \d+\.\d Mpixel/s\n$")
@@ -161,6 +161,50 @@ class Denoise(Workspace):
     def test_infinite_strength_is_a_plain_blur(self) -> None:
         report = json.loads(self.done("gray.pgm", *BILATERAL, "--sigma-range", "inf", "--json").out)
         self.assertEqual(report["strengths"]["sigma_range"], {"value": "inf", "on_255": "inf"})
+
+    def test_measured_noise_is_told_on_both_scales(self) -> None:
+        write_pnm(self.path("twelve.pgm"), picture(48, 36).scaled(4095))
+        measured = json.loads(self.done("estimate", "twelve.pgm", "--json").out)
+        for words in ([], ["--sigma", "auto"]):
+            with self.subTest(words):
+                line = self.done("twelve.pgm", *BILATERAL, *words).out
+                self.assertIn(f"  sigma {measured['sigma']:.4g} of 255 = {measured['sigma_pixels']:.4g} of 4095  "
+                              f"sigma_range ", line)
+                report = json.loads(self.done("twelve.pgm", *BILATERAL, *words, "--json").out)
+                self.assertAlmostEqual(report["strengths"]["sigma"]["on_255"], measured["sigma"], 6)
+                self.assertAlmostEqual(report["strengths"]["sigma"]["value"], measured["sigma_pixels"], 4)
+                # What follows the noise is the same as if it had been given.
+                self.done("twelve.pgm", *BILATERAL, "-o", "measured.pgm", *words)
+                self.done("twelve.pgm", *BILATERAL, "-o", "given.pgm", "--sigma", str(measured["sigma"]))
+                self.assertEqual(self.bytes_of("measured.pgm"), self.bytes_of("given.pgm"))
+
+    def test_given_noise_is_not_measured(self) -> None:
+        report = json.loads(self.done("gray.pgm", *BILATERAL, "--sigma", "10", "--json").out)
+        self.assertEqual(report["strengths"]["sigma"], {"value": 10, "on_255": 10})
+        self.assertAlmostEqual(report["strengths"]["sigma_range"]["value"], 24)  # 10 (2 + 10 / 25)
+        self.assertAlmostEqual(float(report["params"]["sigma_space"]), 1.3)  # 1.2 + 10 / 100
+        # A strength that is given needs no noise.
+        report = json.loads(self.done("gray.pgm", *BILATERAL, "--sigma-range", "10", "--json").out)
+        self.assertEqual(list(report["strengths"]), ["sigma_range"])
+        self.assertEqual(report["params"]["sigma_space"], "3")
+
+    def test_preset(self) -> None:
+        report = json.loads(self.done("gray.pgm", "-m", "nlm", "--preset", "paper-003", "--patch", "3", "--json").out)
+        params = report["params"]
+        self.assertEqual((params["search"], params["patch"], params["self"], params["sigma"]),
+                         ("whole-image", "3", "max", "0"))
+        self.assertAlmostEqual(report["strengths"]["h"]["on_255"] / 255, 0.059, delta=0.00005)
+        self.assertAlmostEqual(float(params["patch_sigma"]), 1.18, delta=0.002)
+        # The order does not matter, and what is given stands.
+        other = json.loads(self.done("gray.pgm", "--patch", "3", "-m", "nlm", "--preset=paper-003", "--json").out)
+        self.assertEqual(other["params"], params)
+        other = json.loads(self.done("gray.pgm", "-m", "nlm", "--preset", "paper-003", "--h", "20", "--search", "5",
+                                     "--json").out)["params"]
+        self.assertEqual((other["h"], other["search"], other["patch"]), ("20", "5", "7"))
+        # [004]'s leaves the strength to the noise.
+        other = json.loads(self.done("gray.pgm", "-m", "nlm", "--preset", "paper-004", "--sigma", "10", "--json").out)
+        self.assertEqual((other["params"]["search"], other["params"]["patch"]), ("21", "7"))
+        self.assertGreater(other["strengths"]["h"]["value"], 0)
 
     def test_zero_strength_returns_the_input(self) -> None:
         self.done("gray.pgm", *BILATERAL, "--sigma-range", "0", "-o", "out.pgm")
@@ -352,6 +396,21 @@ class Formats(Workspace):
                 self.assertEqual(read_png(self.path("b.png")), image)
         self.copied("gray.pgm", "c.png")
         self.assertEqual(read_png(self.path("c.png")).samples, read_pnm(self.path("gray.pgm")).samples)
+
+    def test_each_page_has_noise_of_its_own(self) -> None:
+        if problem := needs_format(".tif"):
+            self.skipTest(problem)
+        rough, smooth = picture(48, 36), picture(48, 36)
+        smooth.samples = [round(100 + (v - 100) / 4) for v in smooth.samples]
+        for method in ("bilateral", "adaptive-bilateral", "nlm", "nlm-bilateral"):
+            with self.subTest(method):
+                write_tiff(self.path("a.tif"), [rough, smooth, rough])
+                self.done("a.tif", "-o", "b.tif", "-m", method)
+                results = read_tiff(self.path("b.tif"))
+                for page, result in zip((rough, smooth, rough), results, strict=True):
+                    write_pnm(self.path("page.pgm"), page)
+                    self.done("page.pgm", "-o", "page.pgm", "-m", method)
+                    self.assertEqual(result.samples, read_pnm(self.path("page.pgm")).samples)
 
     def test_pages(self) -> None:
         if reason := needs_format(".tif"):

@@ -168,6 +168,123 @@ def test_whole_image_nlm_is_its_definition(program):
         np.testing.assert_allclose(out, expected, atol=1e-5)
 
 
+def nlm_bilateral(image, search, patch, sigma_h, sigma_range, sigma_space, border):
+    """The definition, in float64. image: H x W x C, one weight a pixel."""
+    image = image.astype(np.float64)
+    height, width, channels = image.shape
+    reach, half = search // 2, patch // 2
+    margin = reach + half
+    padded = np.pad(image, ((margin, margin), (margin, margin), (0, 0)), mode=NUMPY_MODE[border])
+    total, weights = np.zeros_like(image), np.zeros((height, width))
+    still = padded[reach:reach + height + 2 * half, reach:reach + width + 2 * half]
+    for dy in range(-reach, reach + 1):
+        for dx in range(-reach, reach + 1):
+            moved = padded[reach + dy:reach + dy + height + 2 * half, reach + dx:reach + dx + width + 2 * half]
+            squares = ((still - moved) ** 2).sum(-1) / channels
+            ssd = sum(squares[i:i + height, j:j + width] for i in range(patch) for j in range(patch))
+            value = squares[half:half + height, half:half + width]
+            weight = (np.exp(-ssd / (2 * sigma_h**2 * patch**2)) * np.exp(-value / (2 * sigma_range**2))
+                      * np.exp(-(dx * dx + dy * dy) / (2 * sigma_space**2)))
+            total += weight[..., None] * moved[half:half + height, half:half + width]
+            weights += weight
+    return total / weights[..., None]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("border", NUMPY_MODE)
+@pytest.mark.parametrize("colour", ["gray", "joint", "per-channel"])
+@pytest.mark.parametrize("sigma_space", [2.5, np.inf])
+def test_nlm_bilateral_is_its_definition(program, device, border, colour, sigma_space):
+    image = picture(23, 31, None if colour == "gray" else 3)
+    planes = image.reshape(*image.shape[:2], -1)
+    groups = [planes[..., c:c + 1] for c in range(3)] if colour == "per-channel" else [planes]
+    expected = np.concatenate([nlm_bilateral(group, 7, 5, 0.08, 0.2, sigma_space, border) for group in groups], axis=-1)
+    out = program.denoise(image, "nlm-bilateral", device, search=7, patch=5, sigma_h=0.08, sigma_range=0.2,
+                          sigma_space=sigma_space, border=border, colour="joint" if colour == "gray" else colour)
+    np.testing.assert_allclose(out.reshape(expected.shape), expected, atol=1e-5)
+
+
+def patches_of(image, patch, border="symmetric"):
+    """H·W x patch² values, in float64."""
+    half = patch // 2
+    padded = np.pad(image.astype(np.float64), half, mode=NUMPY_MODE[border])
+    return np.lib.stride_tricks.sliding_window_view(padded, (patch, patch)).reshape(image.size, -1)
+
+
+def squared_distances(rows):
+    """Of every row to every other, taken as they are defined: the usual shortcut over the norms loses digits."""
+    return np.stack([((rows - row) ** 2).sum(-1) for row in rows])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("border", NUMPY_MODE)
+@pytest.mark.parametrize("sigma_space", [4, np.inf])
+def test_whole_image_nlm_bilateral_is_its_definition(program, device, border, sigma_space):
+    image = picture(13, 17)
+    y, x = (axis.ravel()[:, None].astype(np.float64) for axis in np.mgrid[0:13, 0:17])
+    values = image.astype(np.float64).ravel()
+    weights = (np.exp(-squared_distances(patches_of(image, 3, border)) / (2 * 0.1**2 * 9))
+               * np.exp(-(values[:, None] - values) ** 2 / (2 * 0.3**2))
+               * np.exp(-((x - x.T) ** 2 + (y - y.T) ** 2) / (2 * sigma_space**2)))
+    expected = (weights @ values / weights.sum(1)).reshape(image.shape)
+    out = program.denoise(image, "nlm-bilateral", device, search="whole-image", patch=3, sigma_h=0.1, sigma_range=0.3,
+                          sigma_space=sigma_space, border=border)
+    np.testing.assert_allclose(out, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("patch", [3, 5, 7])
+def test_preset_of_003_is_its_program(program, device, patch):
+    """[003]'s reference program, line by line: its formula as printed, with its own numbers, does nothing."""
+    filt_sigma, patch_sigma = 0.02, 5 / 3
+    image = picture(19, 23)
+    k = np.arange(-(patch // 2), patch // 2 + 1)
+    gaussian = np.exp(-(k[:, None] ** 2 + k**2) / (2 * patch_sigma**2))
+    gaussian /= gaussian.max()
+    distances = squared_distances(patches_of(image, patch) * gaussian.ravel())
+    weights = np.exp(-distances / filt_sigma)
+    np.fill_diagonal(weights, 0)
+    np.fill_diagonal(weights, weights.max(1))
+    expected = (weights / weights.sum(1, keepdims=True) @ image.astype(np.float64).ravel()).reshape(image.shape)
+    assert np.abs(expected - image).max() > 0.02, "it does something"
+    out = program.denoise(image, "nlm", device, white=1, preset="paper-003", patch=patch)
+    np.testing.assert_allclose(out, expected, atol=1e-5)
+
+
+def bilateral_along_rows(image, radius, sigma_space, sigma_range, border):
+    image = image.astype(np.float64)
+    width = image.shape[1]
+    if border == "shrink":
+        padded = np.pad(image, ((0, 0), (radius, radius), (0, 0)))
+        inside = np.pad(np.ones(image.shape[:2]), ((0, 0), (radius, radius)))
+    else:
+        padded = np.pad(image, ((0, 0), (radius, radius), (0, 0)), mode=NUMPY_MODE[border])
+        inside = np.ones(padded.shape[:2])
+    total, weights = np.zeros_like(image), np.zeros(image.shape[:2])
+    for dx in range(-radius, radius + 1):
+        columns = slice(radius + dx, radius + dx + width)
+        other = padded[:, columns]
+        weight = np.exp(-dx * dx / (2 * sigma_space**2) - ((other - image) ** 2).mean(-1) / (2 * sigma_range**2))
+        weight = weight * inside[:, columns]
+        total += weight[..., None] * other
+        weights += weight
+    return total / weights[..., None]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("border", [*NUMPY_MODE, "shrink"])
+@pytest.mark.parametrize("channels", [None, 3])
+def test_separable_bilateral_is_two_passes(program, device, border, channels):
+    image = picture(23, 37, channels)
+    planes = image.reshape(*image.shape[:2], -1)
+    settings = (4, 2.5, 0.12, border)
+    rows = bilateral_along_rows(planes, *settings)
+    expected = bilateral_along_rows(rows.transpose(1, 0, 2), *settings).transpose(1, 0, 2)
+    out = program.denoise(image, "bilateral", device, radius=4, sigma_space=2.5, sigma_range=0.12, border=border,
+                          quality="separable")
+    np.testing.assert_allclose(out.reshape(expected.shape), expected, atol=1e-5)
+
+
 @pytest.mark.parametrize("border", OPENCV_MODE)
 @pytest.mark.parametrize("radius", [2, 5])
 def test_disc_bilateral_is_opencvs(program, border, radius):

@@ -18,11 +18,12 @@ enum class VarianceCentre : std::uint8_t {
 // for the second: factor · sqrt(max(V + epsilon, epsilon)).
 struct AdaptiveBilateralParams {
   static constexpr std::string_view method = "adaptive-bilateral";
-  int radius = 5;          // pixels
+  int radius = 5;  // pixels
   // Pixels; 0 returns the input. Unset: follows sigma, or 3 where that is not known.
   std::optional<double> sigma_space = {};
   std::optional<double> sigma = {};  // the noise's standard deviation, pixel units; unset: measured
-  // Of the first pass. Pixel units, or delta E where colour is lab; 0 returns the input. Unset: follows sigma.
+  // Of the first pass. Pixel units, or delta E where colour is lab; 0 returns the input. Unset: follows
+  // sigma.
   std::optional<double> sigma_range = {};
   // 0 returns the input. Unset: 2 where sigma is known, else the paper's 0.5.
   std::optional<double> factor = {};

@@ -11,14 +11,14 @@ namespace ungrain {
 enum class BilateralQuality : std::uint8_t {
   exact,
   separable,  // rows, then columns (Pham and van Vliet): the cost grows with the radius, not its square
-  grid,       // in a coarse grid of space and value (Paris and Durand): the cost does not depend on the radius
+  grid,  // in a coarse grid of space and value (Paris and Durand): the cost does not depend on the radius
 };
 
 // A mean weighted by distance in space and in value, so that it stops at edges:
 // w(p,q) = exp(-|p-q|² / 2 sigma_space²) exp(-(I(p)-I(q))² / 2 sigma_range²).
 struct BilateralParams {
   static constexpr std::string_view method = "bilateral";
-  int radius = 5;          // pixels
+  int radius = 5;  // pixels
   // Pixels; 0 returns the input. Unset: follows sigma, or 3 where that is not known.
   std::optional<double> sigma_space = {};
   std::optional<double> sigma = {};  // the noise's standard deviation, pixel units; unset: measured

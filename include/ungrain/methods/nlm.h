@@ -18,11 +18,12 @@ enum class SelfWeight : std::uint8_t {
 // 0) / h²), d² the weighted mean of the squared differences of the patches around p and q.
 struct NlmParams {
   static constexpr std::string_view method = "nlm";
-  int search = 21;         // pixels: side of the window that is searched, odd; whole_image: everywhere
+  int search = 21;  // pixels: side of the window that is searched, odd; whole_image: everywhere
   // Pixels: side of a patch, odd. Unset: follows sigma, or 7 where that is not known.
   std::optional<int> patch = {};
   double patch_sigma = 0;  // pixels: Gaussian weights within a patch; 0: all the same
-  // The noise's standard deviation, pixel units; 0: no correction for it. Unset: measured, or 0 where h is given.
+  // The noise's standard deviation, pixel units; 0: no correction for it. Unset: measured, or 0 where h is
+  // given.
   std::optional<double> sigma = {};
   // Strength, pixel units (delta E for lab); 0 returns the input. Unset: follows sigma.
   std::optional<double> h = {};

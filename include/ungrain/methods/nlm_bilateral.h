@@ -7,9 +7,9 @@
 
 namespace ungrain {
 
-// Non-local means and bilateral in one: a pixel counts where its surroundings look alike, its own value is near
-// and it is not far away: w(p,q) = exp(-d² / 2 sigma_h²) exp(-(I(p)-I(q))² / 2 sigma_range²)
-// exp(-|p-q|² / 2 sigma_space²), d² the mean of the squared differences of the patches around p and q.
+// Non-local means and bilateral in one: a pixel counts where its surroundings look alike, its own value is
+// near and it is not far away: w(p,q) = exp(-d² / 2 sigma_h²) exp(-(I(p)-I(q))² / 2 sigma_range²) exp(-|p-q|²
+// / 2 sigma_space²), d² the mean of the squared differences of the patches around p and q.
 struct NlmBilateralParams {
   static constexpr std::string_view method = "nlm-bilateral";
   int search = 21;  // pixels: side of the window that is searched, odd; or whole_image

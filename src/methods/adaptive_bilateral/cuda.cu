@@ -1,5 +1,5 @@
-// Adaptive bilateral on a GPU: both passes over cuda/window.cuh's tile, which is loaded once where the window's
-// height is one the kernel was compiled for.
+// Adaptive bilateral on a GPU: both passes over cuda/window.cuh's tile, which is loaded once where the
+// window's height is one the kernel was compiled for.
 #include "core/window.h"
 #include "cpu/exp.h"
 #include "cuda/window.cuh"
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(cuda::tile_threads)
     float weights[rows_each] = {};
     float squares[rows_each] = {};
     float differences[Channels][rows_each] = {};
-    block.for_window([&](int k, const float (&values)[Channels], float exponent) {
+    block.for_window([&](int k, const float(&values)[Channels], float exponent) {
       float square = 0;
       float difference[Channels];
 #pragma unroll
@@ -59,13 +59,14 @@ __global__ void __launch_bounds__(cuda::tile_threads)
         }
         variance = fmaxf(variance, 0.0F);
       }
-      const float strength = call.factor_squared * fmaxf(variance * call.to_variance + call.epsilon, call.epsilon);
+      const float strength =
+          call.factor_squared * fmaxf(variance * call.to_variance + call.epsilon, call.epsilon);
       own[k] = fminf(call.from_strength / strength, 1e30F);
     }
   }
   float weights[rows_each] = {};
   float sums[Channels][rows_each] = {};
-  block.for_window([&](int k, const float (&values)[Channels], float exponent) {
+  block.for_window([&](int k, const float(&values)[Channels], float exponent) {
     float square = 0;
 #pragma unroll
     for (int c = 0; c < Channels; ++c) {
@@ -89,7 +90,8 @@ struct Instance {
 
 template <int Channels, int Rows, bool AroundMean>
 Instance instance(int reach_x) {
-  return {adaptive_bilateral_kernel<Channels, Rows, AroundMean>, WindowBlock<Channels, Rows, true>::shared_bytes(reach_x)};
+  return {adaptive_bilateral_kernel<Channels, Rows, AroundMean>,
+          WindowBlock<Channels, Rows, true>::shared_bytes(reach_x)};
 }
 
 // Compiled for the window's height where it is a common one, and where the variance is around the pixel.
@@ -97,10 +99,14 @@ template <int Channels, bool AroundMean>
 Instance instance_for(int radius) {
   if constexpr ((Channels == 1 || Channels == 3) && !AroundMean) {
     switch (radius) {
-      case 3: return instance<Channels, 7, AroundMean>(radius);
-      case 5: return instance<Channels, 11, AroundMean>(radius);
-      case 7: return instance<Channels, 15, AroundMean>(radius);
-      default: break;
+      case 3:
+        return instance<Channels, 7, AroundMean>(radius);
+      case 5:
+        return instance<Channels, 11, AroundMean>(radius);
+      case 7:
+        return instance<Channels, 15, AroundMean>(radius);
+      default:
+        break;
     }
   }
   return instance<Channels, cuda::generic_rows, AroundMean>(radius);
@@ -109,10 +115,14 @@ Instance instance_for(int radius) {
 template <bool AroundMean>
 Instance instance_for(int channels, int radius) {
   switch (channels) {
-    case 1: return instance_for<1, AroundMean>(radius);
-    case 2: return instance_for<2, AroundMean>(radius);
-    case 3: return instance_for<3, AroundMean>(radius);
-    default: return instance_for<4, AroundMean>(radius);
+    case 1:
+      return instance_for<1, AroundMean>(radius);
+    case 2:
+      return instance_for<2, AroundMean>(radius);
+    case 3:
+      return instance_for<3, AroundMean>(radius);
+    default:
+      return instance_for<4, AroundMean>(radius);
   }
 }
 
@@ -126,13 +136,15 @@ Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const Im
   const cuda::WindowWeights weights(params.window, params.radius, reach, params.sigma_space.value(),
                                     params.sigma_range.value(), divisor);
   const double to_variance = 1.0 / divisor / weights.scale / weights.scale;
-  const AdaptiveCall setup{.window = {{}, {}, 0, weights},
-                           .to_variance = static_cast<float>(to_variance),
-                           .epsilon = static_cast<float>(params.epsilon.value()),
-                           .factor_squared = static_cast<float>(params.factor.value() * params.factor.value()),
-                           .from_strength = static_cast<float>(to_variance * log2_e / 2)};
-  const Instance instance = params.centre == VarianceCentre::mean ? instance_for<true>(together, params.radius)
-                                                                  : instance_for<false>(together, params.radius);
+  const AdaptiveCall setup{
+      .window = {{}, {}, 0, weights},
+      .to_variance = static_cast<float>(to_variance),
+      .epsilon = static_cast<float>(params.epsilon.value()),
+      .factor_squared = static_cast<float>(params.factor.value() * params.factor.value()),
+      .from_strength = static_cast<float>(to_variance * log2_e / 2)};
+  const Instance instance = params.centre == VarianceCentre::mean
+                                ? instance_for<true>(together, params.radius)
+                                : instance_for<false>(together, params.radius);
   Stage filter{.name = "adaptive-bilateral",
                .reach = reach,
                .planes = spec.colour_channels(),
@@ -146,7 +158,8 @@ Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const Im
                                 instance.shared, call.stream, of_call);
                  }
                }};
-  return cuda::in_colour_mode(params.colour, {std::move(filter)}, spec.white(), params.border == Border::wrap);
+  return cuda::in_colour_mode(params.colour, {std::move(filter)}, spec.white(),
+                              params.border == Border::wrap);
 }
 
 }  // namespace ungrain

@@ -19,8 +19,8 @@ std::optional<double> sigma_range(const P& p, const ImageSpec& spec) {
   const std::optional<double> noise = describe::noise_on_255(p, spec);
   if (!noise) return std::nullopt;
   const double bounded = std::min(*noise, 100.0);
-  return describe::noise_times(describe::weighs_together(p, spec) ? 1 + 0.01 * bounded : 1.4 + 0.02 * bounded, p,
-                               spec);
+  return describe::noise_times(describe::weighs_together(p, spec) ? 1 + 0.01 * bounded : 1.4 + 0.02 * bounded,
+                               p, spec);
 }
 
 std::optional<double> factor(const P& p, const ImageSpec& spec) {
@@ -52,18 +52,20 @@ const Method& adaptive_bilateral_method() {
           {
               describe::number(&P::radius, "radius", {.min = 0, .max = 128, .unit = Unit::pixels},
                                "half-width of the window"),
-              describe::derived(&P::sigma_space, "sigma_space", {.min = 0, .unit = Unit::pixels},
-                                "1.2 + sigma / 100, for joint colour 1.6 + sigma / 100; 3 where sigma is not known",
-                                sigma_space, "how far away a pixel may be and still count; 0 returns the input"),
+              describe::derived(
+                  &P::sigma_space, "sigma_space", {.min = 0, .unit = Unit::pixels},
+                  "1.2 + sigma / 100, for joint colour 1.6 + sigma / 100; 3 where sigma is not known",
+                  sigma_space, "how far away a pixel may be and still count; 0 returns the input"),
               describe::noise_level(
                   &P::sigma, +[](const P& p) { return !p.sigma_range; },
                   "the noise's standard deviation, which sigma_range follows"),
               describe::following_noise(
-                  &P::sigma_range, "sigma_range", "sigma (1.4 + sigma / 50), for joint colour sigma (1 + sigma / 100)", sigma_range,
+                  &P::sigma_range, "sigma_range",
+                  "sigma (1.4 + sigma / 50), for joint colour sigma (1 + sigma / 100)", sigma_range,
                   "how different in value a pixel may be and still count; 0 returns the input"),
-              describe::derived(
-                  &P::factor, "factor", {.min = 0}, "2, for joint colour 1.4; 0.5 where sigma is not known", factor,
-                  "a pixel's strength as a multiple of its deviation; 0 returns the input"),
+              describe::derived(&P::factor, "factor", {.min = 0},
+                                "2, for joint colour 1.4; 0.5 where sigma is not known", factor,
+                                "a pixel's strength as a multiple of its deviation; 0 returns the input"),
               epsilon(),
               describe::choice(&P::centre, "centre",
                                {{"mean", VarianceCentre::mean}, {"pixel", VarianceCentre::pixel}},

@@ -44,7 +44,8 @@ class Pixel {
             if (d != 0) difference += squared(d / sigma_range);  // a strength of 0 keeps equal values alone
           }
         }
-        const double distance = squared(dx / params_.sigma_space.value()) + squared(dy / params_.sigma_space.value());
+        const double distance =
+            squared(dx / params_.sigma_space.value()) + squared(dy / params_.sigma_space.value());
         visit(dx, dy, std::exp(-distance / 2) * std::exp(-difference / divisor() / 2));
       }
     }

@@ -1,5 +1,5 @@
-// Bilateral on a GPU: which kernel serves which window, and the one that serves any, cuda/window.cuh's tile with one
-// exponential a tap.
+// Bilateral on a GPU: which kernel serves which window, and the one that serves any, cuda/window.cuh's tile
+// with one exponential a tap.
 #include "core/window.h"
 #include "cuda/window.cuh"
 #include "methods/bilateral/bilateral.h"
@@ -15,14 +15,15 @@ using cuda::WindowBlock;
 using cuda::WindowCall;
 
 template <int Channels, int Rows>
-__global__ void __launch_bounds__(cuda::tile_threads) bilateral_kernel(const __grid_constant__ WindowCall call) {
+__global__ void __launch_bounds__(cuda::tile_threads)
+    bilateral_kernel(const __grid_constant__ WindowCall call) {
   extern __shared__ float shared[];
   WindowBlock<Channels, Rows, false> block(call, shared);
   float centre[Channels][rows_each];
   float sums[Channels][rows_each] = {};
   float weights[rows_each] = {};
   block.load_centres(centre);
-  block.for_window([&](int k, const float (&values)[Channels], float exponent) {
+  block.for_window([&](int k, const float(&values)[Channels], float exponent) {
 #pragma unroll
     for (int c = 0; c < Channels; ++c) {
       const float difference = values[c] - centre[c][k];
@@ -53,31 +54,48 @@ template <int Channels>
 Instance instance_for(const Reach& reach) {
   if constexpr (Channels == 1 || Channels == 3) {
     switch (reach.y) {
-      case 0: return instance<Channels, 1>(reach.x);
-      case 3: return instance<Channels, 7>(reach.x);
-      case 4: return instance<Channels, 9>(reach.x);
-      case 5: return instance<Channels, 11>(reach.x);
-      case 7: return instance<Channels, 15>(reach.x);
-      default: break;
+      case 0:
+        return instance<Channels, 1>(reach.x);
+      case 3:
+        return instance<Channels, 7>(reach.x);
+      case 4:
+        return instance<Channels, 9>(reach.x);
+      case 5:
+        return instance<Channels, 11>(reach.x);
+      case 7:
+        return instance<Channels, 15>(reach.x);
+      default:
+        break;
     }
   }
   if constexpr (Channels == 1) {
     switch (reach.y) {
-      case 9: return instance<Channels, 19>(reach.x);
-      case 10: return instance<Channels, 21>(reach.x);
-      case 11: return instance<Channels, 23>(reach.x);
-      case 12: return instance<Channels, 25>(reach.x);
-      case 13: return instance<Channels, 27>(reach.x);
-      case 14: return instance<Channels, 29>(reach.x);
-      case 15: return instance<Channels, 31>(reach.x);
-      default: break;
+      case 9:
+        return instance<Channels, 19>(reach.x);
+      case 10:
+        return instance<Channels, 21>(reach.x);
+      case 11:
+        return instance<Channels, 23>(reach.x);
+      case 12:
+        return instance<Channels, 25>(reach.x);
+      case 13:
+        return instance<Channels, 27>(reach.x);
+      case 14:
+        return instance<Channels, 29>(reach.x);
+      case 15:
+        return instance<Channels, 31>(reach.x);
+      default:
+        break;
     }
   }
   if constexpr (Channels == 3) {
     switch (reach.y) {
-      case 1: return instance<Channels, 3>(reach.x);
-      case 2: return instance<Channels, 5>(reach.x);
-      default: break;
+      case 1:
+        return instance<Channels, 3>(reach.x);
+      case 2:
+        return instance<Channels, 5>(reach.x);
+      default:
+        break;
     }
   }
   return instance<Channels, cuda::generic_rows>(reach.x);
@@ -85,10 +103,14 @@ Instance instance_for(const Reach& reach) {
 
 Instance instance_for(int channels, const Reach& reach) {
   switch (channels) {
-    case 1: return instance_for<1>(reach);
-    case 2: return instance_for<2>(reach);
-    case 3: return instance_for<3>(reach);
-    default: return instance_for<4>(reach);
+    case 1:
+      return instance_for<1>(reach);
+    case 2:
+      return instance_for<2>(reach);
+    case 3:
+      return instance_for<3>(reach);
+    default:
+      return instance_for<4>(reach);
   }
 }
 
@@ -99,7 +121,8 @@ enum class Form {
 };
 
 Form form_for(const BilateralParams& params, int together) {
-  const bool plain = together == 1 && params.window == Window::square && params.quality == BilateralQuality::exact;
+  const bool plain =
+      together == 1 && params.window == Window::square && params.quality == BilateralQuality::exact;
   if (!plain) return Form::one_sided;
   if (params.radius <= tuning::streamed_to) return Form::streamed;
   const bool symmetric = params.radius >= tuning::symmetric_from && params.radius <= tuning::symmetric_to;
@@ -125,8 +148,10 @@ Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
                       .launch = [=, border = params.border](const DeviceStageCall& call) {
                         if (form != Form::one_sided) {
                           for (int plane = 0; plane < call.out.count; ++plane) {
-                            if (form == Form::symmetric) launch_symmetric_bilateral(weights, border, plane, call);
-                            if (form == Form::streamed) launch_streamed_bilateral(weights, border, plane, call);
+                            if (form == Form::symmetric)
+                              launch_symmetric_bilateral(weights, border, plane, call);
+                            if (form == Form::streamed)
+                              launch_streamed_bilateral(weights, border, plane, call);
                           }
                           return;
                         }

@@ -10,8 +10,8 @@
 namespace ungrain {
 namespace {
 
-// Levels for each sigma_range, and cells for the window's radius: finer ones come nearer to the exact filter and
-// cost more. docs/results/bilateral-approximations.md has the distance of these.
+// Levels for each sigma_range, and cells for the window's radius: finer ones come nearer to the exact filter
+// and cost more. docs/results/bilateral-approximations.md has the distance of these.
 constexpr double levels_per_sigma = 1.25;
 constexpr double cells_per_radius = 2.5;
 // Beyond this many sigma_range the weight is below 1 in 90.
@@ -19,16 +19,16 @@ constexpr double sigmas_of_range = 3;
 // The finest level is this share of the white level: the grid of a tile stays below some megabytes.
 constexpr double smallest_sigma = 0.01;
 
-// What a tap at 0 does to a pixel at `distance` levels, counted between two levels and read between two, on average
-// over the pixel's place between them: the cubic B-spline.
+// What a tap at 0 does to a pixel at `distance` levels, counted between two levels and read between two, on
+// average over the pixel's place between them: the cubic B-spline.
 double counted_and_read(double distance) {
   const double d = std::fabs(distance);
   if (d < 1) return 2.0 / 3 - d * d + d * d * d / 2;
   return d < 2 ? std::pow(2 - d, 3) / 6 : 0;
 }
 
-// The taps, none below 0 (so that no sum of weights can vanish), with which sum_t taps[t] columns[t][i] comes nearest
-// to wanted[i]: least squares by cyclic descent.
+// The taps, none below 0 (so that no sum of weights can vanish), with which sum_t taps[t] columns[t][i] comes
+// nearest to wanted[i]: least squares by cyclic descent.
 std::vector<double> fitted_taps(const std::vector<std::vector<double>>& columns, std::vector<double> wanted) {
   std::vector<double> taps(columns.size(), 0.0);
   constexpr int rounds = 400;
@@ -49,7 +49,9 @@ std::vector<double> fitted_taps(const std::vector<std::vector<double>>& columns,
 }
 
 int cell_for(const BilateralParams& params) {
-  return std::max(1, static_cast<int>(std::lround(std::min(params.radius / cells_per_radius, params.sigma_space.value()))));
+  return std::max(
+      1,
+      static_cast<int>(std::lround(std::min(params.radius / cells_per_radius, params.sigma_space.value()))));
 }
 
 // What a tap `cells` away does to a pixel `distance` away, on average over the places of a cell.
@@ -73,7 +75,8 @@ std::vector<double> space_taps(const BilateralParams& params, int cell) {
   std::vector<double> wanted;
   const int most = params.radius + 2 * cell;
   for (int x = -most; x <= most; ++x) {
-    wanted.push_back(std::abs(x) <= params.radius ? std::exp(-std::pow(x / params.sigma_space.value(), 2) / 2) : 0);
+    wanted.push_back(std::abs(x) <= params.radius ? std::exp(-std::pow(x / params.sigma_space.value(), 2) / 2)
+                                                  : 0);
     for (int tap = -reach; tap <= reach; ++tap) {
       columns[static_cast<std::size_t>(tap + reach)].push_back(counted_and_read(x, tap, cell));
     }
@@ -83,11 +86,12 @@ std::vector<double> space_taps(const BilateralParams& params, int cell) {
 
 // In units of levels.
 std::vector<double> range_taps() {
-  constexpr double step = 1.0 / 16;
+  constexpr int samples = 16;  // of a level
   const int reach = static_cast<int>(std::ceil(sigmas_of_range * levels_per_sigma));
   std::vector<std::vector<double>> columns(2 * static_cast<std::size_t>(reach) + 1);
   std::vector<double> wanted;
-  for (double v = -reach - 2; v <= reach + 2; v += step) {
+  for (int i = -(reach + 2) * samples; i <= (reach + 2) * samples; ++i) {
+    const double v = static_cast<double>(i) / samples;
     wanted.push_back(std::exp(-std::pow(v / levels_per_sigma, 2) / 2));
     for (int tap = -reach; tap <= reach; ++tap) {
       columns[static_cast<std::size_t>(tap + reach)].push_back(counted_and_read(v - tap));
@@ -106,10 +110,11 @@ BilateralGrid::BilateralGrid(const BilateralParams& params, const ImageSpec& spe
       range_taps(ungrain::range_taps()) {
   const double sigma_range = params.sigma_range.value();
   if (sigma_range < smallest_sigma * spec.white()) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("bilateral: quality grid takes a sigma_range of at least {} (a hundredth of the "
-                            "range), got {}; exact takes any",
-                            smallest_sigma * spec.white(), sigma_range));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("bilateral: quality grid takes a sigma_range of at least {:g} (a hundredth of the "
+                    "range), got {:g}; exact takes any",
+                    smallest_sigma * spec.white(), sigma_range));
   }
   // A larger strength than this treats all values that the grid holds alike to a part in 10^4.
   level = std::min(sigma_range, 200 * spec.white()) / levels_per_sigma;

@@ -1,6 +1,7 @@
-// The bilateral grid: every pixel is counted in one coarse cell of x and y and between two levels of value; the cells
-// are blurred along each axis, and each pixel is read back between the cells around it. Counting and reading smooth by
-// themselves; the blur's taps are fitted so that all three together come nearest to the exact window.
+// The bilateral grid: every pixel is counted in one coarse cell of x and y and between two levels of value;
+// the cells are blurred along each axis, and each pixel is read back between the cells around it. Counting
+// and reading smooth by themselves; the blur's taps are fitted so that all three together come nearest to the
+// exact window.
 #pragma once
 
 #include <vector>
@@ -34,8 +35,8 @@ constexpr int cell_of(int position, int cell) {
   return position >= 0 ? position / cell : -((cell - 1 - position) / cell);
 }
 
-// The cell whose centre lies at a pixel or before it; the next one's is behind. `after`, the share of the next, is
-// in half pixels: divide by 2 cell.
+// The cell whose centre lies at a pixel or before it; the next one's is behind. `after`, the share of the
+// next, is in half pixels: divide by 2 cell.
 struct BetweenCells {
   int first;
   int after;

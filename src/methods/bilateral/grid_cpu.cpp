@@ -1,5 +1,6 @@
-// The bilateral grid on the CPU, tile by tile: the grid of a tile and what reaches it stays in a core's cache.
-// Every cell's sums are taken in the order of the rows and columns, so that they do not depend on the tile.
+// The bilateral grid on the CPU, tile by tile: the grid of a tile and what reaches it stays in a core's
+// cache. Every cell's sums are taken in the order of the rows and columns, so that they do not depend on the
+// tile.
 #include <algorithm>
 #include <cmath>
 
@@ -61,8 +62,9 @@ struct Planes2 {
   float* values;
 };
 
-// out[i] = sum over the taps of in[i + k * step], where that lies on the same line of `length` along the axis.
-// A line's neighbours at distance `step` are whole runs of `step` floats: for x the run is a single float.
+// out[i] = sum over the taps of in[i + k * step], where that lies on the same line of `length` along the
+// axis. A line's neighbours at distance `step` are whole runs of `step` floats: for x the run is a single
+// float.
 void blur(const std::vector<float>& taps, const float* __restrict in, float* __restrict out,
           std::ptrdiff_t size, std::ptrdiff_t step, int length) {
   const int reach = static_cast<int>(taps.size()) / 2;

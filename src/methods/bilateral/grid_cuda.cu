@@ -1,6 +1,6 @@
-// The bilateral grid on a GPU. A block owns a tile of cells and keeps those that reach it in shared memory, a range of
-// levels at a time: a thread counts the pixels of its cell (no atomics: the sums have one order), the three blurs run
-// in place, and the pixels whose level is in the range are read back.
+// The bilateral grid on a GPU. A block owns a tile of cells and keeps those that reach it in shared memory, a
+// range of levels at a time: a thread counts the pixels of its cell (no atomics: the sums have one order),
+// the three blurs run in place, and the pixels whose level is in the range are read back.
 #include <algorithm>
 
 #include "cuda/launch.cuh"
@@ -39,10 +39,10 @@ struct GridCall {
 template <int SpaceReach>
 class GridBlock {
  public:
-  static constexpr int read_side = tile_cells + 2;               // cells that pixels are read from
-  static constexpr int side = read_side + 2 * SpaceReach;        // before the blur
-  static constexpr int pitch = side + 1;                         // odd: threads on neighbouring rows keep apart
-  static constexpr int plane = side * pitch;                     // from level to level
+  static constexpr int read_side = tile_cells + 2;         // cells that pixels are read from
+  static constexpr int side = read_side + 2 * SpaceReach;  // before the blur
+  static constexpr int pitch = side + 1;                   // odd: threads on neighbouring rows keep apart
+  static constexpr int plane = side * pitch;               // from level to level
   static constexpr int threads = (side * side + 31) / 32 * 32;  // one for each cell
   static constexpr std::size_t shared_bytes = 2 * sizeof(float) * plane * levels_held;
 
@@ -236,7 +236,8 @@ class GridBlock {
 };
 
 template <int SpaceReach>
-__global__ void __launch_bounds__(GridBlock<SpaceReach>::threads) grid_kernel(const __grid_constant__ GridCall call) {
+__global__ void __launch_bounds__(GridBlock<SpaceReach>::threads)
+    grid_kernel(const __grid_constant__ GridCall call) {
   extern __shared__ float shared[];
   __shared__ int range[2];
   GridBlock<SpaceReach> block(call, shared);
@@ -252,13 +253,20 @@ void launch_for(const GridCall& call, dim3 grid, Stream stream) {
 
 void launch_grid(int space_reach, const GridCall& call, dim3 grid, Stream stream) {
   switch (space_reach) {
-    case 1: return launch_for<1>(call, grid, stream);
-    case 2: return launch_for<2>(call, grid, stream);
-    case 3: return launch_for<3>(call, grid, stream);
-    case 4: return launch_for<4>(call, grid, stream);
-    case 5: return launch_for<5>(call, grid, stream);
-    case most_space_reach: return launch_for<most_space_reach>(call, grid, stream);
-    default: throw Error(ErrorCode::internal, "the grid's window is larger than its kernels know");
+    case 1:
+      return launch_for<1>(call, grid, stream);
+    case 2:
+      return launch_for<2>(call, grid, stream);
+    case 3:
+      return launch_for<3>(call, grid, stream);
+    case 4:
+      return launch_for<4>(call, grid, stream);
+    case 5:
+      return launch_for<5>(call, grid, stream);
+    case most_space_reach:
+      return launch_for<most_space_reach>(call, grid, stream);
+    default:
+      throw Error(ErrorCode::internal, "the grid's window is larger than its kernels know");
   }
 }
 
@@ -277,7 +285,8 @@ Pipeline bilateral_grid_cuda(const BilateralParams& params, const ImageSpec& spe
   }
   std::copy(grid.space_taps.begin(), grid.space_taps.end(), setup.space_taps);
   std::copy(grid.range_taps.begin(), grid.range_taps.end(), setup.range_taps);
-  const auto launch = [setup, reach = grid.space_reach(), border = params.border](const DeviceStageCall& call) {
+  const auto launch = [setup, reach = grid.space_reach(),
+                       border = params.border](const DeviceStageCall& call) {
     GridCall of_call = setup;
     of_call.in = {call.in[0], call.image, border};
     of_call.out = call.out;

@@ -28,8 +28,7 @@ class Cells {
         sums_(static_cast<std::size_t>(columns) * rows * levels) {}
 
   Sums& at(int x, int y, int level) {
-    const std::ptrdiff_t row =
-        (static_cast<std::ptrdiff_t>(level - level0_) * rows_ + (y - y0_)) * columns_;
+    const std::ptrdiff_t row = (static_cast<std::ptrdiff_t>(level - level0_) * rows_ + (y - y0_)) * columns_;
     return sums_[static_cast<std::size_t>(row + x - x0_)];
   }
 
@@ -90,7 +89,8 @@ void filter_plane(const BilateralGrid& grid, const StageCall& call, int plane, B
   const int x0 = cell_of(area.x0, grid.cell);
   const int y0 = cell_of(area.y0, grid.cell);
   const int level0 = static_cast<int>(std::floor(grid.lowest / grid.level));
-  Cells cells(x0, y0, level0, cell_of(area.x1 - 1, grid.cell) + 1 - x0, cell_of(area.y1 - 1, grid.cell) + 1 - y0,
+  Cells cells(x0, y0, level0, cell_of(area.x1 - 1, grid.cell) + 1 - x0,
+              cell_of(area.y1 - 1, grid.cell) + 1 - y0,
               static_cast<int>(std::floor(grid.highest / grid.level)) + 2 - level0);
   for (int y = area.y0; y < area.y1; ++y) {
     for (int x = area.x0; x < area.x1; ++x) {

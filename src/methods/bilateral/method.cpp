@@ -46,9 +46,10 @@ const Method& bilateral_method() {
           {
               describe::number(&P::radius, "radius", {.min = 0, .max = 128, .unit = Unit::pixels},
                                "half-width of the window"),
-              describe::derived(&P::sigma_space, "sigma_space", {.min = 0, .unit = Unit::pixels},
-                                "1.2 + sigma / 100, for joint colour 1.6 + sigma / 100; 3 where sigma is not known",
-                                sigma_space, "how far away a pixel may be and still count; 0 returns the input"),
+              describe::derived(
+                  &P::sigma_space, "sigma_space", {.min = 0, .unit = Unit::pixels},
+                  "1.2 + sigma / 100, for joint colour 1.6 + sigma / 100; 3 where sigma is not known",
+                  sigma_space, "how far away a pixel may be and still count; 0 returns the input"),
               describe::noise_level(
                   &P::sigma, +[](const P& p) { return !p.sigma_range; },
                   "the noise's standard deviation, which sigma_range follows"),

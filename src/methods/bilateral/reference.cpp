@@ -9,9 +9,11 @@ namespace {
 
 double squared(double v) { return v * v; }
 
-// The channels [first, first + count) of one pixel, filtered with one set of weights in a window of that reach.
-void filter_pixel(const BilateralParams& params, const Reach& reach, const BorderedPlanes<const double>& image,
-                  int x, int y, int first, int count, double* result) {
+// The channels [first, first + count) of one pixel, filtered with one set of weights in a window of that
+// reach.
+void filter_pixel(const BilateralParams& params, const Reach& reach,
+                  const BorderedPlanes<const double>& image, int x, int y, int first, int count,
+                  double* result) {
   const double sigma_range = params.sigma_range.value();
   const int divisor = difference_divisor(params.colour, count);
   double weights = 0;
@@ -23,7 +25,8 @@ void filter_pixel(const BilateralParams& params, const Reach& reach, const Borde
       for (int c = first; c < first + count; ++c) {
         difference += squared((image.at(c, x + dx, y + dy) - image.at(c, x, y)) / sigma_range);
       }
-      const double distance = squared(dx / params.sigma_space.value()) + squared(dy / params.sigma_space.value());
+      const double distance =
+          squared(dx / params.sigma_space.value()) + squared(dy / params.sigma_space.value());
       const double weight = std::exp(-distance / 2) * std::exp(-difference / divisor / 2);
       weights += weight;
       for (int c = 0; c < count; ++c) {

@@ -1,5 +1,5 @@
-// A thread walks down a column; a row's pixels are read once by each of the lanes that need them, from the cache
-// that the row's first reader filled, and serve the window's rows from registers.
+// A thread walks down a column; a row's pixels are read once by each of the lanes that need them, from the
+// cache that the row's first reader filled, and serve the window's rows from registers.
 #include "methods/bilateral/streamed.h"
 
 #include <algorithm>
@@ -28,7 +28,8 @@ struct StreamedCall {
 };
 
 template <int Radius>
-__global__ void __launch_bounds__(block_width* block_height) streamed_kernel(const __grid_constant__ StreamedCall call) {
+__global__ void __launch_bounds__(block_width* block_height)
+    streamed_kernel(const __grid_constant__ StreamedCall call) {
   constexpr int side = 2 * Radius + 1;
   const Rect& area = call.out.rect;
   const int x = area.x0 + static_cast<int>(blockIdx.x * block_width + threadIdx.x);
@@ -91,8 +92,8 @@ void launch_streamed_bilateral(const cuda::WindowWeights& weights, Border border
   const Rect& area = call.out.rect;
   const dim3 grid(static_cast<unsigned>(cuda::blocks_for(area.width(), block_width)),
                   static_cast<unsigned>(cuda::blocks_for(area.height(), block_height * rows_each)));
-  cuda::launch(weights.reach_x == 1 ? streamed_kernel<1> : streamed_kernel<2>, grid, dim3(block_width, block_height),
-               0, call.stream, of_call);
+  cuda::launch(weights.reach_x == 1 ? streamed_kernel<1> : streamed_kernel<2>, grid,
+               dim3(block_width, block_height), 0, call.stream, of_call);
 }
 
 }  // namespace ungrain

@@ -1,11 +1,12 @@
-// w(p,q) = w(q,p): a pair of pixels needs one exponential. A warp owns 32 columns and marches down the image in
-// bands of `Band` rows; a lane holds its column's pixels of the band and their sums in registers, and meets every
-// pixel of the window to its right (and, in its own column, below). What the partner gets is added in shared
-// memory, to sums that belong to the warp alone. A band is finished when the band below it has been met: then the
-// warp's own sums and those that the warp to the left has left for its last columns' partners are added up.
+// w(p,q) = w(q,p): a pair of pixels needs one exponential. A warp owns 32 columns and marches down the image
+// in bands of `Band` rows; a lane holds its column's pixels of the band and their sums in registers, and
+// meets every pixel of the window to its right (and, in its own column, below). What the partner gets is
+// added in shared memory, to sums that belong to the warp alone. A band is finished when the band below it
+// has been met: then the warp's own sums and those that the warp to the left has left for its last columns'
+// partners are added up.
 //
-// Everything is laid out from the image's origin (bands at multiples of their height, blocks at multiples of their
-// width), so that a pixel's sums are taken in one order whatever part of the image is asked for.
+// Everything is laid out from the image's origin (bands at multiples of their height, blocks at multiples of
+// their width), so that a pixel's sums are taken in one order whatever part of the image is asked for.
 #include "methods/bilateral/symmetric.h"
 
 #include <algorithm>
@@ -38,8 +39,9 @@ class SymmetricBlock {
  public:
   static constexpr int threads = lanes * Warps;
   static constexpr int columns = threads + Radius;  // of pixels
-  static constexpr int own_columns = threads - Radius;  // that the block finishes; the first ones lack their left
-  static constexpr int partners = lanes + Radius;   // columns of a warp's sums
+  static constexpr int own_columns =
+      threads - Radius;                            // that the block finishes; the first ones lack their left
+  static constexpr int partners = lanes + Radius;  // columns of a warp's sums
   // Rows of a column lie together and are read four at a time; an odd number of fours keeps banks apart.
   static constexpr int pitch = slots * Band + 4;
   static constexpr int floats = columns * pitch + 2 * Warps * partners * pitch;
@@ -178,8 +180,8 @@ class SymmetricBlock {
         }
       }
       if constexpr (Next) {
-        meet_rows<Band, Band + Radius, 1>(pixels_ + (warp_ * lanes + lane_) * pitch + slot_of(band + 1), lane_,
-                                          slot_of(band + 1), centre, weights, values, exponents);
+        meet_rows<Band, Band + Radius, 1>(pixels_ + (warp_ * lanes + lane_) * pitch + slot_of(band + 1),
+                                          lane_, slot_of(band + 1), centre, weights, values, exponents);
       }
     }
     for (int dx = 1; dx <= Radius; ++dx) {
@@ -190,15 +192,15 @@ class SymmetricBlock {
       __syncwarp();  // the column was another lane's a moment ago
       const float* column = pixels_ + (warp_ * lanes + lane_ + dx) * pitch;
       if constexpr (Before) {
-        meet_rows<-Radius, 0, 0>(column + slot_of(band - 1), lane_ + dx, slot_of(band - 1), centre, weights, values,
-                                 exponents);
+        meet_rows<-Radius, 0, 0>(column + slot_of(band - 1), lane_ + dx, slot_of(band - 1), centre, weights,
+                                 values, exponents);
       }
       if constexpr (Itself) {
         meet_rows<0, Band, 0>(column + this_slot, lane_ + dx, this_slot, centre, weights, values, exponents);
       }
       if constexpr (Next) {
-        meet_rows<Band, Band + Radius, 0>(column + slot_of(band + 1), lane_ + dx, slot_of(band + 1), centre, weights,
-                                          values, exponents);
+        meet_rows<Band, Band + Radius, 0>(column + slot_of(band + 1), lane_ + dx, slot_of(band + 1), centre,
+                                          weights, values, exponents);
       }
     }
     __syncwarp();
@@ -225,11 +227,13 @@ class SymmetricBlock {
     return cuda::exp2_fast(fmaf(-difference, difference, exponent));
   }
 
-  // Partners in the rows [First, End) relative to the band, all of one band, whose pixels start at `pixels` and
-  // whose sums are the warp's column `partner` from `slot` on. Below: partners above or beside do not count.
+  // Partners in the rows [First, End) relative to the band, all of one band, whose pixels start at `pixels`
+  // and whose sums are the warp's column `partner` from `slot` on. Below: partners above or beside do not
+  // count.
   template <int First, int End, int Below>
   __device__ void meet_rows(const float* pixels, int partner, int slot, const float (&centre)[Band],
-                            float (&weights)[Band], float (&values)[Band], const float (&exponents)[Radius + 1]) {
+                            float (&weights)[Band], float (&values)[Band],
+                            const float (&exponents)[Radius + 1]) {
     constexpr int origin = First < 0 ? -Band : First >= Band ? Band : 0;
     float4* const partner_weights = reinterpret_cast<float4*>(weights_ + partner * pitch + slot);
     float4* const partner_values = reinterpret_cast<float4*>(values_ + partner * pitch + slot);
@@ -344,9 +348,12 @@ void launch_symmetric_bilateral(const cuda::WindowWeights& weights, Border borde
                         .space = {}};
   std::copy_n(weights.space, weights.reach_x + 1, of_call.space);
   switch (weights.reach_x) {
-    case 6: return launch_for<6, 8, 4>(of_call, call);
-    case 7: return launch_for<7, 8, 4>(of_call, call);
-    default: return launch_for<8, 8, 4>(of_call, call);
+    case 6:
+      return launch_for<6, 8, 4>(of_call, call);
+    case 7:
+      return launch_for<7, 8, 4>(of_call, call);
+    default:
+      return launch_for<8, 8, 4>(of_call, call);
   }
 }
 

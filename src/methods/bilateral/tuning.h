@@ -1,5 +1,5 @@
-// Which kernel serves which radius of a gray square window: changes time, never more than rounding. Chosen on an
-// H200 at 20 Mpixel; the README has the figures.
+// Which kernel serves which radius of a gray square window: changes time, never more than rounding. Chosen on
+// an H200 at 20 Mpixel; the README has the figures.
 #pragma once
 
 namespace ungrain::tuning {

@@ -24,7 +24,8 @@ __device__ void sort_pair(float& a, float& b) {
   a = low;
 }
 
-// The window's pixels come one by one; of those held, the extremes of one more than half cannot be the middle.
+// The window's pixels come one by one; of those held, the extremes of one more than half cannot be the
+// middle.
 template <int Radius>
 __global__ void small_median(const __grid_constant__ Medians m) {
   constexpr int side = 2 * Radius + 1;
@@ -46,7 +47,8 @@ __global__ void small_median(const __grid_constant__ Medians m) {
     for (int i = 0; i < held; ++i) values[i] = pixel(i);
 #pragma unroll
     for (int last = held - 1; last >= 2; --last) {
-      // The smallest to the front, the largest to the end; both are forgotten, the next pixel takes the front.
+      // The smallest to the front, the largest to the end; both are forgotten, the next pixel takes the
+      // front.
 #pragma unroll
       for (int i = 0; i < last; ++i) sort_pair(values[i], values[last]);
 #pragma unroll
@@ -125,7 +127,8 @@ void launch_median(const MedianParams& params, const DeviceStageCall& call) {
     const dim3 block(32, 8);
     const dim3 grid(static_cast<unsigned>(cuda::blocks_for(area.width(), 32)),
                     static_cast<unsigned>(cuda::blocks_for(area.height(), 8)));
-    cuda::launch(params.radius == 1 ? small_median<1> : small_median<2>, grid, block, 0, call.stream, medians);
+    cuda::launch(params.radius == 1 ? small_median<1> : small_median<2>, grid, block, 0, call.stream,
+                 medians);
     return;
   }
   const std::size_t pitch = static_cast<std::size_t>(tile + 2 * params.radius);

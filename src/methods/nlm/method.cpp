@@ -13,10 +13,12 @@ using P = NlmParams;
 // number of differences that are averaged: h² is in proportion to that.
 std::optional<double> strength(const P& p, const ImageSpec& spec) {
   double squares = 0;  // of the patch's weights along one axis; 1 / patch where they are all the same
-  for (const double weight : patch_weights(p.patch.value_or(describe::patch_of_unknown_noise), p.patch_sigma)) {
+  for (const double weight :
+       patch_weights(p.patch.value_or(describe::patch_of_unknown_noise), p.patch_sigma)) {
     squares += weight * weight;
   }
-  const double averaged = 1 / (squares * squares) * (describe::weighs_together(p, spec) ? spec.colour_channels() : 1);
+  const double averaged =
+      1 / (squares * squares) * (describe::weighs_together(p, spec) ? spec.colour_channels() : 1);
   return describe::noise_times(1.4 / std::sqrt(std::sqrt(averaged)), p, spec);
 }
 
@@ -70,7 +72,8 @@ const Method& nlm_method() {
               describe::border(&P::border),
           },
       .check = describe::check_colour_mode<P>,
-      .presets = {{{"paper-003", "whole-image search of [003]'s experiment, for patches of any side"}, paper_003},
+      .presets = {{{"paper-003", "whole-image search of [003]'s experiment, for patches of any side"},
+                   paper_003},
                   {{"paper-004", "the window and patch of [004]'s tables"}, paper_004}},
       .reference = nlm_reference,
       .cpu = nlm_cpu,

@@ -12,8 +12,8 @@ namespace {
 double squared(double v) { return v * v; }
 
 // One pixel, the channels that share its weights.
-void filter_pixel(const NlmBilateralParams& params, const PatchDistance& distance, const Extent& extent, int x,
-                  int y, double* result) {
+void filter_pixel(const NlmBilateralParams& params, const PatchDistance& distance, const Extent& extent,
+                  int x, int y, double* result) {
   const BorderedPlanes<const double>& image = distance.image;
   double weights = 0;
   std::fill_n(result, distance.count, 0.0);
