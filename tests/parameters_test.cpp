@@ -226,7 +226,7 @@ TEST(MethodParams, PresetsFollowWhatIsSet) {
     params.apply_preset("paper-003", 1);
     EXPECT_EQ(params.as<NlmParams>().search, whole_image);
     EXPECT_EQ(params.as<NlmParams>().patch, patch);
-    EXPECT_NEAR(params.as<NlmParams>().patch_sigma, 1.18, 0.005);
+    EXPECT_NEAR(params.as<NlmParams>().patch_sigma.value(), 1.18, 0.005);
     EXPECT_NEAR(params.as<NlmParams>().h.value(), h, 0.00005);
   }
   MethodParams params = NlmParams{};

@@ -94,21 +94,14 @@ bool weighs_together(const Params& params, const ImageSpec& spec) {
 
 inline constexpr int patch_of_unknown_noise = 7;  // the papers'
 
-// Small patches find more that is alike, large ones tell it better from noise.
+inline constexpr NumberRange patch_sides{.min = 1, .max = 31, .unit = Unit::pixels, .odd = true};
+
+// On the 0-255 scale; of channels that share a weight, of their mean.
 template <class Params>
-Descriptor patch(std::optional<int> Params::*member) {
-  return derived(
-      member, "patch", {.min = 1, .max = 31, .unit = Unit::pixels, .odd = true},
-      "3, 5 from a sigma of 20 on, 7 from 35 on or where sigma is not known; for joint colour from 35 and 61 "
-      "on",
-      +[](const Params& p, const ImageSpec& spec) -> std::optional<int> {
-        const std::optional<double> noise = noise_on_255(p, spec);
-        if (!noise) return patch_of_unknown_noise;
-        const double averaged =
-            weighs_together(p, spec) ? *noise / std::sqrt(spec.colour_channels()) : *noise;
-        return averaged < 20 ? 3 : averaged < 35 ? 5 : 7;
-      },
-      "side of the patches that are compared");
+std::optional<double> noise_averaged_on_255(const Params& params, const ImageSpec& spec) {
+  const std::optional<double> noise = noise_on_255(params, spec);
+  if (!noise || !weighs_together(params, spec)) return noise;
+  return *noise / std::sqrt(spec.colour_channels());
 }
 
 template <class Params>

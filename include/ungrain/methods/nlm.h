@@ -19,9 +19,11 @@ enum class SelfWeight : std::uint8_t {
 struct NlmParams {
   static constexpr std::string_view method = "nlm";
   int search = 21;  // pixels: side of the window that is searched, odd; whole_image: everywhere
-  // Pixels: side of a patch, odd. Unset: follows sigma, or 7 where that is not known.
+  // Pixels: side of a patch, odd. Unset: as far as patch_sigma goes, or 7 where that is 0.
   std::optional<int> patch = {};
-  double patch_sigma = 0;  // pixels: Gaussian weights within a patch; 0: all the same
+  // Pixels: Gaussian weights within a patch; 0: all the same. Unset: follows sigma; 0 where that is not known
+  // or where patch is given.
+  std::optional<double> patch_sigma = {};
   // The noise's standard deviation, pixel units; 0: no correction for it. Unset: measured, or 0 where h is
   // given.
   std::optional<double> sigma = {};

@@ -120,12 +120,14 @@ enum class Form {
   streamed,   // small windows, through registers
 };
 
-Form form_for(const BilateralParams& params, int together) {
+// By the whole image's size, so that its parts are filtered alike.
+Form form_for(const BilateralParams& params, const ImageSpec& spec, int together) {
   const bool plain =
       together == 1 && params.window == Window::square && params.quality == BilateralQuality::exact;
   if (!plain) return Form::one_sided;
   if (params.radius <= tuning::streamed_to) return Form::streamed;
-  const bool symmetric = params.radius >= tuning::symmetric_from && params.radius <= tuning::symmetric_to;
+  const bool symmetric =
+      tuning::symmetric_serves(params.radius, static_cast<long long>(spec.width) * spec.height);
   return symmetric ? Form::symmetric : Form::one_sided;
 }
 
@@ -141,7 +143,7 @@ Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
     const cuda::WindowWeights weights(params.window, params.radius, reach, params.sigma_space.value(),
                                       params.sigma_range.value(), divisor);
     const Instance instance = instance_for(together, reach);
-    const Form form = form_for(params, together);
+    const Form form = form_for(params, spec, together);
     passes.push_back({.name = "bilateral",
                       .reach = reach,
                       .planes = spec.colour_channels(),

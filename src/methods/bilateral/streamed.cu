@@ -13,7 +13,7 @@ namespace {
 
 using cuda::BorderedPlane;
 
-constexpr int rows_each = 8;
+constexpr int rows_each = 4;
 constexpr int block_width = 32;
 constexpr int block_height = 4;
 

@@ -31,7 +31,7 @@ struct SymmetricCall {
   float scale;
   float unscale;
   float nothing;
-  float space[9];
+  float space[16];
 };
 
 template <int Radius, int Band, int Warps>
@@ -311,7 +311,8 @@ void launch_for(SymmetricCall of_call, const DeviceStageCall& call) {
   constexpr std::size_t shared = Block::floats * sizeof(float);
   const auto kernel = symmetric_kernel<Radius, Band, Warps>;
   // Some times as many blocks as the GPU holds at once, so that none of it waits long for the last few.
-  constexpr int rounds = 3;
+  constexpr int rounds = 6;
+  constexpr int least_bands = 2;  // of a block, which meets half a band more on either side
   static const int resident = [=] {
     cuda::allow_shared(kernel, shared);
     int device = 0;
@@ -327,7 +328,7 @@ void launch_for(SymmetricCall of_call, const DeviceStageCall& call) {
   const Rect& area = call.out.rect;
   const int across = (area.x1 - 1) / Block::own_columns - area.x0 / Block::own_columns + 1;
   const int bands = (area.y1 - 1) / Band - area.y0 / Band + 1;
-  const int down = std::clamp(rounds * resident / across, 1, bands);
+  const int down = std::clamp(rounds * resident / across, 1, std::max(1, bands / least_bands));
   of_call.bands_each = (bands + down - 1) / down;
   const dim3 grid(static_cast<unsigned>(across),
                   static_cast<unsigned>((bands + of_call.bands_each - 1) / of_call.bands_each));
@@ -348,12 +349,30 @@ void launch_symmetric_bilateral(const cuda::WindowWeights& weights, Border borde
                         .space = {}};
   std::copy_n(weights.space, weights.reach_x + 1, of_call.space);
   switch (weights.reach_x) {
+    case 4:
+      return launch_for<4, 8, 4>(of_call, call);
+    case 5:
+      return launch_for<5, 8, 4>(of_call, call);
     case 6:
       return launch_for<6, 8, 4>(of_call, call);
     case 7:
       return launch_for<7, 8, 4>(of_call, call);
-    default:
+    case 8:
       return launch_for<8, 8, 4>(of_call, call);
+    case 9:
+      return launch_for<9, 16, 4>(of_call, call);
+    case 10:
+      return launch_for<10, 16, 4>(of_call, call);
+    case 11:
+      return launch_for<11, 16, 4>(of_call, call);
+    case 12:
+      return launch_for<12, 16, 4>(of_call, call);
+    case 13:
+      return launch_for<13, 16, 4>(of_call, call);
+    case 14:
+      return launch_for<14, 16, 4>(of_call, call);
+    default:
+      return launch_for<15, 16, 4>(of_call, call);
   }
 }
 

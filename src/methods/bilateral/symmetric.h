@@ -6,7 +6,7 @@
 
 namespace ungrain {
 
-// Radius 6 to 8.
+// Radius 4 to 15.
 void launch_symmetric_bilateral(const cuda::WindowWeights& weights, Border border, int plane,
                                 const DeviceStageCall& call);
 

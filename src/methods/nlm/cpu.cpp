@@ -8,7 +8,7 @@ Pipeline nlm_cpu(const NlmParams& params, const ImageSpec& spec) {
   if (is_identity(params)) return {};
   return patch_search_cpu("nlm",
                           {.search = params.search,
-                           .patch = patch_weights(params.patch.value(), params.patch_sigma),
+                           .patch = patch_weights(params.patch.value(), params.patch_sigma.value()),
                            .strength = params.h.value(),
                            .noise = nlm_noise(params, spec),
                            .self = params.self,

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "core/choices.h"
@@ -9,17 +10,33 @@ namespace {
 
 using P = NlmParams;
 
+// The rules below were fitted to pictures outside the test sets: the README has the figures.
+
+// Small patches find more that is alike, large ones tell it better from noise; weights that fall off within a
+// patch do both. A patch whose side was given is taken as the papers do, all its pixels alike.
+std::optional<double> patch_sigma(const P& p, const ImageSpec& spec) {
+  const std::optional<double> noise = describe::noise_averaged_on_255(p, spec);
+  if (p.patch || !noise) return 0;
+  return std::clamp(0.5 + 0.065 * *noise, 1.0, 2.8);
+}
+
+// As far as the weights go.
+std::optional<int> patch(const P& p, const ImageSpec&) {
+  if (p.patch_sigma.value() == 0) return describe::patch_of_unknown_noise;
+  return std::clamp(2 * static_cast<int>(std::lround(1.8 * *p.patch_sigma)) + 1, 3, 31);
+}
+
 // Noise alone gives distances of 2 sigma², which are taken off, give or take a deviation that falls with the
 // number of differences that are averaged: h² is in proportion to that.
 std::optional<double> strength(const P& p, const ImageSpec& spec) {
+  const std::optional<double> noise = describe::noise_averaged_on_255(p, spec);
+  if (!noise) return std::nullopt;
   double squares = 0;  // of the patch's weights along one axis; 1 / patch where they are all the same
-  for (const double weight :
-       patch_weights(p.patch.value_or(describe::patch_of_unknown_noise), p.patch_sigma)) {
+  for (const double weight : patch_weights(p.patch.value(), p.patch_sigma.value()))
     squares += weight * weight;
-  }
-  const double averaged =
-      1 / (squares * squares) * (describe::weighs_together(p, spec) ? spec.colour_channels() : 1);
-  return describe::noise_times(1.4 / std::sqrt(std::sqrt(averaged)), p, spec);
+  const int together = describe::weighs_together(p, spec) ? spec.colour_channels() : 1;
+  const double factor = p.patch_sigma.value() == 0 ? 1.4 : std::clamp(2 - 0.016 * *noise, 1.6, 1.9);
+  return describe::noise_times(factor * std::sqrt(squares) / std::sqrt(std::sqrt(together)), p, spec);
 }
 
 // [003]'s experiment. Its program multiplies a patch by a Gaussian of maximum 1 and deviation 5/3, which so
@@ -57,15 +74,19 @@ const Method& nlm_method() {
       .descriptors =
           {
               describe::search(&P::search),
-              describe::patch(&P::patch),
-              describe::number(&P::patch_sigma, "patch_sigma", {.min = 0, .unit = Unit::pixels},
-                               "Gaussian weights within a patch; 0: all the same"),
+              describe::derived(
+                  &P::patch_sigma, "patch_sigma", {.min = 0, .unit = Unit::pixels},
+                  "0.5 + sigma / 15.4, from 1 to 2.8; 0 where patch is given or sigma is not known",
+                  patch_sigma, "Gaussian weights within a patch; 0: all the same"),
+              describe::derived(&P::patch, "patch", describe::patch_sides,
+                                "2 round(1.8 patch_sigma) + 1; 7 where that is 0", patch,
+                                "side of the patches that are compared"),
               describe::noise_level(
                   &P::sigma, +[](const P& p) { return !p.h; },
                   "the noise's standard deviation, taken off the differences; 0, or h alone: not"),
               describe::following_noise(
-                  &P::h, "h", "1.4 sigma / sqrt(patch), less for Gaussian patches and joint colour", strength,
-                  "how different patches may be and still count; 0 returns the input"),
+                  &P::h, "h", "1.4 sigma / sqrt(patch); Gaussian patches and joint colour: see its README",
+                  strength, "how different patches may be and still count; 0 returns the input"),
               describe::choice(&P::self, "self", {{"max", SelfWeight::max}, {"one", SelfWeight::one}},
                                "a pixel's weight for itself: the largest of the others', or 1"),
               describe::colour_mode(&P::colour),

@@ -42,7 +42,7 @@ Pipeline nlm_reference(const NlmParams& params, const ImageSpec& spec) {
   if (is_identity(params)) return {};
   const double white = spec.white();
   const double sigma = nlm_noise(params, spec);
-  const std::vector<double> patch = patch_weights(params.patch.value(), params.patch_sigma);
+  const std::vector<double> patch = patch_weights(params.patch.value(), params.patch_sigma.value());
   const auto run = [=](const StageCall& call) {
     filter_working_copy(call, params.colour, white, params.border,
                         [&](const auto& image, int x, int y, int first, int count, double* result) {

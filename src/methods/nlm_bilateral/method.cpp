@@ -4,6 +4,16 @@
 #include "methods/nlm_bilateral/nlm_bilateral.h"
 
 namespace ungrain {
+namespace {
+
+// Small patches find more that is alike, large ones tell it better from noise.
+std::optional<int> patch(const NlmBilateralParams& p, const ImageSpec& spec) {
+  const std::optional<double> noise = describe::noise_averaged_on_255(p, spec);
+  if (!noise) return describe::patch_of_unknown_noise;
+  return *noise < 20 ? 3 : *noise < 35 ? 5 : 7;
+}
+
+}  // namespace
 
 const Method& nlm_bilateral_method() {
   using P = NlmBilateralParams;
@@ -12,7 +22,11 @@ const Method& nlm_bilateral_method() {
       .descriptors =
           {
               describe::search(&P::search),
-              describe::patch(&P::patch),
+              describe::derived(
+                  &P::patch, "patch", describe::patch_sides,
+                  "3, 5 from a sigma of 20 on, 7 from 35 on or where sigma is not known; for joint "
+                  "colour from 35 and 61 on",
+                  patch, "side of the patches that are compared"),
               describe::noise_level(
                   &P::sigma, +[](const P& p) { return !p.sigma_h || !p.sigma_range; },
                   "the noise's standard deviation, which the strengths follow"),
