@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -213,6 +214,56 @@ TEST(Cuda, BadPixelsAreRefusedWhereAskedFor) {
   EXPECT_EQ(message([&] { denoiser.run(source.view(), target.view()); }), expected);
   denoiser.run_async(source.view(), target.view());
   EXPECT_EQ(message([&] { denoiser.wait(); }), expected);
+}
+
+template <class View>
+View part_of(View view, int x, int y, int width, int height) {
+  view.region = {x, y, view.spec.width, view.spec.height};
+  view.data = static_cast<std::conditional_t<std::is_same_v<View, ImageView>, std::byte, const std::byte>*>(
+                  view.data) +
+              y * view.strides.y + x * view.strides.x;
+  view.spec.width = width;
+  view.spec.height = height;
+  return view;
+}
+
+// Kernels that serve large images only, held against the CPU on parts of one; and the parts against the
+// whole.
+TEST(Cuda, LargeImagesAgreeWithTheCpu) {
+  UNGRAIN_NEEDS_GPU();
+  const ImageSpec spec{.width = 4001, .height = 2103, .type = PixelType::f32};
+  const TestImage in = picture(spec);
+  const struct {
+    int x, y, width, height;
+  } parts[] = {{0, 0, 130, 61}, {1500, 1003, 257, 131}, {4001 - 70, 2103 - 90, 70, 90}};
+  for (int radius = 3; radius <= 16; ++radius) {
+    const MethodParams params =
+        BilateralParams{.radius = radius, .sigma_space = 0.5 * radius, .sigma_range = 0.1};
+    TestImage whole(spec, Layout::interleaved);
+    Denoiser on_gpu = Denoiser::create(params, spec, {.device = gpu});
+    on_gpu.run(in.view(), whole.view());
+    Denoiser on_cpu = Denoiser::create(params, spec, {.device = {Device::Kind::cpu}});
+    for (const auto& [x, y, width, height] : parts) {
+      const Denoiser::Reach reach = on_cpu.reach();
+      const int x0 = std::max(0, x - reach.x);
+      const int y0 = std::max(0, y - reach.y);
+      const ConstImageView source = part_of(in.view(), x0, y0, std::min(spec.width, x + width + reach.x) - x0,
+                                            std::min(spec.height, y + height + reach.y) - y0);
+      TestImage expected(spec, Layout::interleaved);
+      TestImage alone(spec, Layout::interleaved);
+      on_cpu.run(source, part_of(expected.view(), x, y, width, height));
+      on_gpu.run(source, part_of(alone.view(), x, y, width, height));
+      double worst = 0;
+      for (int py = y; py < y + height; ++py) {
+        for (int px = x; px < x + width; ++px) {
+          worst = std::max(worst, std::fabs(whole.at(px, py, 0) - expected.at(px, py, 0)));
+          ASSERT_EQ(alone.at(px, py, 0), whole.at(px, py, 0))
+              << "radius " << radius << " at " << px << ", " << py;
+        }
+      }
+      EXPECT_LE(worst, 1e-5) << "radius " << radius;
+    }
+  }
 }
 
 TEST(Cuda, AutomaticTakesTheGpu) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "all_cases.h"
+#include "test_devices.h"
 #include "test_images.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/methods.h"
@@ -43,7 +44,8 @@ std::vector<Subject> subjects() {
   std::vector<Subject> list;
   for (const MethodCases& method : all_method_cases()) {
     for (const Variant& variant : method.variants) {
-      for (const Device::Kind kind : {Device::Kind::reference, Device::Kind::cpu}) {
+      for (const Device::Kind kind : {Device::Kind::reference, Device::Kind::cpu, Device::Kind::cuda}) {
+        if (kind == Device::Kind::cuda && !method_info(method.method).has_cuda) continue;
         list.push_back({variant, {kind}, method.borders});
       }
     }
@@ -106,6 +108,9 @@ void expect_within(const TestImage& out, const TestImage& in, bool black_counts,
 
 class Property : public ::testing::TestWithParam<Subject> {
  protected:
+  void SetUp() override {
+    if (subject().device.kind == Device::Kind::cuda) UNGRAIN_NEEDS_GPU();
+  }
   const Subject& subject() const { return GetParam(); }
 
   ImageSpec spec(int width, int height) const {
