@@ -1,6 +1,7 @@
 // Descriptors of the choices that several methods share.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -90,6 +91,26 @@ std::optional<double> noise_on_255(const Params& params, const ImageSpec& spec) 
 template <class Params>
 bool weighs_together(const Params& params, const ImageSpec& spec) {
   return params.colour == ColourMode::joint && spec.colour_channels() > 1;
+}
+
+template <class Params>
+Descriptor window_radius(int Params::*member) {
+  return number(member, "radius", {.min = 0, .max = 128, .unit = Unit::pixels}, "half-width of the window");
+}
+
+// Of the bilateral family's window: stronger noise is averaged over more pixels. Fitted to pictures outside
+// the test sets: bilateral's README has the figures.
+template <class Params>
+Descriptor sigma_space(std::optional<double> Params::*member) {
+  return derived(
+      member, "sigma_space", {.min = 0, .unit = Unit::pixels},
+      "1.2 + sigma / 100, for joint colour 1.6 + sigma / 100; 3 where sigma is not known",
+      +[](const Params& p, const ImageSpec& spec) -> std::optional<double> {
+        const std::optional<double> noise = noise_on_255(p, spec);
+        if (!noise) return 3;  // the papers'
+        return (weighs_together(p, spec) ? 1.6 : 1.2) + 0.01 * std::min(*noise, 100.0);
+      },
+      "how far away a pixel may be and still count; 0 returns the input");
 }
 
 inline constexpr int patch_of_unknown_noise = 7;  // the papers'

@@ -272,7 +272,8 @@ class Execution : public Executor {
   // As many rows as were asked for, or fewer where the memory allows no more.
   int planned_rows(int lanes, int wanted) const {
     const auto bytes = [&](int rows) {
-      return LanePlan(pipeline_, spec_, options_, rows).bytes() * static_cast<std::size_t>(lanes);
+      const int used = std::min(lanes, (spec_.height + rows - 1) / rows);
+      return LanePlan(pipeline_, spec_, options_, rows).bytes() * static_cast<std::size_t>(used);
     };
     int rows = wanted;
     if (!needs_all_rows(pipeline_) && options_.band_rows == 0) {

@@ -8,13 +8,7 @@ namespace {
 
 using P = BilateralParams;
 
-// The rules below were fitted to pictures outside the test sets: the README has the figures.
-std::optional<double> sigma_space(const P& p, const ImageSpec& spec) {
-  const std::optional<double> noise = describe::noise_on_255(p, spec);
-  if (!noise) return 3;  // the papers'
-  return (describe::weighs_together(p, spec) ? 1.6 : 1.2) + 0.01 * std::min(*noise, 100.0);
-}
-
+// Fitted to pictures outside the test sets: the README has the figures.
 std::optional<double> sigma_range(const P& p, const ImageSpec& spec) {
   const std::optional<double> noise = describe::noise_on_255(p, spec);
   if (!noise) return std::nullopt;
@@ -44,12 +38,8 @@ const Method& bilateral_method() {
       .summary = "mean weighted by distance and by difference in value; keeps edges",
       .descriptors =
           {
-              describe::number(&P::radius, "radius", {.min = 0, .max = 128, .unit = Unit::pixels},
-                               "half-width of the window"),
-              describe::derived(
-                  &P::sigma_space, "sigma_space", {.min = 0, .unit = Unit::pixels},
-                  "1.2 + sigma / 100, for joint colour 1.6 + sigma / 100; 3 where sigma is not known",
-                  sigma_space, "how far away a pixel may be and still count; 0 returns the input"),
+              describe::window_radius(&P::radius),
+              describe::sigma_space(&P::sigma_space),
               describe::noise_level(
                   &P::sigma, +[](const P& p) { return !p.sigma_range; },
                   "the noise's standard deviation, which sigma_range follows"),
