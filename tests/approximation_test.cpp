@@ -68,6 +68,17 @@ TEST(BilateralApproximation, GridLeavesValuesFarOutsideTheRangeAlone) {
   EXPECT_LT(out.samples<float>()[15 * 40 + 21], 1.1F) << "its neighbours do not know of it";
 }
 
+TEST(BilateralApproximation, GridFollowsWeakNoiseAsFarAsItCan) {
+  const ImageSpec spec{.width = 8, .height = 8};
+  const auto range_for = [&](double sigma) {
+    const MethodParams params = BilateralParams{.sigma = sigma, .quality = BilateralQuality::grid};
+    return Denoiser::create(params, spec).params().as<BilateralParams>().sigma_range.value();
+  };
+  EXPECT_DOUBLE_EQ(range_for(25), 75);
+  EXPECT_DOUBLE_EQ(range_for(0.5), 2.55);
+  EXPECT_EQ(range_for(0), 0);
+}
+
 TEST(BilateralApproximation, RefusesWhatItCannotDo) {
   const ImageSpec rgb{.width = 8, .height = 8, .channels = 3, .type = PixelType::f32, .colour = Colour::rgb};
   const auto message = [&](const BilateralParams& params) -> std::string {

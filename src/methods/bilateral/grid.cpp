@@ -16,8 +16,6 @@ constexpr double levels_per_sigma = 1.25;
 constexpr double cells_per_radius = 2.5;
 // Beyond this many sigma_range the weight is below 1 in 90.
 constexpr double sigmas_of_range = 3;
-// The finest level is this share of the white level: the grid of a tile stays below some megabytes.
-constexpr double smallest_sigma = 0.01;
 
 // What a tap at 0 does to a pixel at `distance` levels, counted between two levels and read between two, on
 // average over the pixel's place between them: the cubic B-spline.
@@ -109,12 +107,12 @@ BilateralGrid::BilateralGrid(const BilateralParams& params, const ImageSpec& spe
       space_taps(ungrain::space_taps(params, cell)),
       range_taps(ungrain::range_taps()) {
   const double sigma_range = params.sigma_range.value();
-  if (sigma_range < smallest_sigma * spec.white()) {
+  if (sigma_range < smallest_grid_sigma * spec.white()) {
     throw Error(
         ErrorCode::invalid_argument,
         fmt::format("bilateral: quality grid takes a sigma_range of at least {:g} (a hundredth of the "
                     "range), got {:g}; exact takes any",
-                    smallest_sigma * spec.white(), sigma_range));
+                    smallest_grid_sigma * spec.white(), sigma_range));
   }
   // A larger strength than this treats all values that the grid holds alike to a part in 10^4.
   level = std::min(sigma_range, 200 * spec.white()) / levels_per_sigma;

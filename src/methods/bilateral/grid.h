@@ -11,6 +11,9 @@
 
 namespace ungrain {
 
+// The smallest sigma_range, as a share of the white level: the grid of a tile stays below some megabytes.
+inline constexpr double smallest_grid_sigma = 0.01;
+
 struct BilateralGrid {
   // Throws where sigma_range is too small for a grid of bounded size.
   BilateralGrid(const BilateralParams& params, const ImageSpec& spec);

@@ -2,6 +2,7 @@
 
 #include "core/choices.h"
 #include "methods/bilateral/bilateral.h"
+#include "methods/bilateral/grid.h"
 
 namespace ungrain {
 namespace {
@@ -15,7 +16,11 @@ std::optional<double> sigma_range(const P& p, const ImageSpec& spec) {
   const double bounded = std::min(*noise, 100.0);
   if (p.colour == ColourMode::lab) return describe::noise_times(0.6 + 0.045 * bounded, p, spec);
   const bool together = describe::weighs_together(p, spec);
-  return describe::noise_times(together ? 1.4 + 0.014 * bounded : 2 + 0.04 * bounded, p, spec);
+  const double followed =
+      *describe::noise_times(together ? 1.4 + 0.014 * bounded : 2 + 0.04 * bounded, p, spec);
+  // A picture without noise stays what it is; a grid for less would be too fine.
+  const bool too_fine = p.quality == BilateralQuality::grid && followed > 0;
+  return too_fine ? std::max(followed, smallest_grid_sigma * spec.white()) : followed;
 }
 
 void check(const P& params, const ImageSpec& spec) {
@@ -45,8 +50,8 @@ const Method& bilateral_method() {
                   "the noise's standard deviation, which sigma_range follows"),
               describe::following_noise(
                   &P::sigma_range, "sigma_range",
-                  "sigma (2 + sigma / 25), for joint colour sigma (1.4 + sigma / 71)", sigma_range,
-                  "how different in value a pixel may be and still count; 0 returns the input"),
+                  "sigma (2 + sigma / 25), for joint colour sigma (1.4 + sigma / 71); grid: at least 2.55",
+                  sigma_range, "how different in value a pixel may be and still count; 0 returns the input"),
               describe::choice(&P::quality, "quality",
                                {{"exact", BilateralQuality::exact},
                                 {"separable", BilateralQuality::separable},
