@@ -67,8 +67,8 @@ __device__ inline void load_tile(const Picture& picture, int x0, int y0, int wid
   }
 }
 
-// Shared memory rows of [001]'s equations 5.2 to 5.4: as wide as the tile, or so wide that the rows of threads
-// in one warp read from different banks.
+// Shared memory rows of [001]'s equations 5.2 to 5.4: as wide as the tile, or so wide that the rows of
+// threads in one warp read from different banks.
 inline int plain_stride(int side, int tiling, int radius) { return side * tiling + 2 * radius; }
 inline int padded_stride(int side, int tiling, int radius) {
   return (2 * radius + side * (tiling - 1) + 31) / 32 * 32 + side;
@@ -83,7 +83,8 @@ inline std::vector<float> spatial_table(const Strengths& strengths) {
   std::vector<float> table;
   for (int dy = -strengths.radius; dy <= strengths.radius; ++dy) {
     for (int dx = -strengths.radius; dx <= strengths.radius; ++dx) {
-      table.push_back(std::exp(gaussian_factor(strengths.sigma_space) * static_cast<float>(dx * dx + dy * dy)));
+      table.push_back(
+          std::exp(gaussian_factor(strengths.sigma_space) * static_cast<float>(dx * dx + dy * dy)));
     }
   }
   return table;

@@ -57,11 +57,11 @@ struct RungCall {
 
 // What a kernel takes of a multiprocessor.
 struct KernelUse {
-  int registers = 0;           // a thread
-  int spilled = 0;             // bytes of local memory a thread
-  std::size_t shared = 0;      // bytes a block
-  int blocks = 0;              // at once on a multiprocessor
-  double occupancy = 0;        // share of the threads that a multiprocessor can hold
+  int registers = 0;       // a thread
+  int spilled = 0;         // bytes of local memory a thread
+  std::size_t shared = 0;  // bytes a block
+  int blocks = 0;          // at once on a multiprocessor
+  double occupancy = 0;    // share of the threads that a multiprocessor can hold
 };
 
 // A rung made ready for one picture: tables are uploaded, memory is there.

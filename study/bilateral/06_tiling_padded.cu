@@ -5,7 +5,8 @@
 namespace ungrain::study {
 namespace {
 
-__global__ void tiling_padded_kernel(Picture picture, int radius, float range_factor, int tile_stride, int tiling) {
+__global__ void tiling_padded_kernel(Picture picture, int radius, float range_factor, int tile_stride,
+                                     int tiling) {
   extern __shared__ float tile[];
   const int x0 = first_column(tiling);
   load_tile(picture, x0 - radius, first_row() - radius, block_side() * tiling + 2 * radius,
@@ -31,8 +32,8 @@ Rung bilateral_tiling_padded() {
             upload_constant(spatial_weights, spatial_table(call.strengths));
             const int radius = call.strengths.radius;
             const int stride = padded_stride(call.shape.side, call.shape.tiling, radius);
-            return one_launch(tiling_padded_kernel, call, tile_bytes(stride, call.shape.side, radius), {}, radius,
-                              gaussian_factor(call.strengths.sigma_range), stride, call.shape.tiling);
+            return one_launch(tiling_padded_kernel, call, tile_bytes(stride, call.shape.side, radius), {},
+                              radius, gaussian_factor(call.strengths.sigma_range), stride, call.shape.tiling);
           }};
 }
 

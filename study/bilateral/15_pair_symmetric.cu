@@ -1,6 +1,6 @@
 // From [001] §4.2 and §7.2 (Agarwal et al.): w(p, q) = w(q, p), so half the window suffices when each weight
-// serves both its pixels. It costs sums for the neighbours, in shared memory for the block's surroundings, and
-// a second kernel: what blocks add to each other's pixels goes through global memory.
+// serves both its pixels. It costs sums for the neighbours, in shared memory for the block's surroundings,
+// and a second kernel: what blocks add to each other's pixels goes through global memory.
 //
 // For one offset all threads add to different pixels, and the block waits before the next: no race.
 #include "study/bilateral/rungs.h"
@@ -38,8 +38,8 @@ __global__ void pairs_kernel(Picture picture, float* all_weights, float* all_val
     for (int dx = dy == 0 ? 1 : -radius; dx <= radius; ++dx) {
       const int there = at + dy * width + dx;
       const float other = tile[there];
-      const float weight =
-          spatial_weights[(dy + radius) * (2 * radius + 1) + dx + radius] * gaussian(other - own, range_factor);
+      const float weight = spatial_weights[(dy + radius) * (2 * radius + 1) + dx + radius] *
+                           gaussian(other - own, range_factor);
       mean.add(weight, other);
       weights[there] += weight;
       values[there] += weight * own;

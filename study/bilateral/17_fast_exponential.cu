@@ -1,5 +1,5 @@
-// Not in the papers, which find the filter bound by its arithmetic ([001] §7.1): version 4 with both Gaussians
-// in one exponent and the GPU's own approximate exponential.
+// Not in the papers, which find the filter bound by its arithmetic ([001] §7.1): version 4 with both
+// Gaussians in one exponent and the GPU's own approximate exponential.
 #include "study/bilateral/rungs.h"
 #include "study/kernels.cuh"
 

@@ -1,5 +1,5 @@
-// The spatial weights in constant memory. Every file that includes this has its own table: no rung can rely on
-// what another has uploaded.
+// The spatial weights in constant memory. Every file that includes this has its own table: no rung can rely
+// on what another has uploaded.
 #pragma once
 
 #include "study/kernels.cuh"

@@ -8,7 +8,6 @@
 namespace ungrain::study {
 
 Rung bilateral_sequential();
-Rung bilateral_threads();
 Rung bilateral_naive();
 Rung bilateral_constant_memory();
 Rung bilateral_shared_memory();
@@ -26,6 +25,5 @@ Rung bilateral_texture();
 Rung bilateral_pair_symmetric();
 Rung bilateral_async_copies();
 Rung bilateral_fast_exponential();
-Rung bilateral_product();
 
 }  // namespace ungrain::study
