@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include <fmt/format.h>
 
-#include "scene/scene.h"
 #include "study/library_rung.h"
 #include "study/study_picture.h"
 #include "ungrain/denoiser.h"

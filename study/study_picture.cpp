@@ -31,6 +31,9 @@ cuda::DeviceBuffer uploaded(const void* data, std::size_t bytes) {
   return memory;
 }
 
+// The library works on streams of its own, which do not wait for copies on the default one.
+void wait_for_gpu() { cuda::check(cudaDeviceSynchronize(), "waiting for the GPU"); }
+
 }  // namespace
 
 StudyPicture::StudyPicture(int width, int height)
@@ -56,6 +59,7 @@ StudyPicture::StudyPicture(int width, int height)
   device_padded_ = uploaded(padded_.data(), padded_.size() * sizeof(float));
   device_bytes_ = uploaded(padded_bytes_.data(), padded_bytes_.size());
   device_out_ = cuda::DeviceBuffer(host_out_.size() * sizeof(float));
+  wait_for_gpu();
 }
 
 RungCall StudyPicture::call(const Strengths& strengths, const Shape& shape, bool whole) const {
@@ -83,6 +87,7 @@ RungCall StudyPicture::call(const Strengths& strengths, const Shape& shape, bool
 void StudyPicture::forget_result() {
   host_out_.assign(host_out_.size(), std::numeric_limits<float>::quiet_NaN());
   cuda::check(cudaMemset(device_out_.data(), 0xff, device_out_.size()), "clearing memory");
+  wait_for_gpu();
 }
 
 std::vector<float> StudyPicture::result(bool on_host) const {

@@ -1,4 +1,4 @@
-// [001] §7.2, from its discussion: 8-bit pixels stay bytes, a quarter of the memory traffic, and the range
+// [001] §7.3, from its discussion: 8-bit pixels stay bytes, a quarter of the memory traffic, and the range
 // weights come from a table of 256 in shared memory; the spatial ones stay in constant memory.
 #include "study/bilateral/rungs.h"
 #include "study/kernels.cuh"
@@ -43,7 +43,7 @@ __global__ void byte_table_kernel(Picture picture, const float* range, int radiu
 
 Rung bilateral_byte_table() {
   return {.name = "bytes and a range table",
-          .paper = "[001] §7.2",
+          .paper = "[001] §7.3",
           .idea = "8-bit pixels stay bytes; range weights from a table in shared memory",
           .prepare = [](const RungCall& call) {
             upload_constant(spatial_weights, spatial_table(call.strengths));

@@ -1,4 +1,4 @@
-// From [001] §4.2 and §7.2 (Agarwal et al.): w(p, q) = w(q, p), so half the window suffices when each weight
+// From [001] §4.2 and §7.3 (Agarwal et al.): w(p, q) = w(q, p), so half the window suffices when each weight
 // serves both its pixels. It costs sums for the neighbours, in shared memory for the block's surroundings,
 // and a second kernel: what blocks add to each other's pixels goes through global memory.
 //
@@ -94,7 +94,7 @@ std::optional<Prepared> prepare(const RungCall& call) {
 
 Rung bilateral_pair_symmetric() {
   return {.name = "pair-symmetric weights",
-          .paper = "[001] §7.2",
+          .paper = "[001] §7.3",
           .idea = "half the window, each weight for both its pixels",
           .prepare = prepare};
 }
