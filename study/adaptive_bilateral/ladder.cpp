@@ -1,0 +1,15 @@
+#include "study/adaptive_bilateral/rungs.h"
+#include "study/library_rung.h"
+
+namespace ungrain::study {
+
+Ladder adaptive_bilateral_ladder() {
+  std::vector<Rung> rungs = {adaptive_bilateral_sequential(), threads_rung("adaptive-bilateral"),
+                             adaptive_bilateral_naive()};
+  for (const Rung& rung : adaptive_bilateral_shared_image()) rungs.push_back(rung);
+  rungs.push_back(product_rung("adaptive-bilateral"));
+  return {
+      .name = "adaptive-bilateral", .rungs = std::move(rungs), .sequential = "sequential", .naive = "naive"};
+}
+
+}  // namespace ungrain::study

@@ -1,0 +1,53 @@
+// Checks every rung of a ladder against the library's reference, then times it: one way for all ladders.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "study/rung.h"
+
+namespace ungrain::study {
+
+struct Size {
+  int width = 0;
+  int height = 0;
+  friend bool operator==(const Size&, const Size&) = default;
+};
+
+struct Plan {
+  std::vector<Size> sizes;
+  std::vector<int> radii;
+  std::vector<int> sides;
+  std::vector<int> tilings;
+  int runs = 5;
+  std::string only;  // rungs whose name holds it; empty: all
+};
+
+struct Timing {
+  Shape shape;
+  std::optional<KernelUse> use;
+  double ms = 0;  // the median
+};
+
+// One rung on one picture.
+struct Measured {
+  std::string rung;
+  Size size;
+  int radius = 0;
+  double error = 0;  // the largest against the reference, of 255, all shapes
+  std::vector<Timing> all;
+
+  const Timing& best() const;
+};
+
+inline constexpr double tolerance = 0.01;  // of 255
+
+// The library's reference for a ladder's filter, on a picture in host memory.
+void run_reference(const Ladder& ladder, const Strengths& strengths, const ConstImageView& in,
+                   const ImageView& out);
+
+// Says on `progress` what it does. A rung that no shape fits is not among the results.
+std::vector<Measured> measure(const Ladder& ladder, const Plan& plan, std::FILE* progress);
+
+}  // namespace ungrain::study

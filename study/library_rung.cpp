@@ -1,0 +1,54 @@
+#include "study/library_rung.h"
+
+#include "ungrain/methods.h"
+
+namespace ungrain::study {
+namespace {
+
+double stages_ms(const Report& report) {
+  double ms = 0;
+  for (const StageTime& stage : report.stages) ms += stage.ms;
+  return ms;
+}
+
+std::optional<Prepared> prepare(std::string_view ladder, Device device, const RungCall& call) {
+  const bool on_host = device.kind != Device::Kind::cuda;
+  const auto denoiser = std::make_shared<Denoiser>(
+      Denoiser::create(library_params(ladder, call.strengths), call.host_view.spec, {.device = device}));
+  const ConstImageView in = on_host ? call.host_view : call.device_view;
+  const ImageView out(on_host ? call.host.out : call.device.out, in.spec, in.strides, in.space);
+  return Prepared{.timed = [=] { return stages_ms(denoiser->run(in, out)); }, .result_on_host = on_host};
+}
+
+}  // namespace
+
+MethodParams library_params(std::string_view ladder, const Strengths& strengths) {
+  if (ladder == "bilateral") {
+    return BilateralParams{.radius = strengths.radius,
+                           .sigma_space = strengths.sigma_space,
+                           .sigma_range = strengths.sigma_range};
+  }
+  return AdaptiveBilateralParams{.radius = strengths.radius,
+                                 .sigma_space = strengths.sigma_space,
+                                 .sigma_range = strengths.sigma_range,
+                                 .factor = strengths.factor,
+                                 .epsilon = strengths.epsilon};
+}
+
+Rung threads_rung(std::string_view ladder) {
+  return {.name = "threads",
+          .paper = "[000] parallel",
+          .idea = "all of the processor's cores: the library's CPU version",
+          .shapes = Shapes::none,
+          .prepare = [ladder](const RungCall& call) { return prepare(ladder, {Device::Kind::cpu}, call); }};
+}
+
+Rung product_rung(std::string_view ladder) {
+  return {.name = "ungrain",
+          .paper = "ours",
+          .idea = "the product's kernels, called through ungrain::Denoiser",
+          .shapes = Shapes::none,
+          .prepare = [ladder](const RungCall& call) { return prepare(ladder, {Device::Kind::cuda}, call); }};
+}
+
+}  // namespace ungrain::study

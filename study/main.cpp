@@ -1,0 +1,143 @@
+// ungrain-study: the papers' kernel versions, kept alive and measured beside the product's.
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "study/harness.h"
+#include "study/report.h"
+#include "ungrain/denoiser.h"
+
+namespace ungrain::study {
+namespace {
+
+struct Request {
+  std::vector<std::string> sizes = {"512x512", "1920x1080", "5522x3651"};  // [001]'s
+  std::vector<int> radii = {1, 3, 5, 7, 11, 15};
+  std::vector<int> sides = {4, 8, 16, 32};
+  std::vector<int> tilings = {2, 3, 4, 5, 6};
+  int runs = 7;
+  bool quick = false;
+  std::string only;
+  std::string device = "cuda";
+  std::string json_path;
+};
+
+Size parse_size(const std::string& text) {
+  Size size;
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "%dx%d%c", &size.width, &size.height, &rest) != 2) size = {};
+  // The margin is mirrored once, and kernels count pixels in 32 bits.
+  if (size.width < margin || size.height < margin || size.width > 30000 || size.height > 30000) {
+    throw CLI::ValidationError("--sizes", "each is WIDTHxHEIGHT, from 16x16 to 30000x30000");
+  }
+  return size;
+}
+
+Plan plan_for(const Request& request) {
+  Plan plan{.sizes = {},
+            .radii = request.radii,
+            .sides = request.sides,
+            .tilings = request.tilings,
+            .runs = request.runs,
+            .only = request.only};
+  for (const std::string& size : request.sizes) plan.sizes.push_back(parse_size(size));
+  if (request.quick) {
+    plan.sizes = {{1920, 1080}};
+    plan.radii = {1, 5, 15};
+    plan.tilings = {2, 4};
+    plan.runs = 3;
+  }
+  return plan;
+}
+
+// The GPU's name; nothing where there is none, with the reason on stderr.
+std::string find_gpu() {
+  std::string reason = "none found";
+  for (const DeviceInfo& info : devices()) {
+    if (info.device.kind != Device::Kind::cuda) continue;
+    if (info.usable && info.device.index == 0) return info.description;
+    reason = info.reason;
+  }
+  fmt::print(stderr, "ungrain-study: needs a GPU: {}\n", reason);
+  return "";
+}
+
+int run_ladder(const Ladder& ladder, const Request& request) {
+  const Plan plan = plan_for(request);
+  const std::string gpu = find_gpu();
+  if (gpu.empty()) return 1;
+  const std::vector<Measured> results = measure(ladder, plan, stderr);
+  fmt::print("{}, {}: sigma space 3, sigma range 30, the best block and tiling factor N\n\n", ladder.name,
+             gpu);
+  print_table(ladder, results);
+  if (!request.json_path.empty()) write_json(request.json_path, gpu, ladder, results);
+  const bool right = std::all_of(results.begin(), results.end(),
+                                 [](const Measured& result) { return result.error <= tolerance; });
+  if (!right)
+    fmt::print(stderr, "ungrain-study: a rung differs from the reference by more than {}\n", tolerance);
+  return right ? 0 : 1;
+}
+
+void add_options(CLI::App* command, Request& request) {
+  command->add_option("--sizes", request.sizes, "Pictures, WIDTHxHEIGHT")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--radii", request.radii, "Window radii")
+      ->delimiter(',')
+      ->check(CLI::Range(1, largest_radius))
+      ->capture_default_str();
+  command->add_option("--sides", request.sides, "Sides of the blocks of threads")
+      ->delimiter(',')
+      ->check(CLI::Range(4, 32))
+      ->capture_default_str();
+  command->add_option("--tilings", request.tilings, "Pixels a thread, where the rung has them")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 6))
+      ->capture_default_str();
+  command->add_option("--runs", request.runs, "Runs; the median counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--rung", request.only, "Only rungs whose name holds this");
+  command->add_option("--device", request.device, "Where kernels run")->check(CLI::IsMember({"cuda"}));
+  command->add_option("--json", request.json_path, "Write every measurement to this file");
+  command->add_flag("--quick", request.quick, "One size, few radii and tiling factors");
+}
+
+int run(int count, char** words) {
+  CLI::App app("The papers' kernel versions, checked against the reference and timed beside the product's.");
+  app.require_subcommand(1);
+  Request request;
+  CLI::App* bilateral = app.add_subcommand("bilateral", "[001]'s versions 1 to 8 and [000]'s tables");
+  CLI::App* adaptive = app.add_subcommand("adaptive-bilateral", "[000]'s versions");
+  CLI::App* report = app.add_subcommand("report", "The papers' tables beside measurements of ours");
+  add_options(bilateral, request);
+  add_options(adaptive, request);
+  std::vector<std::string> files;
+  report->add_option("files", files, "What --json wrote")->required();
+  try {
+    app.parse(count, words);
+    if (*bilateral) return run_ladder(bilateral_ladder(), request);
+    if (*adaptive) return run_ladder(adaptive_bilateral_ladder(), request);
+    print_beside_papers(files);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+}
+
+}  // namespace
+}  // namespace ungrain::study
+
+int main(int count, char** words) {
+  try {
+    return ungrain::study::run(count, words);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "ungrain-study: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,19 @@
+// What a ladder's measurements look like to people (Markdown), to programs (JSON), and beside the papers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "study/harness.h"
+
+namespace ungrain::study {
+
+void print_table(const Ladder& ladder, const std::vector<Measured>& results);
+// Everything: every shape of every rung.
+void write_json(const std::string& path, const std::string& gpu, const Ladder& ladder,
+                const std::vector<Measured>& results);
+// From files that write_json() wrote: each figure of the papers' tables and ours for the same rung and
+// radius.
+void print_beside_papers(const std::vector<std::string>& json_files);
+
+}  // namespace ungrain::study

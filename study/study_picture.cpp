@@ -1,0 +1,101 @@
+#include "study/study_picture.h"
+
+#include <limits>
+
+#include "scene/scene.h"
+#include "ungrain/noise.h"
+
+namespace ungrain::study {
+namespace {
+
+constexpr double noise_sigma = 20;  // of 255
+constexpr int stride_unit = 32;     // rows begin where a texture's may
+
+Image noisy_bytes(int width, int height) {
+  const ImageSpec spec{.width = width, .height = height};
+  const Image clean = render_scene(spec);
+  Image noisy(spec);
+  add_noise(clean.view(), noisy.view(), {NoiseKind::gaussian, noise_sigma, 1});
+  return noisy;
+}
+
+// Pictures are never smaller than the margin: one reflection is enough.
+int mirrored(int position, int size) {
+  if (position < 0) return -1 - position;
+  return position < size ? position : 2 * size - 1 - position;
+}
+
+cuda::DeviceBuffer uploaded(const void* data, std::size_t bytes) {
+  cuda::DeviceBuffer memory(bytes);
+  cuda::check(cudaMemcpy(memory.data(), data, bytes, cudaMemcpyHostToDevice), "uploading");
+  return memory;
+}
+
+// The library works on streams of its own, which do not wait for copies on the default one.
+void wait_for_gpu() { cuda::check(cudaDeviceSynchronize(), "waiting for the GPU"); }
+
+}  // namespace
+
+StudyPicture::StudyPicture(int width, int height)
+    : spec_{.width = width, .height = height, .type = PixelType::f32, .range = 255},
+      stride_((width + 2 * margin + stride_unit - 1) / stride_unit * stride_unit),
+      plain_(spec_),
+      padded_(static_cast<std::size_t>(stride_) * (height + 2 * margin)),
+      padded_bytes_(padded_.size()),
+      host_out_(static_cast<std::size_t>(width) * height) {
+  const Image noisy = noisy_bytes(width, height);
+  const std::uint8_t* bytes = noisy.samples<std::uint8_t>();
+  for (int y = -margin; y < height + margin; ++y) {
+    for (int x = -margin; x < width + margin; ++x) {
+      const auto from = static_cast<std::size_t>(mirrored(y, height)) * width + mirrored(x, width);
+      const auto to = static_cast<std::size_t>(y + margin) * stride_ + (x + margin);
+      padded_bytes_[to] = bytes[from];
+      padded_[to] = static_cast<float>(bytes[from]);
+    }
+  }
+  for (std::size_t i = 0; i < host_out_.size(); ++i)
+    plain_.samples<float>()[i] = static_cast<float>(bytes[i]);
+  device_plain_ = uploaded(plain_.samples<float>(), host_out_.size() * sizeof(float));
+  device_padded_ = uploaded(padded_.data(), padded_.size() * sizeof(float));
+  device_bytes_ = uploaded(padded_bytes_.data(), padded_bytes_.size());
+  device_out_ = cuda::DeviceBuffer(host_out_.size() * sizeof(float));
+  wait_for_gpu();
+}
+
+RungCall StudyPicture::call(const Strengths& strengths, const Shape& shape, bool whole) const {
+  const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(margin) * stride_ + margin;
+  const ConstImageView host_view = plain_.view();
+  return {.device = {.pixels = device_padded_.floats().data() + first,
+                     .bytes = static_cast<const std::uint8_t*>(device_bytes_.data()) + first,
+                     .out = device_out_.floats().data(),
+                     .width = spec_.width,
+                     .height = spec_.height,
+                     .stride = stride_},
+          .host = {.pixels = padded_.data() + first,
+                   .bytes = padded_bytes_.data() + first,
+                   .out = host_out_.data(),
+                   .width = spec_.width,
+                   .height = spec_.height,
+                   .stride = stride_},
+          .host_view = host_view,
+          .device_view = {device_plain_.data(), spec_, host_view.strides, {Space::Memory::cuda, 0}},
+          .strengths = strengths,
+          .shape = shape,
+          .whole = whole};
+}
+
+void StudyPicture::forget_result() {
+  host_out_.assign(host_out_.size(), std::numeric_limits<float>::quiet_NaN());
+  cuda::check(cudaMemset(device_out_.data(), 0xff, device_out_.size()), "clearing memory");
+  wait_for_gpu();
+}
+
+std::vector<float> StudyPicture::result(bool on_host) const {
+  if (on_host) return host_out_;
+  std::vector<float> result(host_out_.size());
+  cuda::check(cudaMemcpy(result.data(), device_out_.data(), device_out_.size(), cudaMemcpyDeviceToHost),
+              "downloading");
+  return result;
+}
+
+}  // namespace ungrain::study

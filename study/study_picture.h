@@ -1,0 +1,33 @@
+// The noisy picture that a ladder filters, on the host and on the GPU, with and without its margin.
+#pragma once
+
+#include <vector>
+
+#include "study/rung.h"
+
+namespace ungrain::study {
+
+class StudyPicture {
+ public:
+  StudyPicture(int width, int height);
+
+  const ImageSpec& spec() const { return spec_; }  // float, white at 255
+  RungCall call(const Strengths& strengths, const Shape& shape, bool whole) const;
+
+  void forget_result();  // makes every pixel of both results NaN
+  std::vector<float> result(bool on_host) const;
+
+ private:
+  ImageSpec spec_;
+  int stride_;
+  Image plain_;
+  std::vector<float> padded_;
+  std::vector<std::uint8_t> padded_bytes_;
+  mutable std::vector<float> host_out_;
+  cuda::DeviceBuffer device_plain_;
+  cuda::DeviceBuffer device_padded_;
+  cuda::DeviceBuffer device_bytes_;
+  cuda::DeviceBuffer device_out_;
+};
+
+}  // namespace ungrain::study
