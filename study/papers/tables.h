@@ -12,7 +12,8 @@ struct PaperTime {
   int width;  // 0: the paper does not say
   int height;
   const char* ladder;
-  const char* rung;  // ours that keeps this version alive
+  const char* rung;        // ours that keeps this version alive
+  const char* naive_rung;  // and the one that keeps its naive kernel
   int radius;
   double ms;
   double naive_ms;  // of the paper's naive kernel, same image and radius; 0: not printed
