@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import itertools
 import json
+import pathlib
 import math
 import os
 import pty
@@ -130,7 +131,7 @@ class Denoise(Workspace):
         results = set()
         for more in (["--threads", "1"], ["--threads", "2"], ["--memory", "300K"],
                      ["--memory", "300K", "--threads", "1"]):
-            result = self.done("tall.ppm", "-o", "out.ppm", "--json", *BILATERAL, *more)
+            result = self.done("tall.ppm", "-o", "out.ppm", "--json", "--device", "cpu", *BILATERAL, *more)
             report = json.loads(result.out)
             if "--memory" in more:
                 self.assertGreater(report["bands"], 3)
@@ -727,7 +728,8 @@ class Compare(Workspace):
 class Estimate(Workspace):
     def test_gray_and_colour(self) -> None:
         self.done("demo", "--size", "240x160", "--gaussian", "20", "-o", "demo")
-        lines = self.done("estimate", "demo/noisy.png", "gray.pgm").out_lines
+        noisy = next(pathlib.Path(self.path("demo")).glob("noisy.*"))  # .png, or .ppm without libvips
+        lines = self.done("estimate", str(noisy), "gray.pgm").out_lines
         self.assertEqual(len(lines), 3)
         self.assertAlmostEqual(float(lines[1].split()[0]), 20, delta=2)
         self.assertEqual(len(lines[1].split()), 6, "both scales, three channels, the file")

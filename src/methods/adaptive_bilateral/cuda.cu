@@ -99,6 +99,10 @@ template <int Channels, bool AroundMean>
 Instance instance_for(int radius) {
   if constexpr ((Channels == 1 || Channels == 3) && !AroundMean) {
     switch (radius) {
+      case 1:
+        return instance<Channels, 3, AroundMean>(radius);
+      case 2:
+        return instance<Channels, 5, AroundMean>(radius);
       case 3:
         return instance<Channels, 7, AroundMean>(radius);
       case 5:
