@@ -10,7 +10,7 @@ install(FILES ${PROJECT_BINARY_DIR}/ungrain-config.cmake ${PROJECT_BINARY_DIR}/u
         DESTINATION ${package_dir})
 
 # A static library passes on what it was linked with; a shared one carries it.
-set(UNGRAIN_PC_REQUIRES_PRIVATE fmt)
+set(UNGRAIN_PC_REQUIRES_PRIVATE "fmt, libhwy")
 set(UNGRAIN_PC_LIBS_PRIVATE "-lpthread")
 if(NOT UNGRAIN_USE_STD_THREADS)
   string(APPEND UNGRAIN_PC_REQUIRES_PRIVATE ", tbb")

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "all_cases.h"
+#include "cpu/simd.h"
 #include "test_devices.h"
 #include "test_images.h"
 #include "ungrain/denoiser.h"
@@ -115,6 +116,14 @@ double tolerance_of(const Case& c) {
   return 0;
 }
 
+class UseSimdTarget {
+ public:
+  explicit UseSimdTarget(const std::string& name) { use_simd_target(name); }
+  ~UseSimdTarget() { use_simd_target(""); }
+  UseSimdTarget(const UseSimdTarget&) = delete;
+  UseSimdTarget& operator=(const UseSimdTarget&) = delete;
+};
+
 class Conformance : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Conformance, AgreesWithReference) {
@@ -127,20 +136,26 @@ TEST_P(Conformance, AgreesWithReference) {
   TestImage expected(c.image.spec, Layout::interleaved);
   Denoiser::create(c.params(), c.image.spec, {.device = {Device::Kind::reference}})
       .run(in.view(), expected.view());
-  TestImage out(c.image.spec, c.image.layout);
-  const Report report =
-      Denoiser::create(c.params(), c.image.spec, {.device = c.device}).run(in.view(), out.view());
+  // On the CPU with every set of vector instructions that there is.
+  const bool on_cpu = c.device.kind == Device::Kind::cpu;
+  for (const std::string& target : on_cpu ? simd_targets() : std::vector<std::string>{""}) {
+    SCOPED_TRACE(target);
+    const UseSimdTarget use(target);
+    TestImage out(c.image.spec, c.image.layout);
+    const Report report =
+        Denoiser::create(c.params(), c.image.spec, {.device = c.device}).run(in.view(), out.view());
 
-  EXPECT_EQ(report.device, c.device) << "another backend ran";
-  const Difference d = difference(out, expected);
-  EXPECT_TRUE(d.finite);
-  EXPECT_LE(d.largest, tolerance_of(c)) << d.where;
-  EXPECT_TRUE(out.guards_intact()) << "bytes outside the samples were written";
-  EXPECT_EQ(in.bytes(), before) << "the input was changed";
-  if (c.image.spec.alpha) {
-    const int alpha = c.image.spec.channels - 1;
-    for (int y = 0; y < c.image.spec.height; ++y) {
-      for (int x = 0; x < c.image.spec.width; ++x) ASSERT_EQ(out.at(x, y, alpha), in.at(x, y, alpha));
+    EXPECT_EQ(report.device, c.device) << "another backend ran";
+    const Difference d = difference(out, expected);
+    EXPECT_TRUE(d.finite);
+    EXPECT_LE(d.largest, tolerance_of(c)) << d.where;
+    EXPECT_TRUE(out.guards_intact()) << "bytes outside the samples were written";
+    EXPECT_EQ(in.bytes(), before) << "the input was changed";
+    if (c.image.spec.alpha) {
+      const int alpha = c.image.spec.channels - 1;
+      for (int y = 0; y < c.image.spec.height; ++y) {
+        for (int x = 0; x < c.image.spec.width; ++x) ASSERT_EQ(out.at(x, y, alpha), in.at(x, y, alpha));
+      }
     }
   }
 }
