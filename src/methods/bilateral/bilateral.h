@@ -20,6 +20,13 @@ inline bool is_identity(const BilateralParams& params) {
   return params.radius == 0 || params.sigma_space.value() == 0 || params.sigma_range.value() == 0;
 }
 
+// Below this radius the grid's cells would be single pixels: the filter itself costs less, and is what
+// quality grid then computes.
+inline constexpr int smallest_grid_radius = 4;
+inline bool uses_grid(const BilateralParams& params) {
+  return params.quality == BilateralQuality::grid && params.radius >= smallest_grid_radius;
+}
+
 // How far the window goes along each axis, in the order of the passes: one, or two for separable.
 inline std::vector<Reach> bilateral_passes(const BilateralParams& params) {
   const int r = params.radius;

@@ -76,7 +76,7 @@ void filter_tile(const Kernel& kernel, const StageCall& call, const Rect& tile, 
 
 Pipeline bilateral_cpu(const BilateralParams& params, const ImageSpec& spec) {
   if (is_identity(params)) return {};
-  if (params.quality == BilateralQuality::grid) return bilateral_grid_cpu(params, spec);
+  if (uses_grid(params)) return bilateral_grid_cpu(params, spec);
   std::vector<Stage> passes;
   for (const Reach& reach : bilateral_passes(params)) {
     const Kernel kernel(params, reach, spec.colour_channels());

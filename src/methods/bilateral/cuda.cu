@@ -88,16 +88,6 @@ Instance instance_for(const Reach& reach) {
         break;
     }
   }
-  if constexpr (Channels == 3) {
-    switch (reach.y) {
-      case 1:
-        return instance<Channels, 3>(reach.x);
-      case 2:
-        return instance<Channels, 5>(reach.x);
-      default:
-        break;
-    }
-  }
   return instance<Channels, cuda::generic_rows>(reach.x);
 }
 
@@ -122,12 +112,12 @@ enum class Form {
 
 // By the whole image's size, so that its parts are filtered alike.
 Form form_for(const BilateralParams& params, const ImageSpec& spec, int together) {
-  const bool plain =
-      together == 1 && params.window == Window::square && params.quality == BilateralQuality::exact;
+  const bool plain = (together == 1 || together == 3) && params.window == Window::square &&
+                     params.quality != BilateralQuality::separable;
   if (!plain) return Form::one_sided;
   if (params.radius <= tuning::streamed_to) return Form::streamed;
   const bool symmetric =
-      tuning::symmetric_serves(params.radius, static_cast<long long>(spec.width) * spec.height);
+      tuning::symmetric_serves(together, params.radius, static_cast<long long>(spec.width) * spec.height);
   return symmetric ? Form::symmetric : Form::one_sided;
 }
 
@@ -135,7 +125,7 @@ Form form_for(const BilateralParams& params, const ImageSpec& spec, int together
 
 Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
   if (is_identity(params)) return {};
-  if (params.quality == BilateralQuality::grid) return bilateral_grid_cuda(params, spec);
+  if (uses_grid(params)) return bilateral_grid_cuda(params, spec);
   const int together = channels_together(params.colour, spec.colour_channels());
   const int divisor = difference_divisor(params.colour, together);
   std::vector<Stage> passes;
@@ -148,16 +138,15 @@ Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
                       .reach = reach,
                       .planes = spec.colour_channels(),
                       .launch = [=, border = params.border](const DeviceStageCall& call) {
-                        if (form != Form::one_sided) {
-                          for (int plane = 0; plane < call.out.count; ++plane) {
-                            if (form == Form::symmetric)
-                              launch_symmetric_bilateral(weights, border, plane, call);
-                            if (form == Form::streamed)
-                              launch_streamed_bilateral(weights, border, plane, call);
-                          }
-                          return;
-                        }
                         for (int first = 0; first < call.out.count; first += together) {
+                          if (form == Form::symmetric) {
+                            launch_symmetric_bilateral(weights, border, first, together, call);
+                            continue;
+                          }
+                          if (form == Form::streamed) {
+                            launch_streamed_bilateral(weights, border, first, together, call);
+                            continue;
+                          }
                           const WindowCall window{{call.in[0], call.image, border}, call.out, first, weights};
                           cuda::launch(instance.kernel, cuda::window_grid(call.out.rect),
                                        dim3(cuda::tile_threads), instance.shared, call.stream, window);

@@ -15,7 +15,8 @@ namespace {
 using cuda::BorderedPlane;
 
 constexpr int tile_cells = 16;
-constexpr int levels_kept = 16;  // after the blur; pixels of one less are read back
+// After the blur; pixels of one less are read back. As many as let a multiprocessor hold two blocks.
+constexpr int levels_kept = 15;
 constexpr int most_space_reach = 6;
 constexpr int range_reach = 4;  // both as BilateralGrid fits them
 constexpr int levels_held = levels_kept + 2 * range_reach;
@@ -42,14 +43,16 @@ class GridBlock {
   static constexpr int read_side = tile_cells + 2;         // cells that pixels are read from
   static constexpr int side = read_side + 2 * SpaceReach;  // before the blur
   static constexpr int pitch = side + 1;                   // odd: threads on neighbouring rows keep apart
-  static constexpr int plane = side * pitch;               // from level to level
-  static constexpr int threads = (side * side + 31) / 32 * 32;  // one for each cell
-  static constexpr std::size_t shared_bytes = 2 * sizeof(float) * plane * levels_held;
+  // From level to level: whole rounds of the banks, so that threads on neighbouring cells keep apart whatever
+  // their levels.
+  static constexpr int plane = (side * pitch + 15) / 16 * 16;
+  static constexpr int warps = (side * side + 31) / 32;
+  static constexpr int threads = 32 * warps;  // one for each cell
+  static constexpr std::size_t shared_bytes = sizeof(float2) * plane * levels_held;
 
-  __device__ GridBlock(const GridCall& call, float* shared)
+  __device__ GridBlock(const GridCall& call, float2* shared)
       : call_(call),
-        weights_(shared),
-        values_(shared + plane * levels_held),
+        cells_(shared),
         column0_(cell_of(call.out.rect.x0, call.cell) + static_cast<int>(blockIdx.x) * tile_cells),
         row0_(cell_of(call.out.rect.y0, call.cell) + static_cast<int>(blockIdx.y) * tile_cells) {
     const Rect& out = call.out.rect;
@@ -105,12 +108,15 @@ class GridBlock {
  private:
   template <class Visit>
   __device__ void for_pixels(Visit visit) const {
-    const int width = tile_.width();
-    const int count = width * tile_.height();
-    if (width <= 0) return;
-    for (int i = static_cast<int>(threadIdx.x); i < count; i += threads) {
-      visit(tile_.x0 + i % width, tile_.y0 + i / width);
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    for (int y = tile_.y0 + static_cast<int>(threadIdx.x) / 32; y < tile_.y1; y += warps) {
+      for (int x = tile_.x0 + lane; x < tile_.x1; x += 32) visit(x, y);
     }
+  }
+
+  __device__ static void add_share(float2& cell, float share, float value) {
+    const float2 now = cell;
+    cell = make_float2(now.x + share, fmaf(share, value, now.y));
   }
 
   // Every thread the pixels of its cell, row by row.
@@ -118,10 +124,7 @@ class GridBlock {
     const int i = static_cast<int>(threadIdx.x);
     if (i >= side * side) return;
     const int at = i / side * pitch + i % side;
-    for (int level = 0; level < levels; ++level) {
-      weights_[level * plane + at] = 0;
-      values_[level * plane + at] = 0;
-    }
+    for (int level = 0; level < levels; ++level) cells_[level * plane + at] = make_float2(0, 0);
     const int x0 = (column0_ - 1 - SpaceReach + i % side) * call_.cell;
     const int y0 = (row0_ - 1 - SpaceReach + i / side) * call_.cell;
     const int lowest_level = first - range_reach;
@@ -132,15 +135,9 @@ class GridBlock {
       const int index = level - lowest_level;
       if (index < -1 || index >= levels) return;
       const float after = position - static_cast<float>(level);
-      const int place = index * plane + at;
-      if (index >= 0) {
-        weights_[place] += 1 - after;
-        values_[place] = fmaf(1 - after, value, values_[place]);
-      }
-      if (index + 1 < levels) {
-        weights_[place + plane] += after;
-        values_[place + plane] = fmaf(after, value, values_[place + plane]);
-      }
+      float2* const place = cells_ + index * plane + at;
+      if (index >= 0) add_share(*place, 1 - after, value);
+      if (index + 1 < levels) add_share(place[plane], after, value);
     };
     if (held_) {
       const float* row = &call_.in.planes.at(call_.plane, x0, y0);
@@ -161,15 +158,18 @@ class GridBlock {
 
   // Along a line of cells `step` apart, in place, through a window in registers.
   template <int Reach>
-  __device__ static void blur(float* line, int step, int count, const float* taps) {
-    float window[2 * Reach + 1];
+  __device__ static void blur(float2* line, int step, int count, const float* taps) {
+    float2 window[2 * Reach + 1];
 #pragma unroll
     for (int k = 0; k < 2 * Reach; ++k) window[k] = line[k * step];
     for (int i = 0; i < count; ++i) {
       window[2 * Reach] = line[(i + 2 * Reach) * step];
-      float sum = 0;
+      float2 sum = make_float2(0, 0);
 #pragma unroll
-      for (int k = 0; k <= 2 * Reach; ++k) sum = fmaf(taps[k], window[k], sum);
+      for (int k = 0; k <= 2 * Reach; ++k) {
+        sum.x = fmaf(taps[k], window[k].x, sum.x);
+        sum.y = fmaf(taps[k], window[k].y, sum.y);
+      }
       line[i * step] = sum;
 #pragma unroll
       for (int k = 0; k < 2 * Reach; ++k) window[k] = window[k + 1];
@@ -179,24 +179,31 @@ class GridBlock {
   __device__ void blur_levels(int kept) {
     const int i = static_cast<int>(threadIdx.x);
     if (i >= side * side) return;
-    const int at = i / side * pitch + i % side;
-    blur<range_reach>(weights_ + at, plane, kept, call_.range_taps);
-    blur<range_reach>(values_ + at, plane, kept, call_.range_taps);
+    blur<range_reach>(cells_ + i / side * pitch + i % side, plane, kept, call_.range_taps);
   }
 
   __device__ void blur_rows(int kept) {
     for (int line = static_cast<int>(threadIdx.x); line < kept * side; line += threads) {
-      blur<SpaceReach>(weights_ + line * pitch, 1, read_side, call_.space_taps);
-      blur<SpaceReach>(values_ + line * pitch, 1, read_side, call_.space_taps);
+      blur<SpaceReach>(cells_ + line / side * plane + line % side * pitch, 1, read_side, call_.space_taps);
     }
   }
 
   __device__ void blur_columns(int kept) {
     for (int line = static_cast<int>(threadIdx.x); line < kept * read_side; line += threads) {
-      const int at = line / read_side * plane + line % read_side;
-      blur<SpaceReach>(weights_ + at, pitch, read_side, call_.space_taps);
-      blur<SpaceReach>(values_ + at, pitch, read_side, call_.space_taps);
+      blur<SpaceReach>(cells_ + line / read_side * plane + line % read_side, pitch, read_side,
+                       call_.space_taps);
     }
+  }
+
+  // between_cells() of a position in the tile, without a division by the cell.
+  __device__ BetweenCells between(int position) const {
+    int first = __float2int_rd((static_cast<float>(2 * position + 1)) * call_.half_inverse_cell);
+    int after = 2 * position - (call_.cell - 1) - 2 * call_.cell * first;
+    if (after < 0) {
+      --first;
+      after += 2 * call_.cell;
+    }
+    return {first, after};
   }
 
   __device__ void read(int first) {
@@ -207,29 +214,29 @@ class GridBlock {
       const int level = __float2int_rd(position);
       const int index = level - first;
       if (index < 0 || index >= levels_kept - 1) return;
-      const BetweenCells column = between_cells(x, call_.cell);
-      const BetweenCells row = between_cells(y, call_.cell);
+      const BetweenCells column = between(x - column0_ * call_.cell);
+      const BetweenCells row = between(y - row0_ * call_.cell);
       const float right = static_cast<float>(column.after) * call_.half_inverse_cell;
       const float below = static_cast<float>(row.after) * call_.half_inverse_cell;
       const float above = position - static_cast<float>(level);
-      const int at = index * plane + (row.first - row0_ + 1) * pitch + (column.first - column0_ + 1);
+      const float2* const at = cells_ + index * plane + (row.first + 1) * pitch + (column.first + 1);
       float weights = 0;
       float values = 0;
 #pragma unroll
       for (int corner = 0; corner < 4; ++corner) {
         const float share = ((corner & 1) != 0 ? right : 1 - right) * ((corner & 2) != 0 ? below : 1 - below);
-        const int place = at + (corner & 1) + (corner >> 1) * pitch;
-        weights = fmaf(share, fmaf(above, weights_[place + plane], (1 - above) * weights_[place]), weights);
-        values = fmaf(share, fmaf(above, values_[place + plane], (1 - above) * values_[place]), values);
+        const float2 lower = at[(corner & 1) + (corner >> 1) * pitch];
+        const float2 upper = at[(corner & 1) + (corner >> 1) * pitch + plane];
+        weights = fmaf(share, fmaf(above, upper.x, (1 - above) * lower.x), weights);
+        values = fmaf(share, fmaf(above, upper.y, (1 - above) * lower.y), values);
       }
       call_.out.at(call_.plane, x, y) = values / weights;
     });
   }
 
   const GridCall& call_;
-  float* weights_;
-  float* values_;
-  int column0_;  // the tile's first cell
+  float2* cells_;  // [level][row][column]: weights and weighted values
+  int column0_;    // the tile's first cell
   int row0_;
   Rect tile_;
   bool held_;
@@ -238,7 +245,7 @@ class GridBlock {
 template <int SpaceReach>
 __global__ void __launch_bounds__(GridBlock<SpaceReach>::threads)
     grid_kernel(const __grid_constant__ GridCall call) {
-  extern __shared__ float shared[];
+  extern __shared__ float2 shared[];
   __shared__ int range[2];
   GridBlock<SpaceReach> block(call, shared);
   block.find_levels(range);

@@ -41,7 +41,7 @@ void filter_pixel(const BilateralParams& params, const Reach& reach,
 
 Pipeline bilateral_reference(const BilateralParams& params, const ImageSpec& spec) {
   if (is_identity(params)) return {};
-  if (params.quality == BilateralQuality::grid) return bilateral_grid_reference(params, spec);
+  if (uses_grid(params)) return bilateral_grid_reference(params, spec);
   const double white = spec.white();
   Pipeline pipeline{.stages = {}, .wraps = params.border == Border::wrap};
   for (const Reach& reach : bilateral_passes(params)) {

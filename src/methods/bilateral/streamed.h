@@ -1,4 +1,5 @@
-// Bilateral on a GPU, gray, small square windows: bound by memory, so pixels go through registers.
+// Bilateral on a GPU, one or three channels together, small square windows: bound by memory, so pixels go
+// through registers.
 #pragma once
 
 #include "cuda/window.h"
@@ -8,7 +9,7 @@ namespace ungrain {
 
 inline constexpr int most_streamed_radius = 2;
 
-void launch_streamed_bilateral(const cuda::WindowWeights& weights, Border border, int plane,
-                               const DeviceStageCall& call);
+void launch_streamed_bilateral(const cuda::WindowWeights& weights, Border border, int first_channel,
+                               int channels, const DeviceStageCall& call);
 
 }  // namespace ungrain

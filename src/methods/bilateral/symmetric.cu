@@ -14,6 +14,7 @@
 #include "cuda/launch.cuh"
 #include "cuda/load.cuh"
 #include "cuda/window.cuh"
+#include "methods/bilateral/tuning.h"
 
 namespace ungrain {
 namespace {
@@ -21,12 +22,11 @@ namespace {
 using cuda::BorderedPlane;
 
 constexpr int lanes = 32;
-constexpr int slots = 3;  // bands held: the one before, this one, the next
 
 struct SymmetricCall {
   BorderedPlane in;
   Planes out;
-  int plane;
+  int first_channel;
   int bands_each;  // of a block
   float scale;
   float unscale;
@@ -34,7 +34,7 @@ struct SymmetricCall {
   float space[16];
 };
 
-template <int Radius, int Band, int Warps>
+template <int Channels, int Radius, int Band, int Warps>
 class SymmetricBlock {
  public:
   static constexpr int threads = lanes * Warps;
@@ -42,17 +42,20 @@ class SymmetricBlock {
   static constexpr int own_columns =
       threads - Radius;                            // that the block finishes; the first ones lack their left
   static constexpr int partners = lanes + Radius;  // columns of a warp's sums
+  static constexpr int around = (Radius + Band - 1) / Band;  // bands above and below that a band meets
+  static constexpr int slots = 2 * around + 1;               // bands held
   // Rows of a column lie together and are read four at a time; an odd number of fours keeps banks apart.
-  static constexpr int pitch = slots * Band + 4;
-  static constexpr int floats = columns * pitch + 2 * Warps * partners * pitch;
+  static constexpr int pitch = slots * Band + (slots * Band / 4 % 2 == 0 ? 4 : 8);
+  static constexpr int plane = columns * pitch;  // of pixels, from one channel to the next
+  static constexpr int sums = partners * pitch;  // of a warp, likewise: its weights, then each channel's
+  static constexpr int floats = Channels * plane + Warps * (1 + Channels) * sums;
 
   __device__ SymmetricBlock(const SymmetricCall& call, float* shared)
       : call_(call),
         lane_(static_cast<int>(threadIdx.x) % lanes),
         warp_(static_cast<int>(threadIdx.x) / lanes),
         pixels_(shared),
-        weights_(shared + columns * pitch + warp_ * 2 * partners * pitch),
-        values_(weights_ + partners * pitch) {
+        sums_(shared + Channels * plane + warp_ * (1 + Channels) * sums) {
     const Rect& area = call.out.rect;
     const int first_block = area.x0 / own_columns;
     left_ = (first_block + static_cast<int>(blockIdx.x)) * own_columns - Radius;
@@ -63,77 +66,82 @@ class SymmetricBlock {
   }
 
   __device__ void filter() {
-    float fetched[Band];
-    float fetched_beyond[Band];
-    for (int band = first_band_ - 1; band <= first_band_ + 1; ++band) {
+    float fetched[Channels][Band];
+    float fetched_beyond[Channels][Band];
+    for (int band = first_band_ - around; band <= first_band_ + around; ++band) {
       fetch(band, fetched, fetched_beyond);
       store(band, fetched, fetched_beyond);
     }
     __syncthreads();
-    for (int band = first_band_ - 1; band <= end_band_; ++band) {
-      // Two bands ahead: what takes the place of the band before this one.
-      const bool more = band >= first_band_ && band + 2 <= end_band_;
-      if (more) fetch(band + 2, fetched, fetched_beyond);
-      if (band < first_band_) {
-        meet<false, false, true>(band);
-      } else if (band == end_band_) {
-        meet<true, false, false>(band);
-      } else {
-        meet<true, true, true>(band);
-      }
+    for (int band = first_band_ - around; band < end_band_ + around; ++band) {
+      // What takes the place of the first band held.
+      const bool more = band >= first_band_ && band + around + 1 < end_band_ + around;
+      if (more) fetch(band + around + 1, fetched, fetched_beyond);
+      finishes(band) ? meet<true>(band) : meet<false>(band);
       __syncthreads();
-      if (band > first_band_) finish(band - 1);
+      if (band - around >= first_band_) finish(band - around);
       if (band < first_band_) continue;
       __syncthreads();
-      if (more) store(band + 2, fetched, fetched_beyond);
+      if (more) store(band + around + 1, fetched, fetched_beyond);
       __syncthreads();
     }
   }
 
  private:
   __device__ static int slot_of(int band) { return (band % slots + slots) % slots * Band; }
+  __device__ bool finishes(int band) const { return band >= first_band_ && band < end_band_; }
 
   // A thread's column of a band, and for the first threads one of those beyond the block's own.
-  __device__ void fetch(int band, float (&pixels)[Band], float (&beyond)[Band]) const {
+  __device__ void fetch(int band, float (&pixels)[Channels][Band], float (&beyond)[Channels][Band]) const {
     const int thread = static_cast<int>(threadIdx.x);
     const int y0 = band * Band;
     const bool held = call_.in.holds(left_, y0, left_ + columns, y0 + Band);
-    if (held) {
-      const float* from = &call_.in.planes.at(call_.plane, left_ + thread, y0);
 #pragma unroll
-      for (int row = 0; row < Band; ++row) pixels[row] = from[row * call_.in.planes.row_stride];
-      if (thread >= Radius) return;
-      from += threads;
+    for (int c = 0; c < Channels; ++c) {
+      const int channel = call_.first_channel + c;
+      if (held) {
+        const float* from = &call_.in.planes.at(channel, left_ + thread, y0);
 #pragma unroll
-      for (int row = 0; row < Band; ++row) beyond[row] = from[row * call_.in.planes.row_stride];
-    } else {
+        for (int row = 0; row < Band; ++row) pixels[c][row] = from[row * call_.in.planes.row_stride];
+        if (thread >= Radius) continue;
+        from += threads;
+#pragma unroll
+        for (int row = 0; row < Band; ++row) beyond[c][row] = from[row * call_.in.planes.row_stride];
+      } else {
 #pragma unroll 1
-      for (int row = 0; row < Band; row += 1) {
-        const float pixel = call_.in.at(call_.plane, left_ + thread, y0 + row, call_.nothing);
-        const float other =
-            thread < Radius ? call_.in.at(call_.plane, left_ + threads + thread, y0 + row, call_.nothing) : 0;
-        // Registers have no run-time index.
+        for (int row = 0; row < Band; row += 1) {
+          const float pixel = call_.in.at(channel, left_ + thread, y0 + row, call_.nothing);
+          const float other =
+              thread < Radius ? call_.in.at(channel, left_ + threads + thread, y0 + row, call_.nothing) : 0;
+          // Registers have no run-time index.
 #pragma unroll
-        for (int i = 0; i < Band; ++i) {
-          pixels[i] = i == row ? pixel : pixels[i];
-          beyond[i] = i == row ? other : beyond[i];
+          for (int i = 0; i < Band; ++i) {
+            pixels[c][i] = i == row ? pixel : pixels[c][i];
+            beyond[c][i] = i == row ? other : beyond[c][i];
+          }
         }
       }
     }
   }
 
-  // Into the place of the band three before, whose sums are started afresh.
-  __device__ void store(int band, const float (&pixels)[Band], const float (&beyond)[Band]) {
+  // Into the place of the first band held, whose sums are started afresh.
+  __device__ void store(int band, const float (&pixels)[Channels][Band],
+                        const float (&beyond)[Channels][Band]) {
     const int thread = static_cast<int>(threadIdx.x);
     const int slot = slot_of(band);
-    store_column(pixels_ + thread * pitch + slot, pixels);
-    if (thread < Radius) store_column(pixels_ + (threads + thread) * pitch + slot, beyond);
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) {
+      store_column(pixels_ + c * plane + thread * pitch + slot, pixels[c]);
+      if (thread < Radius) store_column(pixels_ + c * plane + (threads + thread) * pitch + slot, beyond[c]);
+    }
     const float4 none = make_float4(0, 0, 0, 0);
     for (int column = lane_; column < partners; column += lanes) {
 #pragma unroll
-      for (int row = 0; row < Band; row += 4) {
-        *reinterpret_cast<float4*>(weights_ + column * pitch + slot + row) = none;
-        *reinterpret_cast<float4*>(values_ + column * pitch + slot + row) = none;
+      for (int kind = 0; kind <= Channels; ++kind) {
+#pragma unroll
+        for (int row = 0; row < Band; row += 4) {
+          *reinterpret_cast<float4*>(sums_ + kind * sums + column * pitch + slot + row) = none;
+        }
       }
     }
   }
@@ -147,42 +155,50 @@ class SymmetricBlock {
     }
   }
 
-  // Pairs of this band's pixels with those of the band before, of itself and of the next one.
-  template <bool Before, bool Itself, bool Next>
+  // What a lane holds of its column's pixels of a band.
+  struct Own {
+    float centre[Channels][Band];
+    float weights[Band];
+    float values[Channels][Band];
+
+    __device__ float weight(int k, const float (&pixel)[Channels], float exponent) const {
+#pragma unroll
+      for (int c = 0; c < Channels; ++c) {
+        const float difference = pixel[c] - centre[c][k];
+        exponent = fmaf(-difference, difference, exponent);
+      }
+      return cuda::exp2_fast(exponent);
+    }
+    __device__ void add(int k, const float (&pixel)[Channels], float weight) {
+      weights[k] += weight;
+#pragma unroll
+      for (int c = 0; c < Channels; ++c) values[c][k] = fmaf(weight, pixel[c], values[c][k]);
+    }
+  };
+
+  // Pairs of this band's pixels with those of the bands around it and of itself, where one of the two is the
+  // block's to finish. Finished: the band itself is.
+  template <bool Finished>
   __device__ void meet(int band) {
     const int this_slot = slot_of(band);
-    const float* own = pixels_ + (warp_ * lanes + lane_) * pitch + this_slot;
-    float centre[Band];
-    float weights[Band];
-    float values[Band];
+    const int own_column = warp_ * lanes + lane_;
+    Own own;
 #pragma unroll
     for (int k = 0; k < Band; ++k) {
-      centre[k] = own[k];
-      weights[k] = 1;  // a pixel and itself
-      values[k] = centre[k];
+      own.weights[k] = 1;  // a pixel and itself
+#pragma unroll
+      for (int c = 0; c < Channels; ++c) {
+        own.centre[c][k] = pixels_[c * plane + own_column * pitch + this_slot + k];
+        own.values[c][k] = own.centre[c][k];
+      }
     }
     // The column itself: downwards only.
     {
       float exponents[Radius + 1];
 #pragma unroll
       for (int d = 0; d <= Radius; ++d) exponents[d] = call_.space[d];
-      if constexpr (Itself) {
-#pragma unroll
-        for (int k = 0; k < Band; ++k) {
-#pragma unroll
-          for (int j = k + 1; j < Band && j <= k + Radius; ++j) {
-            const float weight = weight_of(centre[k], centre[j], exponents[j - k]);
-            weights[k] += weight;
-            values[k] = fmaf(weight, centre[j], values[k]);
-            weights[j] += weight;
-            values[j] = fmaf(weight, centre[k], values[j]);
-          }
-        }
-      }
-      if constexpr (Next) {
-        meet_rows<Band, Band + Radius, 1>(pixels_ + (warp_ * lanes + lane_) * pitch + slot_of(band + 1),
-                                          lane_, slot_of(band + 1), centre, weights, values, exponents);
-      }
+      if constexpr (Finished) meet_itself(own, exponents);
+      meet_bands<Finished, 1, true>(band, 0, own, exponents);
     }
     for (int dx = 1; dx <= Radius; ++dx) {
       float exponents[Radius + 1];
@@ -190,80 +206,108 @@ class SymmetricBlock {
 #pragma unroll
       for (int d = 0; d <= Radius; ++d) exponents[d] = across + call_.space[d];
       __syncwarp();  // the column was another lane's a moment ago
-      const float* column = pixels_ + (warp_ * lanes + lane_ + dx) * pitch;
-      if constexpr (Before) {
-        meet_rows<-Radius, 0, 0>(column + slot_of(band - 1), lane_ + dx, slot_of(band - 1), centre, weights,
-                                 values, exponents);
-      }
-      if constexpr (Itself) {
-        meet_rows<0, Band, 0>(column + this_slot, lane_ + dx, this_slot, centre, weights, values, exponents);
-      }
-      if constexpr (Next) {
-        meet_rows<Band, Band + Radius, 0>(column + slot_of(band + 1), lane_ + dx, slot_of(band + 1), centre,
-                                          weights, values, exponents);
-      }
+      meet_bands<Finished, -around, false>(band, dx, own, exponents);
     }
     __syncwarp();
-    if constexpr (Itself) {
-      add(weights_ + lane_ * pitch + this_slot, weights);
-      add(values_ + lane_ * pitch + this_slot, values);
+    if constexpr (Finished) {
+      add(sums_ + lane_ * pitch + this_slot, own.weights);
+#pragma unroll
+      for (int c = 0; c < Channels; ++c)
+        add(sums_ + (1 + c) * sums + lane_ * pitch + this_slot, own.values[c]);
     }
   }
 
-  __device__ static void add(float* sums, const float (&more)[Band]) {
+  __device__ static void meet_itself(Own& own, const float (&exponents)[Radius + 1]) {
+#pragma unroll
+    for (int k = 0; k < Band; ++k) {
+#pragma unroll
+      for (int j = k + 1; j < Band && j <= k + Radius; ++j) {
+        float upper[Channels];
+        float lower[Channels];
+#pragma unroll
+        for (int c = 0; c < Channels; ++c) {
+          upper[c] = own.centre[c][k];
+          lower[c] = own.centre[c][j];
+        }
+        const float weight = own.weight(k, lower, exponents[j - k]);
+        own.add(k, lower, weight);
+        own.add(j, upper, weight);
+      }
+    }
+  }
+
+  // The bands from the one First below this one on.
+  template <bool Finished, int First, bool Below>
+  __device__ void meet_bands(int band, int dx, Own& own, const float (&exponents)[Radius + 1]) {
+    if (Finished || finishes(band + First)) {
+      meet_rows<First, Below>(dx, slot_of(band + First), own, exponents);
+    }
+    if constexpr (First < around) meet_bands<Finished, First + 1, Below>(band, dx, own, exponents);
+  }
+
+  __device__ static void add(float* sums_of_column, const float (&more)[Band]) {
 #pragma unroll
     for (int group = 0; group < Band / 4; ++group) {
-      float4 four = reinterpret_cast<const float4*>(sums)[group];
+      float4 four = reinterpret_cast<const float4*>(sums_of_column)[group];
       four.x += more[4 * group];
       four.y += more[4 * group + 1];
       four.z += more[4 * group + 2];
       four.w += more[4 * group + 3];
-      reinterpret_cast<float4*>(sums)[group] = four;
+      reinterpret_cast<float4*>(sums_of_column)[group] = four;
     }
   }
 
-  __device__ static float weight_of(float a, float b, float exponent) {
-    const float difference = a - b;
-    return cuda::exp2_fast(fmaf(-difference, difference, exponent));
-  }
-
-  // Partners in the rows [First, End) relative to the band, all of one band, whose pixels start at `pixels`
-  // and whose sums are the warp's column `partner` from `slot` on. Below: partners above or beside do not
-  // count.
-  template <int First, int End, int Below>
-  __device__ void meet_rows(const float* pixels, int partner, int slot, const float (&centre)[Band],
-                            float (&weights)[Band], float (&values)[Band],
-                            const float (&exponents)[Radius + 1]) {
-    constexpr int origin = First < 0 ? -Band : First >= Band ? Band : 0;
-    float4* const partner_weights = reinterpret_cast<float4*>(weights_ + partner * pitch + slot);
-    float4* const partner_values = reinterpret_cast<float4*>(values_ + partner * pitch + slot);
+  // Partners in the column dx to the right and the band `Bands` below, whose rows start at `slot`. Below:
+  // partners above or beside do not count.
+  template <int Bands, bool Below>
+  __device__ void meet_rows(int dx, int slot, Own& own, const float (&exponents)[Radius + 1]) {
+    constexpr int origin = Bands * Band;
+    const float* const pixels = pixels_ + (warp_ * lanes + lane_ + dx) * pitch + slot;
+    float* const partner_sums = sums_ + (lane_ + dx) * pitch + slot;
 #pragma unroll
     for (int group = 0; group < Band / 4; ++group) {
-      if (origin + 4 * group + 3 < First || origin + 4 * group >= End) continue;
-      const float4 four = reinterpret_cast<const float4*>(pixels)[group];
-      float4 w4 = partner_weights[group];
-      float4 v4 = partner_values[group];
-      const float pixel[4] = {four.x, four.y, four.z, four.w};
-      float w[4] = {w4.x, w4.y, w4.z, w4.w};
-      float v[4] = {v4.x, v4.y, v4.z, v4.w};
+      if (origin + 4 * group + 3 < -Radius || origin + 4 * group >= Band + Radius) continue;
+      float pixel[Channels][4];
+      float partner[1 + Channels][4];
+#pragma unroll
+      for (int c = 0; c < Channels; ++c) read_four(pixels + c * plane + 4 * group, pixel[c]);
+#pragma unroll
+      for (int kind = 0; kind <= Channels; ++kind) {
+        read_four(partner_sums + kind * sums + 4 * group, partner[kind]);
+      }
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int j = origin + 4 * group + i;
-        if (j < First || j >= End) continue;
+        float of_partner[Channels];
+#pragma unroll
+        for (int c = 0; c < Channels; ++c) of_partner[c] = pixel[c][i];
 #pragma unroll
         for (int k = 0; k < Band; ++k) {
           const int dy = j > k ? j - k : k - j;
-          if (dy > Radius || (Below != 0 && j <= k)) continue;
-          const float weight = weight_of(pixel[i], centre[k], exponents[dy]);
-          weights[k] += weight;
-          values[k] = fmaf(weight, pixel[i], values[k]);
-          w[i] += weight;
-          v[i] = fmaf(weight, centre[k], v[i]);
+          if (dy > Radius || (Below && j <= k)) continue;
+          const float weight = own.weight(k, of_partner, exponents[dy]);
+          own.add(k, of_partner, weight);
+          partner[0][i] += weight;
+#pragma unroll
+          for (int c = 0; c < Channels; ++c) {
+            partner[1 + c][i] = fmaf(weight, own.centre[c][k], partner[1 + c][i]);
+          }
         }
       }
-      partner_weights[group] = make_float4(w[0], w[1], w[2], w[3]);
-      partner_values[group] = make_float4(v[0], v[1], v[2], v[3]);
+#pragma unroll
+      for (int kind = 0; kind <= Channels; ++kind) {
+        *reinterpret_cast<float4*>(partner_sums + kind * sums + 4 * group) =
+            make_float4(partner[kind][0], partner[kind][1], partner[kind][2], partner[kind][3]);
+      }
     }
+  }
+
+  __device__ static void read_four(const float* from, float (&to)[4]) {
+    const float4 four = *reinterpret_cast<const float4*>(from);
+    to[0] = four.x;
+    to[1] = four.y;
+    to[2] = four.z;
+    to[3] = four.w;
   }
 
   __device__ void finish(int band) {
@@ -272,47 +316,46 @@ class SymmetricBlock {
     const int x = left_ + column;
     const Rect& area = call_.out.rect;
     if (column < Radius || x < area.x0 || x >= area.x1) return;
-    const float* left = weights_ - 2 * partners * pitch;  // of the warp to the left
+    const float* left =
+        sums_ - (1 + Channels) * sums + lanes * pitch;  // of the warp to the left, beyond its own
     const bool takes = lane_ < Radius && warp_ > 0;
 #pragma unroll
     for (int row = 0; row < Band; ++row) {
       const int y = band * Band + row;
       if (y < area.y0 || y >= area.y1) continue;
-      float weights = weights_[lane_ * pitch + slot + row];
-      float values = values_[lane_ * pitch + slot + row];
-      if (takes) {
-        weights += left[(lanes + lane_) * pitch + slot + row];
-        values += left[(partners + lanes + lane_) * pitch + slot + row];
+      const int at = lane_ * pitch + slot + row;
+      float weights = sums_[at];
+      if (takes) weights += left[at];
+#pragma unroll
+      for (int c = 0; c < Channels; ++c) {
+        float values = sums_[(1 + c) * sums + at];
+        if (takes) values += left[(1 + c) * sums + at];
+        call_.out.at(call_.first_channel + c, x, y) = values / weights * call_.unscale;
       }
-      call_.out.at(call_.plane, x, y) = values / weights * call_.unscale;
     }
   }
 
   const SymmetricCall& call_;
   int lane_;
   int warp_;
-  float* pixels_;   // [column][slot, row]
-  float* weights_;  // of this warp: [partner column][slot, row]
-  float* values_;
+  float* pixels_;  // [channel][column][slot, row]
+  float* sums_;    // of this warp: [weights, then each channel's values][partner column][slot, row]
   int left_;
   int first_band_;
   int end_band_;
 };
 
-template <int Radius, int Band, int Warps>
+template <int Channels, int Radius, int Band, int Warps>
 __global__ void __launch_bounds__(lanes* Warps) symmetric_kernel(const __grid_constant__ SymmetricCall call) {
   extern __shared__ float shared[];
-  SymmetricBlock<Radius, Band, Warps>(call, shared).filter();
+  SymmetricBlock<Channels, Radius, Band, Warps>(call, shared).filter();
 }
 
-template <int Radius, int Band, int Warps>
+template <int Channels, int Radius, int Band, int Warps>
 void launch_for(SymmetricCall of_call, const DeviceStageCall& call) {
-  using Block = SymmetricBlock<Radius, Band, Warps>;
+  using Block = SymmetricBlock<Channels, Radius, Band, Warps>;
   constexpr std::size_t shared = Block::floats * sizeof(float);
-  const auto kernel = symmetric_kernel<Radius, Band, Warps>;
-  // Some times as many blocks as the GPU holds at once, so that none of it waits long for the last few.
-  constexpr int rounds = 6;
-  constexpr int least_bands = 2;  // of a block, which meets half a band more on either side
+  const auto kernel = symmetric_kernel<Channels, Radius, Band, Warps>;
   static const int resident = [=] {
     cuda::allow_shared(kernel, shared);
     int device = 0;
@@ -328,6 +371,8 @@ void launch_for(SymmetricCall of_call, const DeviceStageCall& call) {
   const Rect& area = call.out.rect;
   const int across = (area.x1 - 1) / Block::own_columns - area.x0 / Block::own_columns + 1;
   const int bands = (area.y1 - 1) / Band - area.y0 / Band + 1;
+  const int rounds = tuning::symmetric_rounds(Block::around, across * bands / resident);
+  constexpr int least_bands = 2;  // of a block, which meets half a band more on either side
   const int down = std::clamp(rounds * resident / across, 1, std::max(1, bands / least_bands));
   of_call.bands_each = (bands + down - 1) / down;
   const dim3 grid(static_cast<unsigned>(across),
@@ -337,42 +382,43 @@ void launch_for(SymmetricCall of_call, const DeviceStageCall& call) {
 
 }  // namespace
 
-void launch_symmetric_bilateral(const cuda::WindowWeights& weights, Border border, int plane,
-                                const DeviceStageCall& call) {
+void launch_symmetric_bilateral(const cuda::WindowWeights& weights, Border border, int first_channel,
+                                int channels, const DeviceStageCall& call) {
   SymmetricCall of_call{.in = {call.in[0], call.image, border},
                         .out = call.out,
-                        .plane = plane,
+                        .first_channel = first_channel,
                         .bands_each = 0,
                         .scale = weights.scale,
                         .unscale = weights.unscale,
                         .nothing = weights.nothing,
                         .space = {}};
   std::copy_n(weights.space, weights.reach_x + 1, of_call.space);
+  if (channels == 3) return launch_for<3, 7, 8, 4>(of_call, call);
   switch (weights.reach_x) {
     case 4:
-      return launch_for<4, 8, 4>(of_call, call);
+      return launch_for<1, 4, 8, 4>(of_call, call);
     case 5:
-      return launch_for<5, 8, 4>(of_call, call);
+      return launch_for<1, 5, 8, 4>(of_call, call);
     case 6:
-      return launch_for<6, 8, 4>(of_call, call);
+      return launch_for<1, 6, 8, 4>(of_call, call);
     case 7:
-      return launch_for<7, 8, 4>(of_call, call);
+      return launch_for<1, 7, 8, 4>(of_call, call);
     case 8:
-      return launch_for<8, 8, 4>(of_call, call);
+      return launch_for<1, 8, 8, 4>(of_call, call);
     case 9:
-      return launch_for<9, 16, 4>(of_call, call);
+      return launch_for<1, 9, 12, 4>(of_call, call);
     case 10:
-      return launch_for<10, 16, 4>(of_call, call);
+      return launch_for<1, 10, 12, 4>(of_call, call);
     case 11:
-      return launch_for<11, 16, 4>(of_call, call);
+      return launch_for<1, 11, 12, 4>(of_call, call);
     case 12:
-      return launch_for<12, 16, 4>(of_call, call);
+      return launch_for<1, 12, 8, 4>(of_call, call);
     case 13:
-      return launch_for<13, 16, 4>(of_call, call);
+      return launch_for<1, 13, 8, 4>(of_call, call);
     case 14:
-      return launch_for<14, 16, 4>(of_call, call);
+      return launch_for<1, 14, 8, 4>(of_call, call);
     default:
-      return launch_for<15, 16, 4>(of_call, call);
+      return launch_for<1, 15, 8, 4>(of_call, call);
   }
 }
 
