@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -35,7 +36,7 @@ struct Size {
   int width;
   int height;
 };
-constexpr Size sizes[] = {{"1080p", 1920, 1080}, {"20 Mpx", 5522, 3651}};
+constexpr Size sizes[] = {{"512", 512, 512}, {"1080p", 1920, 1080}, {"20 Mpx", 5522, 3651}};
 
 double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
@@ -216,6 +217,26 @@ void run_all(const std::string& only) {
           0);
     }
     const ImageSpec spec = spec_of(size, PixelType::f32, false);
+    const ImageSpec rgb = spec_of(size, PixelType::f32, true);
+    for (const int patch : {3, 5, 7}) {
+      const MethodParams plain = NlmParams{.search = 21, .patch = patch, .h = 0.1, .self = SelfWeight::one};
+      const MethodParams full = NlmParams{.search = 21, .patch = patch, .sigma = 0.1, .h = 0.1};
+      const MethodParams mixed =
+          NlmBilateralParams{.search = 21, .patch = patch, .sigma_h = 0.1, .sigma_range = 0.3};
+      const double shifts = 21 * 21;
+      row("nlm", size, "f32", patch, plain, spec, false, shifts);
+      row("nlm with noise", size, "f32", patch, full, spec, false, shifts);
+      row("nlm-bilateral", size, "f32", patch, mixed, spec, false, shifts);
+      row("nlm joint", size, "f32 rgb", patch, plain, rgb, false, shifts);
+      row("nlm-bilateral joint", size, "f32 rgb", patch, mixed, rgb, false, shifts);
+    }
+    for (const double patch_sigma : {1.2, 1.6, 2.1, 2.8}) {
+      const MethodParams gaussian =
+          NlmParams{.search = 21, .patch_sigma = patch_sigma, .sigma = 0.1, .h = 0.1};
+      const int patch = 2 * static_cast<int>(std::lround(1.8 * patch_sigma)) + 1;
+      row("nlm gaussian", size, "f32", patch, gaussian, spec, false, 21 * 21);
+      if (patch <= 9) row("nlm gaussian joint", size, "f32 rgb", patch, gaussian, rgb, false, 21 * 21);
+    }
     for (const int radius : {1, 2, 4}) {
       row("median", size, "f32", radius, MedianParams{.radius = radius}, spec, false, 0);
       row("box", size, "f32", radius, BoxParams{.radius = radius}, spec, false, 0);

@@ -98,6 +98,7 @@ const Method& nlm_method() {
                   {{"paper-004", "the window and patch of [004]'s tables"}, paper_004}},
       .reference = nlm_reference,
       .cpu = nlm_cpu,
+      .cuda = UNGRAIN_CUDA_VERSION(nlm_cuda),
   });
   return method;
 }

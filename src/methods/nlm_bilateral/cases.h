@@ -16,6 +16,7 @@ inline MethodCases nlm_bilateral_cases() {
           .variants =
               {{"s7_p3", P{.search = 7, .patch = 3, .sigma_h = 0.1, .sigma_range = 0.2}},
                {"s5_p5", P{.search = 5, .patch = 5, .sigma_h = 0.05, .sigma_range = 0.1, .sigma_space = 2}},
+               {"s9_p7", P{.search = 9, .patch = 7, .sigma_h = 0.05, .sigma_range = 0.2}},
                {"follows_noise", P{.search = 5, .patch = 3, .sigma = 0.05}},
                {"no_space",
                 P{.search = 7, .patch = 3, .sigma_h = 0.1, .sigma_range = 0.3, .sigma_space = infinity}},

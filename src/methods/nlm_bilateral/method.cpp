@@ -49,6 +49,7 @@ const Method& nlm_bilateral_method() {
       .check = describe::check_colour_mode<P>,
       .reference = nlm_bilateral_reference,
       .cpu = nlm_bilateral_cpu,
+      .cuda = UNGRAIN_CUDA_VERSION(nlm_bilateral_cuda),
   });
   return method;
 }

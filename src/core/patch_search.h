@@ -1,0 +1,25 @@
+// What nlm and nlm-bilateral have in common: each is a search for similar patches with its own settings.
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "ungrain/methods/nlm.h"
+
+namespace ungrain {
+
+// w(p,q) = exp(-max(d² - 2 noise², 0) / strength²) exp(-(I(p)-I(q))² / 2 range²) exp(-|p-q|² / 2 space²), d²
+// the weighted mean of the squared differences of the patches.
+struct PatchSearch {
+  int search = 0;             // side of the window, or whole_image
+  std::vector<double> patch;  // weights along one axis
+  double strength = 0;
+  double noise = 0;
+  double range = std::numeric_limits<double>::infinity();
+  double space = std::numeric_limits<double>::infinity();
+  SelfWeight self = SelfWeight::one;
+  ColourMode colour = ColourMode::joint;
+  Border border = Border::symmetric;
+};
+
+}  // namespace ungrain

@@ -1,0 +1,355 @@
+// Which kernel serves which search, the one that serves any, and the joining of sums that were split.
+#include "cuda/patch_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/patches.h"
+#include "core/window.h"
+#include "cpu/exp.h"
+#include "cuda/patch_search.cuh"
+
+namespace ungrain::cuda {
+namespace {
+
+// ---- any patch, any number of channels, any border, the whole image
+
+constexpr int most_patch = 31;
+constexpr int tile_side = 32;
+constexpr int tile_rows_each = 4;  // of a thread
+constexpr int any_threads = tile_side * tile_side / tile_rows_each;
+
+struct AnySearchCall {
+  PatchSearchCall common;
+  int around;  // of a patch
+  bool whole;  // search of the image, not of a window
+  float taps[most_patch];
+};
+
+// A block owns a tile; for every shift its squared differences, with a patch's reach around, are summed along
+// rows and then along columns in shared memory.
+template <int Channels>
+class AnySearchBlock {
+ public:
+  static std::size_t shared_bytes(int around) {
+    const std::size_t side = tile_side + 2 * static_cast<std::size_t>(around);
+    return sizeof(float) * (side * side + side * tile_side);
+  }
+
+  __device__ AnySearchBlock(const AnySearchCall& call, float* shared)
+      : call_(call),
+        area_(call.common.out.rect),
+        around_(call.around),
+        side_(tile_side + 2 * call.around),
+        squares_(shared),
+        row_sums_(shared + side_ * side_),
+        column_(static_cast<int>(threadIdx.x) % tile_side),
+        row_(static_cast<int>(threadIdx.x) / tile_side * tile_rows_each),
+        left_(area_.x0 + static_cast<int>(blockIdx.x) * tile_side),
+        top_(area_.y0 + static_cast<int>(blockIdx.y) * tile_side) {}
+
+  __device__ void filter() {
+    const int reach = call_.common.reach;
+    Rect shifts{-reach, -reach, reach + 1, reach + 1};
+    if (call_.whole) {
+      const Extent& image = call_.common.in.image;
+      shifts = {-(min(left_ + tile_side, area_.x1) - 1), -(min(top_ + tile_side, area_.y1) - 1),
+                image.width - left_, image.height - top_};
+    }
+    for (int dy = shifts.y0; dy < shifts.y1; ++dy) {
+      for (int dx = shifts.x0; dx < shifts.x1; ++dx) {
+        find_squares(dx, dy);
+        __syncthreads();
+        sum_rows();
+        __syncthreads();
+        add(dx, dy);
+      }
+    }
+    store();
+  }
+
+ private:
+  __device__ bool shrinks() const { return call_.common.in.border == Border::shrink; }
+  __device__ static bool both_inside(int position, int shift, int n) {
+    return position >= 0 && position < n && position + shift >= 0 && position + shift < n;
+  }
+  __device__ float pixel(bool held, int channel, int x, int y) const {
+    const BorderedPlane& in = call_.common.in;
+    const float value = held ? in.inside(channel, x, y) : in.at(channel, x, y, 0.0F);
+    return value * call_.common.scale;
+  }
+
+  __device__ void find_squares(int dx, int dy) {
+    const PatchSearchCall& common = call_.common;
+    const int x0 = left_ - around_;
+    const int y0 = top_ - around_;
+    const bool held = common.in.holds(x0, y0, x0 + side_, y0 + side_);
+    const bool other_held = common.in.holds(x0 + dx, y0 + dy, x0 + dx + side_, y0 + dy + side_);
+    for (int i = static_cast<int>(threadIdx.x); i < side_ * side_; i += any_threads) {
+      const int x = x0 + i % side_;
+      const int y = y0 + i / side_;
+      float sum = 0;
+      const bool counts = !shrinks() || (both_inside(x, dx, common.in.image.width) &&
+                                         both_inside(y, dy, common.in.image.height));
+      if (counts) {
+#pragma unroll
+        for (int c = 0; c < Channels; ++c) {
+          const float difference = pixel(held, common.first_channel + c, x, y) -
+                                   pixel(other_held, common.first_channel + c, x + dx, y + dy);
+          sum = fmaf(difference, difference, sum);
+        }
+      }
+      squares_[i] = fminf(sum, 1e30F);  // so that no weight of 0 meets an infinity
+    }
+  }
+
+  __device__ void sum_rows() {
+    for (int row = static_cast<int>(threadIdx.x) / tile_side; row < side_; row += any_threads / tile_side) {
+      float sum = 0;
+      for (int tap = 0; tap <= 2 * around_; ++tap) {
+        sum = fmaf(call_.taps[tap], squares_[row * side_ + column_ + tap], sum);
+      }
+      row_sums_[row * tile_side + column_] = sum;
+    }
+  }
+
+  // Of a patch's weights along one axis, those of pairs that count.
+  __device__ float share(int position, int shift, int n) const {
+    float sum = 0;
+    for (int tap = 0; tap <= 2 * around_; ++tap) {
+      if (both_inside(position - around_ + tap, shift, n)) sum += call_.taps[tap];
+    }
+    return sum;
+  }
+
+  __device__ void add(int dx, int dy) {
+    const PatchSearchCall& common = call_.common;
+    const int x = left_ + column_;
+    const bool only_inside = shrinks() || call_.whole;
+    if (x >= area_.x1 || (dx == 0 && dy == 0)) return;
+    if (only_inside && !both_inside(x, dx, common.in.image.width)) return;
+    const float across = shrinks() ? share(x, dx, common.in.image.width) : 1;
+    const float constant = static_cast<float>(dx) * static_cast<float>(dx) * common.space_ratio +
+                           static_cast<float>(dy) * static_cast<float>(dy) * common.space_ratio;
+#pragma unroll
+    for (int k = 0; k < tile_rows_each; ++k) {
+      const int y = top_ + row_ + k;
+      if (y >= area_.y1) break;
+      if (only_inside && !both_inside(y, dy, common.in.image.height)) continue;
+      float exponent = 0;
+      for (int tap = 0; tap <= 2 * around_; ++tap) {
+        exponent = fmaf(call_.taps[tap], row_sums_[(row_ + k + tap) * tile_side + column_], exponent);
+      }
+      if (shrinks()) exponent /= across * share(y, dy, common.in.image.height);
+      exponent = fmaxf(exponent - common.noise, 0.0F) + constant;
+      float others[Channels];
+#pragma unroll
+      for (int c = 0; c < Channels; ++c) {
+        others[c] = pixel(false, common.first_channel + c, x + dx, y + dy);
+        const float difference = pixel(true, common.first_channel + c, x, y) - others[c];
+        exponent = fmaf(difference * common.pixel_ratio, difference, exponent);
+      }
+      const float weight = exp2_fast(-exponent);
+      weights_[k] += weight;
+      largest_[k] = fmaxf(largest_[k], weight);
+#pragma unroll
+      for (int c = 0; c < Channels; ++c) values_[c][k] = fmaf(weight, others[c], values_[c][k]);
+    }
+  }
+
+  __device__ void store() const {
+    const PatchSearchCall& common = call_.common;
+    const int x = left_ + column_;
+    if (x >= area_.x1) return;
+#pragma unroll
+    for (int k = 0; k < tile_rows_each; ++k) {
+      const int y = top_ + row_ + k;
+      if (y >= area_.y1) break;
+      const float self = self_weight(common.self_is_max, largest_[k]);
+#pragma unroll
+      for (int c = 0; c < Channels; ++c) {
+        const int channel = common.first_channel + c;
+        common.out.at(channel, x, y) =
+            fmaf(self, pixel(true, channel, x, y), values_[c][k]) / (weights_[k] + self) * common.unscale;
+      }
+    }
+  }
+
+  const AnySearchCall& call_;
+  const Rect& area_;
+  int around_;
+  int side_;
+  float* squares_;   // [row][column], a patch's reach around the tile
+  float* row_sums_;  // [row][column of the tile]
+  int column_;
+  int row_;
+  int left_;
+  int top_;
+  float weights_[tile_rows_each] = {};
+  float largest_[tile_rows_each] = {};
+  float values_[Channels][tile_rows_each] = {};
+};
+
+template <int Channels>
+__global__ void __launch_bounds__(any_threads) any_search_kernel(const __grid_constant__ AnySearchCall call) {
+  extern __shared__ float shared[];
+  AnySearchBlock<Channels>(call, shared).filter();
+}
+
+void launch_any(int channels, const AnySearchCall& call, Stream stream) {
+  constexpr void (*kernels[])(AnySearchCall) = {any_search_kernel<1>, any_search_kernel<2>,
+                                                any_search_kernel<3>, any_search_kernel<4>};
+  const Rect& area = call.common.out.rect;
+  const dim3 grid(static_cast<unsigned>(blocks_for(area.width(), tile_side)),
+                  static_cast<unsigned>(blocks_for(area.height(), tile_side)));
+  launch(kernels[channels - 1], grid, dim3(any_threads), AnySearchBlock<1>::shared_bytes(call.around), stream,
+         call);
+}
+
+// ---- sums of groups
+
+constexpr int join_threads = 256;
+
+// The groups' sums of each pixel in their order, and the pixel itself.
+__global__ void join_kernel(const __grid_constant__ PatchSearchCall call, int channels, bool adds_self) {
+  const Rect& area = call.out.rect;
+  const std::ptrdiff_t count = static_cast<std::ptrdiff_t>(area.width()) * area.height();
+  const std::ptrdiff_t i = static_cast<std::ptrdiff_t>(blockIdx.x) * join_threads + threadIdx.x;
+  if (i >= count) return;
+  const int x = area.x0 + static_cast<int>(i % area.width());
+  const int y = area.y0 + static_cast<int>(i / area.width());
+  const auto sum = [&](int kind, int group) {
+    return call.sums[(static_cast<std::ptrdiff_t>(group) * (channels + 2) + kind) * count + i];
+  };
+  float weights = 0;
+  float largest = 0;
+  for (int group = 0; group < call.groups; ++group) {
+    weights += sum(0, group);
+    if (call.self_is_max) largest = fmaxf(largest, sum(channels + 1, group));
+  }
+  const float self = adds_self ? self_weight(call.self_is_max, largest) : 0;
+  for (int c = 0; c < channels; ++c) {
+    float values = 0;
+    for (int group = 0; group < call.groups; ++group) values += sum(1 + c, group);
+    values = fmaf(self, call.in.inside(call.first_channel + c, x, y) * call.scale, values);
+    call.out.at(call.first_channel + c, x, y) = values / (weights + self) * call.unscale;
+  }
+}
+
+void launch_join(const PatchSearchCall& call, int channels, bool adds_self, Stream stream) {
+  const std::ptrdiff_t count = static_cast<std::ptrdiff_t>(call.out.rect.width()) * call.out.rect.height();
+  const dim3 grid(static_cast<unsigned>((count + join_threads - 1) / join_threads));
+  launch(join_kernel, grid, dim3(join_threads), 0, stream, call, channels, adds_self);
+}
+
+// ---- which kernel
+
+// By the whole image's size, so that its parts are filtered alike. Splitting the search keeps all of a GPU
+// busy with a small image; the README has the figures.
+int groups_for(const ImageSpec& spec, int side) {
+  const long long pixels = static_cast<long long>(spec.width) * spec.height;
+  constexpr long long few = 1'000'000;
+  constexpr long long many = 6'000'000;
+  const int groups = pixels < few ? 7 : pixels < many ? 3 : 1;
+  return std::min(groups, side);
+}
+
+bool is_flat(const std::vector<double>& patch) { return patch.front() == patch[patch.size() / 2]; }
+
+struct Choice {
+  PatchSearchKernel kernel;
+  bool adds_self = true;
+};
+
+Choice choose(const PatchSearch& search, int together) {
+  if (search.search == whole_image || search.border == Border::shrink) return {};
+  const int patch = static_cast<int>(search.patch.size());
+  const bool weighs_pixels = !std::isinf(search.range) || !std::isinf(search.space);
+  if (weighs_pixels) {
+    const bool fits = is_flat(search.patch) && search.noise == 0 && search.self == SelfWeight::one;
+    return fits ? Choice{bilateral_search_kernel(together, patch), false} : Choice{};
+  }
+  if (!is_flat(search.patch)) return {gaussian_search_kernel(together, patch)};
+  const bool plain = search.noise == 0 && search.self == SelfWeight::one;
+  return {flat_search_kernel(together, patch, plain)};
+}
+
+// What does not depend on the call. `flat`: the patch's weights are in the scale.
+PatchSearchCall settings(const PatchSearch& search, int divisor, bool flat) {
+  // Bounds that keep every scaled value and every square finite; beyond them the weights are 0 or 1 anyway.
+  constexpr double weakest = 1e-15;
+  constexpr double strongest = 1e15;
+  constexpr double most = 1e30;
+  PatchSearchCall call{};
+  call.reach = search.search == whole_image ? 0 : search.search / 2;
+  call.groups = 1;
+  const double wanted = std::sqrt(log2_e / divisor) / search.strength * (flat ? search.patch.front() : 1);
+  call.scale = static_cast<float>(std::clamp(wanted, weakest, strongest));
+  call.unscale = 1 / call.scale;
+  call.noise = static_cast<float>(std::min(most, 2 * std::pow(search.noise / search.strength, 2) * log2_e));
+  call.self_is_max = search.self == SelfWeight::max;
+  const double pixel_scale = log2_e / (2.0 * divisor) / search.range / search.range;
+  call.pixel_ratio = static_cast<float>(std::min(1e37, pixel_scale / call.scale / call.scale));
+  call.space_ratio = static_cast<float>(std::min(1e26, log2_e / 2 / search.space / search.space));
+  return call;
+}
+
+constexpr std::size_t most_shared = 200 * 1024;
+
+}  // namespace
+
+Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const ImageSpec& spec) {
+  const int together = channels_together(search.colour, spec.colour_channels());
+  const int divisor = difference_divisor(search.colour, together);
+  Stage filter{.name = std::move(name),
+               .reach = search_reach(search.search, static_cast<int>(search.patch.size())),
+               .planes = spec.colour_channels()};
+
+  Choice choice = choose(search, together);
+  const bool flat = is_flat(search.patch);
+  PatchSearchCall setup = settings(search, divisor, choice.kernel.kernel != nullptr && flat);
+  if (choice.kernel.kernel != nullptr) {
+    setup.groups = groups_for(spec, setup.side());
+    if (choice.kernel.shared_bytes(setup) > most_shared) {
+      choice = {};
+      setup = settings(search, divisor, false);
+    }
+  }
+  if (choice.kernel.kernel != nullptr) {
+    if (!flat) std::copy(search.patch.begin(), search.patch.end(), setup.patch);
+    if (setup.groups > 1) {
+      filter.scratch = static_cast<std::size_t>(setup.groups) * static_cast<std::size_t>(together + 2) *
+                       static_cast<std::size_t>(spec.width) * static_cast<std::size_t>(spec.height);
+    }
+    filter.launch = [=, border = search.border](const DeviceStageCall& call) {
+      PatchSearchCall of_call = setup;
+      of_call.in = {call.in[0], call.image, border};
+      of_call.out = call.out;
+      of_call.sums = call.scratch.data();
+      for (int first = 0; first < call.out.count; first += together) {
+        of_call.first_channel = first;
+        launch(choice.kernel.kernel, choice.kernel.grid(of_call), dim3(choice.kernel.threads),
+               choice.kernel.shared_bytes(of_call), call.stream, of_call);
+        if (setup.groups > 1) launch_join(of_call, together, choice.adds_self, call.stream);
+      }
+    };
+  } else {
+    AnySearchCall any{.common = setup,
+                      .around = static_cast<int>(search.patch.size()) / 2,
+                      .whole = search.search == whole_image,
+                      .taps = {}};
+    std::copy(search.patch.begin(), search.patch.end(), any.taps);
+    filter.launch = [=, border = search.border](const DeviceStageCall& call) {
+      AnySearchCall of_call = any;
+      of_call.common.in = {call.in[0], call.image, border};
+      of_call.common.out = call.out;
+      for (int first = 0; first < call.out.count; first += together) {
+        of_call.common.first_channel = first;
+        launch_any(together, of_call, call.stream);
+      }
+    };
+  }
+  return in_colour_mode(search.colour, {std::move(filter)}, spec.white(), search.border == Border::wrap);
+}
+
+}  // namespace ungrain::cuda
