@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/patches.h"
 #include "core/window.h"
@@ -244,14 +245,23 @@ void launch_join(const PatchSearchCall& call, int channels, bool adds_self, Stre
 
 // ---- which kernel
 
-// By the whole image's size, so that its parts are filtered alike. Splitting the search keeps all of a GPU
-// busy with a small image; the README has the figures.
-int groups_for(const ImageSpec& spec, int side) {
-  const long long pixels = static_cast<long long>(spec.width) * spec.height;
-  constexpr long long few = 1'000'000;
-  constexpr long long many = 6'000'000;
-  const int groups = pixels < few ? 7 : pixels < many ? 3 : 1;
-  return std::min(groups, side);
+// How many groups the search's rows are split into: more keep all of a GPU busy with a small image, but every
+// block loads its pixels anew. By the number of blocks that the whole image takes, so that its parts are
+// filtered alike, and for one size of GPU, so that bits do not depend on it.
+int groups_for(unsigned blocks, int side) {
+  constexpr unsigned resident = 264;  // of an H200
+  constexpr double rows_to_load = 1;  // of the search, in whose time a block loads its pixels
+  int best = 1;
+  double least = std::numeric_limits<double>::infinity();
+  for (const int groups : {1, 2, 3, 4, 5, 7}) {
+    if (groups > side) break;
+    const unsigned rounds = (blocks * static_cast<unsigned>(groups) + resident - 1) / resident;
+    const double time = rounds * (static_cast<double>(side) / groups + rows_to_load);
+    if (time >= least) continue;
+    least = time;
+    best = groups;
+  }
+  return best;
 }
 
 bool is_flat(const std::vector<double>& patch) { return patch.front() == patch[patch.size() / 2]; }
@@ -309,7 +319,9 @@ Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const Im
   const bool flat = is_flat(search.patch);
   PatchSearchCall setup = settings(search, divisor, choice.kernel.kernel != nullptr && flat);
   if (choice.kernel.kernel != nullptr) {
-    setup.groups = groups_for(spec, setup.side());
+    setup.out.rect = {0, 0, spec.width, spec.height};
+    const dim3 blocks = choice.kernel.grid(setup);
+    setup.groups = groups_for(blocks.x * blocks.y, setup.side());
     if (choice.kernel.shared_bytes(setup) > most_shared) {
       choice = {};
       setup = settings(search, divisor, false);

@@ -56,9 +56,20 @@ __device__ inline float self_weight(bool is_max, float largest) {
   return is_max && largest > 0 ? largest : 1.0F;
 }
 
+// A pixel in shared memory: three channels take the place of four, and one load.
+template <int Channels>
+struct SharedPixel {
+  float channels[Channels];
+};
+template <>
+struct alignas(16) SharedPixel<3> {
+  float channels[3];
+};
+
 template <int Channels, int Patch, bool Flat, SearchWeights Weights, int Columns, int Rows>
 class PatchSearchBlock {
  public:
+  using Pixel = SharedPixel<Channels>;
   static constexpr int warps = 4;
   static constexpr int threads = 32 * warps;
   static constexpr int around = Patch / 2;
@@ -74,14 +85,12 @@ class PatchSearchBlock {
     int rows;
     int pitch;
     int remainder;  // from the columns of one remainder to those of the next
-    int plane;      // from channel to channel
 
     __host__ __device__ Tile(int reach, int search_rows)
         : columns(covered + 2 * reach),
           rows(own_rows + Patch - 1 + search_rows - 1),
           pitch(rows | 1),
-          remainder((columns + Columns - 1) / Columns * pitch),
-          plane(Columns * remainder) {}
+          remainder((columns + Columns - 1) / Columns * pitch) {}
     __device__ int at(int column, int row) const {
       return column % Columns * remainder + column / Columns * pitch + row;
     }
@@ -89,7 +98,7 @@ class PatchSearchBlock {
 
   static std::size_t shared_bytes(const PatchSearchCall& call) {
     const int most_rows = (call.side() + call.groups - 1) / call.groups;
-    return sizeof(float) * Channels * static_cast<std::size_t>(Tile(call.reach, most_rows).plane);
+    return sizeof(Pixel) * Columns * static_cast<std::size_t>(Tile(call.reach, most_rows).remainder);
   }
 
   static dim3 grid(const PatchSearchCall& call) {
@@ -99,7 +108,7 @@ class PatchSearchBlock {
     return {static_cast<unsigned>(across), static_cast<unsigned>(down), static_cast<unsigned>(call.groups)};
   }
 
-  __device__ PatchSearchBlock(const PatchSearchCall& call, float* shared)
+  __device__ PatchSearchBlock(const PatchSearchCall& call, Pixel* shared)
       : call_(call),
         shared_(shared),
         lane_(static_cast<int>(threadIdx.x) % 32),
@@ -112,7 +121,6 @@ class PatchSearchBlock {
 
   __device__ void filter() {
     load_own();
-    __syncthreads();
     load_tile(left_ - call_.reach, top_ + first_ - call_.reach, tile_.columns, tile_.rows);
     __syncthreads();
     clear();
@@ -128,44 +136,94 @@ class PatchSearchBlock {
   // ---- pixels
 
   __device__ void load_tile(int x0, int y0, int columns, int rows) {
-    const bool held = call_.in.holds(x0, y0, x0 + columns, y0 + rows);
+    if (call_.in.holds(x0, y0, x0 + columns, y0 + rows)) {
+      load_held_tile(x0, y0, columns, rows);
+      return;
+    }
+    for (int row = warp_; row < rows; row += warps) {
+      for (int column = lane_; column < columns; column += 32) {
+        Pixel pixel;
 #pragma unroll
-    for (int c = 0; c < Channels; ++c) {
-      const int channel = call_.first_channel + c;
-      for (int row = warp_; row < rows; row += warps) {
-        for (int column = lane_; column < columns; column += 32) {
-          const float pixel = held ? call_.in.inside(channel, x0 + column, y0 + row)
-                                   : call_.in.at(channel, x0 + column, y0 + row, 0.0F);
-          shared_[c * tile_.plane + tile_.at(column, row)] = pixel * call_.scale;
+        for (int c = 0; c < Channels; ++c) {
+          pixel.channels[c] = call_.in.at(call_.first_channel + c, x0 + column, y0 + row, 0.0F) * call_.scale;
+        }
+        shared_[tile_.at(column, row)] = pixel;
+      }
+    }
+  }
+
+  // Several pixels of a thread are on their way at a time: little else hides how long they take.
+  __device__ void load_held_tile(int x0, int y0, int columns, int rows) {
+    constexpr int rows_at_once = 2;
+    constexpr int columns_at_once = Channels == 1 ? 5 : 3;
+    for (int row = warp_; row < rows; row += rows_at_once * warps) {
+      for (int column = lane_; column < columns; column += 32 * columns_at_once) {
+        Pixel pixels[rows_at_once][columns_at_once];
+#pragma unroll
+        for (int r = 0; r < rows_at_once; ++r) {
+#pragma unroll
+          for (int k = 0; k < columns_at_once; ++k) {
+            if (row + r * warps >= rows || column + k * 32 >= columns) continue;
+#pragma unroll
+            for (int c = 0; c < Channels; ++c) {
+              pixels[r][k].channels[c] =
+                  call_.in.inside(call_.first_channel + c, x0 + column + k * 32, y0 + row + r * warps);
+            }
+          }
+        }
+#pragma unroll
+        for (int r = 0; r < rows_at_once; ++r) {
+#pragma unroll
+          for (int k = 0; k < columns_at_once; ++k) {
+            if (row + r * warps >= rows || column + k * 32 >= columns) continue;
+#pragma unroll
+            for (int c = 0; c < Channels; ++c) pixels[r][k].channels[c] *= call_.scale;
+            shared_[tile_.at(column + k * 32, row + r * warps)] = pixels[r][k];
+          }
         }
       }
     }
   }
 
-  // The thread's own pixels with their patches, through the tile.
+  // The thread's own pixels with their patches: as they lie, or through the tile where the border is near.
   __device__ void load_own() {
+    if (call_.in.holds(left_, top_, left_ + covered, top_ + own_rows + Patch - 1)) {
+#pragma unroll
+      for (int c = 0; c < Channels; ++c) {
+        const float* from =
+            &call_.in.planes.at(call_.first_channel + c, left_ + lane_ * Columns, top_ + warp_ * Rows);
+#pragma unroll
+        for (int row = 0; row < patch_rows; ++row) {
+#pragma unroll
+          for (int i = 0; i < Columns; ++i) own_[c][row][i] = from[i] * call_.scale;
+          from += call_.in.planes.row_stride;
+        }
+      }
+      return;
+    }
     load_tile(left_, top_, covered, own_rows + Patch - 1);
     __syncthreads();
 #pragma unroll
-    for (int c = 0; c < Channels; ++c) {
+    for (int i = 0; i < Columns; ++i) {
 #pragma unroll
-      for (int i = 0; i < Columns; ++i) {
+      for (int row = 0; row < patch_rows; ++row) {
+        const Pixel pixel = shared_[tile_.at(lane_ * Columns + i, warp_ * Rows + row)];
 #pragma unroll
-        for (int row = 0; row < patch_rows; ++row) {
-          own_[c][row][i] = shared_[c * tile_.plane + tile_.at(lane_ * Columns + i, warp_ * Rows + row)];
-        }
+        for (int c = 0; c < Channels; ++c) own_[c][row][i] = pixel.channels[c];
       }
     }
+    __syncthreads();
   }
 
   // The column `offset` to the right of the thread's first one at the search's first column.
   __device__ void load_other(int search_row, int offset, int slot) {
-    const float* from = shared_ + offset % Columns * tile_.remainder +
+    const Pixel* from = shared_ + offset % Columns * tile_.remainder +
                         (lane_ + offset / Columns) * tile_.pitch + warp_ * Rows + search_row;
 #pragma unroll
-    for (int c = 0; c < Channels; ++c) {
+    for (int row = 0; row < patch_rows; ++row) {
+      const Pixel pixel = from[row];
 #pragma unroll
-      for (int row = 0; row < patch_rows; ++row) other_[c][row][slot] = from[c * tile_.plane + row];
+      for (int c = 0; c < Channels; ++c) other_[c][row][slot] = pixel.channels[c];
     }
   }
 
@@ -203,17 +261,15 @@ class PatchSearchBlock {
     float along_columns[Rows][Columns];
 #pragma unroll
     for (int i = 0; i < Columns; ++i) {
-      float squares[patch_rows];
+      float differences[Channels][patch_rows];
 #pragma unroll
       for (int row = 0; row < patch_rows; ++row) {
-        squares[row] = 0;
 #pragma unroll
         for (int c = 0; c < Channels; ++c) {
-          const float difference = own_[c][row][i] - other_[c][row][slot_of<Turn>(i)];
-          squares[row] = fmaf(difference, difference, squares[row]);
+          differences[c][row] = own_[c][row][i] - other_[c][row][slot_of<Turn>(i)];
         }
       }
-      sum_column(squares, i, along_columns);
+      sum_column(differences, i, along_columns);
     }
     float constant = 0;
     if constexpr (Weights == SearchWeights::general) constant = -call_.noise;
@@ -248,34 +304,58 @@ class PatchSearchBlock {
     }
   }
 
-  __device__ void sum_column(const float (&squares)[patch_rows], int i, float (&sums)[Rows][Columns]) const {
-    if constexpr (Flat) {
-      // Row k's patch covers [k, k + Patch): the end of one stretch of Patch rows and the start of the next.
-      float suffixes[Rows];
+  // Adds a row's squared difference.
+  __device__ static float with_square(const float (&differences)[Channels][patch_rows], int row, float sum) {
 #pragma unroll
-      for (int start = 0; start < Rows; start += Patch) {
-        float sum = 0;
+    for (int c = 0; c < Channels; ++c) sum = fmaf(differences[c][row], differences[c][row], sum);
+    return sum;
+  }
+  __device__ static float square_of(const float (&differences)[Channels][patch_rows], int row) {
+    float sum = differences[0][row] * differences[0][row];
 #pragma unroll
-        for (int row = Patch - 1; row >= 0; --row) {
-          sum = row == Patch - 1 ? squares[start + row] : sum + squares[start + row];
-          if (start + row < Rows) suffixes[start + row] = sum;
-        }
+    for (int c = 1; c < Channels; ++c) sum = fmaf(differences[c][row], differences[c][row], sum);
+    return sum;
+  }
+
+  __device__ void sum_column(const float (&differences)[Channels][patch_rows], int i,
+                             float (&sums)[Rows][Columns]) const {
+    if constexpr (Flat && Rows <= Patch + 1) {
+      // Row k's patch is the end of the first Patch rows and the start of those behind: every row is part of
+      // one chain only.
+      float sum = square_of(differences, Patch - 1);
+#pragma unroll
+      for (int row = Patch - 1; row >= 0; --row) {
+        if (row < Patch - 1) sum = with_square(differences, row, sum);
+        if (row < Rows) sums[row][i] = sum;
       }
 #pragma unroll
-      for (int start = 0; start < Rows; start += Patch) {
-        float sum = 0;
+      for (int k = 1; k < Rows; ++k) {
+        sum = k == 1 ? square_of(differences, Patch) : with_square(differences, k + Patch - 1, sum);
+        sums[k][i] = k < Patch ? sums[k][i] + sum : sum;
+      }
+    } else if constexpr (Flat) {
+      float squares[patch_rows];
 #pragma unroll
-        for (int row = 0; row < Patch; ++row) {
-          const int k = start + row;
-          if (k >= Rows) break;
-          if (row > 0) {
-            const float square = squares[k + Patch - 1];
-            sum = row == 1 ? square : sum + square;
-          }
-          sums[k][i] = row == 0 ? suffixes[k] : suffixes[k] + sum;
+      for (int row = 0; row < patch_rows; ++row) squares[row] = square_of(differences, row);
+        // The same with more stretches of Patch rows.
+#pragma unroll
+      for (int start = 0; start < Rows; start += Patch) {
+        float sum = squares[start + Patch - 1];
+#pragma unroll
+        for (int row = Patch - 1; row >= 0; --row) {
+          if (row < Patch - 1) sum += squares[start + row];
+          if (start + row < Rows) sums[start + row][i] = sum;
+        }
+#pragma unroll
+        for (int k = start + 1; k < start + Patch && k < Rows; ++k) {
+          sum = k == start + 1 ? squares[start + Patch] : sum + squares[k + Patch - 1];
+          sums[k][i] += sum;
         }
       }
     } else {
+      float squares[patch_rows];
+#pragma unroll
+      for (int row = 0; row < patch_rows; ++row) squares[row] = square_of(differences, row);
 #pragma unroll
       for (int k = 0; k < Rows; ++k) {
         float sum = squares[k] * call_.patch[0];
@@ -299,6 +379,17 @@ class PatchSearchBlock {
         prefixes[i] = prefixes[i - 1] + columns[i];
         suffixes[Columns - 1 - i] = suffixes[Columns - i] + columns[Columns - 1 - i];
       }
+      // Sums of whole lanes to the left and right, and of the ends of those where a patch ends.
+      constexpr int whole_lanes = around / Columns;
+      float left_whole = 0;
+      float right_whole = 0;
+#pragma unroll
+      for (int lanes = 1; lanes <= whole_lanes; ++lanes) {
+        const float left = __shfl_up_sync(all, suffixes[0], lanes);
+        const float right = __shfl_down_sync(all, prefixes[Columns - 1], lanes);
+        left_whole = lanes == 1 ? left : left_whole + left;
+        right_whole = lanes == 1 ? right : right_whole + right;
+      }
 #pragma unroll
       for (int i = 0; i < Columns; ++i) {
         const int first = i > around ? i - around : 0;
@@ -314,24 +405,17 @@ class PatchSearchBlock {
             if (j >= first && j <= last) sum = j == first ? columns[j] : sum + columns[j];
           }
         }
-        sum += constant;
-        // What lies to the left: whole lanes, then the end of one; likewise to the right.
-        int missing = around - i;
-#pragma unroll
-        for (int lanes = 1; lanes <= (around + Columns - 1) / Columns; ++lanes) {
-          if (missing > 0) {
-            sum += __shfl_up_sync(all, missing >= Columns ? suffixes[0] : suffixes[Columns - missing], lanes);
-          }
-          missing -= Columns;
+        if constexpr (Weights != SearchWeights::plain) sum += constant;
+        static_assert(whole_lanes <= 1, "sums of the lanes in between are not kept apart");
+        const int left = around - i;  // columns that lie in other lanes
+        const int right = i + around - (Columns - 1);
+        if (left >= Columns) sum += left_whole;
+        if (left > 0 && left % Columns != 0) {
+          sum += __shfl_up_sync(all, suffixes[Columns - left % Columns], left / Columns + 1);
         }
-        missing = i + around - (Columns - 1);
-#pragma unroll
-        for (int lanes = 1; lanes <= (around + Columns - 1) / Columns; ++lanes) {
-          if (missing > 0) {
-            sum += __shfl_down_sync(all, missing >= Columns ? prefixes[Columns - 1] : prefixes[missing - 1],
-                                    lanes);
-          }
-          missing -= Columns;
+        if (right >= Columns) sum += right_whole;
+        if (right > 0 && right % Columns != 0) {
+          sum += __shfl_down_sync(all, prefixes[right % Columns - 1], right / Columns + 1);
         }
         sums[i] = sum;
       }
@@ -423,7 +507,7 @@ class PatchSearchBlock {
   }
 
   const PatchSearchCall& call_;
-  float* shared_;
+  Pixel* shared_;
   int lane_;
   int warp_;
   int left_;  // of what the block covers, the patches' reach included
@@ -442,8 +526,9 @@ class PatchSearchBlock {
 template <int Channels, int Patch, bool Flat, SearchWeights Weights, int Columns, int Rows>
 __global__ void __launch_bounds__(PatchSearchBlock<Channels, Patch, Flat, Weights, Columns, Rows>::threads, 2)
     patch_search_kernel(const __grid_constant__ PatchSearchCall call) {
-  extern __shared__ float shared[];
-  PatchSearchBlock<Channels, Patch, Flat, Weights, Columns, Rows>(call, shared).filter();
+  extern __shared__ float4 shared[];
+  using Block = PatchSearchBlock<Channels, Patch, Flat, Weights, Columns, Rows>;
+  Block(call, reinterpret_cast<typename Block::Pixel*>(shared)).filter();
 }
 
 // How a compiled kernel is launched.
