@@ -155,7 +155,7 @@ struct Job {
   bool keep = false;
 };
 
-class Execution : public Executor {
+class Execution final : public Executor {
  public:
   Execution(Pipeline pipeline, const ImageSpec& spec, const Options& options, std::vector<int> queues)
       : pipeline_(std::move(pipeline)),
