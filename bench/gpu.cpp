@@ -1,317 +1,575 @@
-// Kernel times of the bilateral family on a GPU, images in its memory: median of many runs, by events around
-// the filter's own stages. Beside them NPP's bilateral filter on the same image, and how far each is from the
-// rate of the special function unit, which makes one exponential a tap.
+// ungrain-bench-gpu [WORD] [--json FILE]
+//
+// Kernel times of the filters on a GPU, images in its memory: the median of many runs, by events around the
+// filter's own stages, beside NPP's bilateral filter on the same image. Every row is held against what bounds
+// it on this chip: the least bytes, exponentials or FP32 instructions that the filter needs, at rates that
+// are measured first. No time is printed of a result that differs from the CPU version's. Then images that
+// lie in the host's memory, copies and all.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <functional>
-#include <memory>
+#include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "bench/ceilings.h"
+#include "bench/npp.h"
+#include "bench/pictures.h"
 #include "cuda/memory.h"
+#include "methods/bilateral/bilateral.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/methods.h"
-#include "ungrain/noise.h"
 
-#ifdef UNGRAIN_BENCH_NPP
-#include <nppi_filtering_functions.h>
-#endif
-
-namespace ungrain {
+namespace ungrain::bench {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr int runs = 25;
 constexpr int warm_up = 5;
-// ex2.approx.f32, measured on an H200; one special function unit of four lanes a quarter of a multiprocessor.
-constexpr double exponentials_per_second = 4.15e12;
+constexpr int fewest_runs = 5;
+constexpr double enough_ms = 400;  // slow ones are run less often
 
-struct Size {
-  const char* name;
-  int width;
-  int height;
-};
-constexpr Size sizes[] = {{"512", 512, 512}, {"1080p", 1920, 1080}, {"20 Mpx", 5522, 3651}};
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// Mid-gray with a ramp and noise of 25 of 255, on the GPU.
-class GpuImage {
- public:
-  GpuImage(const ImageSpec& spec, bool fill)
-      : spec_(spec), memory_(static_cast<std::size_t>(interleaved_strides(spec).y) * spec.height) {
-    if (!fill) return;
-    ImageSpec float_spec = spec;
-    float_spec.type = PixelType::f32;
-    float_spec.range = 1;
-    Image clean(float_spec);
-    float* samples = clean.samples<float>();
-    for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(spec.width) * spec.height * spec.channels;
-         ++i) {
-      samples[i] = 0.3F + 0.4F * static_cast<float>(i % spec.width) / static_cast<float>(spec.width);
-    }
-    Image noisy(spec);
-    add_noise(clean.view(), noisy.view(), {NoiseKind::gaussian, 25.0 / 255, 1});
-    cuda::check(cudaMemcpy(memory_.data(), noisy.view().data, memory_.size(), cudaMemcpyHostToDevice),
-                "uploading");
+struct Spread {
+  double median = 0;
+  double low = 0;   // a tenth of the runs are below
+  double high = 0;  // and a tenth above
+};
+
+Spread spread_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double share) {
+    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+  };
+  return {at(0.5), at(0.1), at(0.9)};
+}
+
+// once() returns ms.
+Spread repeated(const std::function<double()>& once) {
+  std::vector<double> values;
+  double total = 0;
+  for (int run = 0; run < warm_up + runs; ++run) {
+    const double ms = once();
+    total += ms;
+    if (run >= warm_up) values.push_back(ms);
+    if (static_cast<int>(values.size()) >= fewest_runs && total > enough_ms) break;
   }
-  ImageView view() const {
-    return {memory_.data(), spec_, interleaved_strides(spec_), {Space::Memory::cuda, 0}};
+  return spread_of(std::move(values));
+}
+
+// ---- What bounds a filter --------------------------------------------------------------------------------
+
+// The least that a filter does for each pixel, whatever the kernel.
+struct Work {
+  double samples = 1;  // floats that are read, and as many written
+  double exponentials = 0;
+  double instructions = 0;  // FP32
+};
+
+double pairs_of(int radius) { return ((2.0 * radius + 1) * (2 * radius + 1) - 1) / 2; }
+
+// Each weight serves both its pixels. FP32 of a pair: the difference and its square, the exponent, and for
+// both pixels the weight's sum and the values' sums.
+Work bilateral_work(int radius, int channels) {
+  const double pairs = pairs_of(radius);
+  return {static_cast<double>(channels), pairs, pairs * (2 * channels + 1 + 2 + 2 * channels)};
+}
+// Of the second pass no weight serves two pixels: the strength is a pixel's own.
+Work adaptive_work(int radius) {
+  const double pairs = pairs_of(radius);
+  return {1, 3 * pairs, pairs * 7 + 2 * pairs * 5};
+}
+Work separable_work(int radius) { return {1, 2.0 * radius, 2.0 * radius * 7}; }
+Work gaussian_work(int radius) { return {1, 0, 2 * (2.0 * radius + 1)}; }
+// Half the shifts: each distance serves both its pixels. FP32 of a pair: the differences' squares,
+// `smoothing` for their sum over the patch, the exponent, and for both pixels the sums.
+Work nlm_work(int search, int channels, double smoothing) {
+  const double pairs = (static_cast<double>(search) * search - 1) / 2;
+  return {static_cast<double>(channels), pairs, pairs * (2 * channels + smoothing + 1 + 2 + 2 * channels)};
+}
+constexpr double running_sums = 4;  // two across, two down, whatever the patch
+double gaussian_sums(int patch) { return 2.0 * patch; }
+Work copying_work() { return {}; }
+
+struct Bound {
+  double ms = 0;
+  const char* by = "";
+};
+
+class Ceilings {
+ public:
+  Ceilings() : rates_(measure_rates()) {}
+
+  Bound bound(const Work& work, const Size& size) {
+    const double pixels = static_cast<double>(size.width) * size.height;
+    const auto bytes = static_cast<std::size_t>(pixels * work.samples * sizeof(float));
+    const Bound candidates[] = {{2.0 * static_cast<double>(bytes) / copy_rate(bytes) * 1e3, "bytes"},
+                                {pixels * work.exponentials / rates_.exponentials * 1e3, "ex2"},
+                                {pixels * work.instructions / rates_.multiply_adds * 1e3, "FP32"}};
+    return *std::max_element(std::begin(candidates), std::end(candidates),
+                             [](const Bound& a, const Bound& b) { return a.ms < b.ms; });
+  }
+
+  const Rates& rates() const { return rates_; }
+  double copy_rate(std::size_t bytes) {
+    const auto [found, fresh] = copies_.try_emplace(bytes, 0.0);
+    if (fresh) found->second = measure_copy(bytes);
+    return found->second;
   }
 
  private:
-  ImageSpec spec_;
-  cuda::DeviceBuffer memory_;
+  Rates rates_;
+  std::map<std::size_t, double> copies_;  // by the bytes that are read
 };
 
-// Making the noise takes longer than any filter: one picture for each kind of image.
-const GpuImage& source_for(const ImageSpec& spec) {
-  static std::vector<std::pair<ImageSpec, std::unique_ptr<GpuImage>>> made;
-  for (const auto& [of, image] : made) {
-    if (of == spec) return *image;
-  }
-  made.emplace_back(spec, std::make_unique<GpuImage>(spec, true));
-  return *made.back().second;
-}
+// ---- Rows ------------------------------------------------------------------------------------------------
 
-struct Times {
-  double kernels = 0;  // ms, the filter's stages
-  double whole = 0;    // ms, with conversion and what goes around it
+struct Row {
+  std::string filter;
+  Size size;
+  ImageSpec spec;
+  int radius = 0;
+  double error = 0;     // of the white level
+  Spread kernels = {};  // ms, the filter's stages
+  Spread whole = {};    // ms, with conversion and what goes around it
+  Bound bound = {};
+  double npp = 0;             // ms; 0: none
+  double npp_difference = 0;  // of the white level
+
+  bool right() const { return error <= tolerance_for(spec); }
 };
 
-Times time_ours(const MethodParams& params, const ImageSpec& spec) {
-  Denoiser denoiser = Denoiser::create(params, spec, {.device = {Device::Kind::cuda}});
-  const GpuImage& in = source_for(spec);
-  const GpuImage out(spec, false);
+void time_ours(const MethodParams& params, const Sample& sample, Row& row) {
+  Denoiser denoiser = Denoiser::create(params, row.spec, {.device = {Device::Kind::cuda}});
+  const GpuImage& in = source_for(row.spec).device;
+  const GpuImage out(row.spec);
+  denoiser.run(in.view(), out.view());
+  row.error = sample.difference(out);
+  if (!row.right()) return;
   std::vector<double> kernels;
-  std::vector<double> whole;
-  for (int run = 0; run < warm_up + runs; ++run) {
+  row.whole = repeated([&] {
     const Report report = denoiser.run(in.view(), out.view());
-    if (run < warm_up) continue;
     double ms = 0;
     for (const StageTime& stage : report.stages) ms += stage.ms;
     kernels.push_back(ms);
-    whole.push_back(report.ms);
-  }
-  return {median(kernels), median(whole)};
+    return report.ms;
+  });
+  kernels.erase(kernels.begin(), kernels.begin() + warm_up);
+  row.kernels = spread_of(std::move(kernels));
 }
 
-#ifdef UNGRAIN_BENCH_NPP
-NppStreamContext npp_context() {
-  NppStreamContext context{};
-  cudaDeviceProp properties{};
-  cuda::check(cudaGetDeviceProperties(&properties, 0), "asking for the GPU");
-  context.nMultiProcessorCount = properties.multiProcessorCount;
-  context.nMaxThreadsPerMultiProcessor = properties.maxThreadsPerMultiProcessor;
-  context.nMaxThreadsPerBlock = properties.maxThreadsPerBlock;
-  context.nSharedMemPerBlock = properties.sharedMemPerBlock;
-  context.nCudaDevAttrComputeCapabilityMajor = properties.major;
-  context.nCudaDevAttrComputeCapabilityMinor = properties.minor;
-  return context;
-}
-
-double time_npp(const ImageSpec& spec, int radius) {
-  const GpuImage& in = source_for(spec);
-  const GpuImage out(spec, false);
-  const NppStreamContext context = npp_context();
-  const NppiSize size{spec.width, spec.height};
-  const int step = static_cast<int>(interleaved_strides(spec).y);
-  const auto run = [&] {
-    if (spec.type == PixelType::f32) {
-      return nppiFilterBilateralGaussBorder_32f_C1R_Ctx(
-          static_cast<const Npp32f*>(in.view().data), step, size, {0, 0},
-          static_cast<Npp32f*>(out.view().data), step, size, radius, 1, 0.01F,
-          static_cast<Npp32f>(radius * radius) / 4, NPP_BORDER_REPLICATE, context);
-    }
-    return nppiFilterBilateralGaussBorder_8u_C1R_Ctx(
-        static_cast<const Npp8u*>(in.view().data), step, size, {0, 0}, static_cast<Npp8u*>(out.view().data),
-        step, size, radius, 1, 650.0F, static_cast<Npp32f>(radius * radius) / 4, NPP_BORDER_REPLICATE,
-        context);
-  };
+void time_npp(const Sample& sample, Row& row) {
+  const GpuImage out(row.spec);
+  const std::function<bool()> run = npp_bilateral(source_for(row.spec).device.view(), out.view(), row.radius);
+  if (!run || !run()) return;
   const cuda::Event start;
   const cuda::Event end;
-  std::vector<double> ms;
-  for (int i = 0; i < warm_up + runs; ++i) {
-    start.record(nullptr);
-    if (run() != NPP_SUCCESS) return 0;
-    end.record(nullptr);
-    end.wait();
-    if (i >= warm_up) ms.push_back(end.ms_since(start));
-  }
-  return median(ms);
-}
-#else
-double time_npp(const ImageSpec&, int) { return 0; }
-#endif
-
-ImageSpec spec_of(const Size& size, PixelType type, bool rgb) {
-  ImageSpec spec{.width = size.width, .height = size.height, .type = type};
-  if (rgb) {
-    spec.channels = 3;
-    spec.colour = Colour::rgb;
-  }
-  return spec;
+  row.npp = repeated([&] {
+              start.record(nullptr);
+              if (!run()) throw std::runtime_error("NPP refuses what it took before");
+              end.record(nullptr);
+              end.wait();
+              return end.ms_since(start);
+            }).median;
+  row.npp_difference = sample.difference(out);
 }
 
-void print_row(const std::string& what, const Size& size, const char* type, int radius, const Times& ours,
-               double npp, double taps) {
-  const double bound = taps * size.width * size.height / exponentials_per_second * 1e3;
-  fmt::print("| {:<22} | {:<6} | {:<8} | {:>2} | {:>8.4f} | {:>8.4f} | {:>8} | {:>6} | {:>5.0f} % |\n", what,
-             size.name, type, radius, ours.kernels, ours.whole, npp > 0 ? fmt::format("{:.4f}", npp) : "-",
-             npp > 0 ? fmt::format("{:.2f}", npp / ours.kernels) : "-", 100 * bound / ours.kernels);
+void print_row(const Row& row) {
+  if (!row.right()) {
+    fmt::print("| {} | {} | {} | {} | WRONG by {:.1e} of the white level | | | | | | | | | |\n", row.filter,
+               row.size.name, type_name(row.spec), row.radius, row.error);
+    return;
+  }
+  const double pixels = static_cast<double>(row.size.width) * row.size.height;
+  fmt::print(
+      "| {:<19} | {:<6} | {:<7} | {:>2} | {:>8.4f} | {:>7.4f} | {:>8.4f} | {:>7.0f} | {:>8.4f} | {:<5} | "
+      "{:>3.0f} % | "
+      "{:>8} | {:>5} | {:.0e} |\n",
+      row.filter, row.size.name, type_name(row.spec), row.radius, row.kernels.median,
+      row.kernels.high - row.kernels.low, row.whole.median, pixels / row.kernels.median / 1e3, row.bound.ms,
+      row.bound.by, 100 * row.bound.ms / row.kernels.median,
+      row.npp > 0 ? fmt::format("{:.4f}", row.npp) : "-",
+      row.npp > 0 ? fmt::format("{:.2f}", row.npp / row.kernels.median) : "-", row.error);
   std::fflush(stdout);
 }
 
-void run_all(const std::string& only) {
+MethodParams bilateral(int radius, double white, BilateralQuality quality) {
+  return BilateralParams{
+      .radius = radius,
+      .sigma_space = radius / 2.0,
+      .sigma_range = 0.1 * white,
+      .quality = quality,
+      .colour = quality == BilateralQuality::grid ? ColourMode::per_channel : ColourMode::joint};
+}
+
+std::vector<Row> run_rows(Ceilings& ceilings, const std::string& only) {
+  std::vector<Row> rows;
+  const auto add = [&](const std::string& filter, const Size& size, const ImageSpec& spec, int radius,
+                       const MethodParams& params, const Work& work, bool with_npp) {
+    if (!filter.starts_with(only)) return;
+    Row row{.filter = filter, .size = size, .spec = spec, .radius = radius};
+    const Sample sample(params, spec);
+    row.bound = ceilings.bound(work, size);
+    time_ours(params, sample, row);
+    if (with_npp && row.right()) time_npp(sample, row);
+    print_row(row);
+    rows.push_back(row);
+  };
   fmt::print(
-      "| filter | image | type | r | kernels ms | whole ms | NPP ms | NPP / ours | of ex2 rate |\n"
-      "|---|---|---|---|---|---|---|---|---|\n");
-  const auto bilateral = [](int radius, double white, BilateralQuality quality) {
-    return MethodParams(BilateralParams{
-        .radius = radius,
-        .sigma_space = radius / 2.0,
-        .sigma_range = 0.1 * white,
-        .quality = quality,
-        .colour = quality == BilateralQuality::grid ? ColourMode::per_channel : ColourMode::joint});
-  };
-  const auto row = [&](const std::string& what, const Size& size, const char* type, int radius,
-                       const MethodParams& params, const ImageSpec& spec, bool npp, double taps_each) {
-    if (!what.starts_with(only)) return;
-    print_row(what, size, type, radius, time_ours(params, spec), npp ? time_npp(spec, radius) : 0, taps_each);
-  };
-  const auto taps = [](int radius) { return (2.0 * radius + 1) * (2 * radius + 1); };
+      "| filter | image | type | r | kernels ms | spread | whole ms | Mpixel/s | bound ms | by | of bound | "
+      "NPP ms | NPP / "
+      "ours | error |\n"
+      "|---|---|---|--:|--:|--:|--:|--:|--:|---|--:|--:|--:|--:|\n");
   for (const Size& size : sizes) {
-    for (const int radius : {1, 2, 3, 5, 7, 9, 11, 13, 15}) {
-      const ImageSpec spec = spec_of(size, PixelType::f32, false);
-      row("bilateral", size, "f32", radius, bilateral(radius, 1, BilateralQuality::exact), spec, true,
-          taps(radius));
+    for (const bool rgb : {false, true}) {
+      for (const PixelType type : {PixelType::f32, PixelType::u8, PixelType::u16}) {
+        const ImageSpec spec = spec_of(size, type, rgb);
+        for (const int radius : {1, 2, 3, 4, 5, 7, 9, 11, 13, 15}) {
+          add(rgb ? "bilateral joint" : "bilateral", size, spec, radius,
+              bilateral(radius, spec.white(), BilateralQuality::exact), bilateral_work(radius, spec.channels),
+              true);
+        }
+      }
     }
-    for (const int radius : {1, 7, 15}) {
-      const ImageSpec bytes = spec_of(size, PixelType::u8, false);
-      row("bilateral", size, "u8", radius, bilateral(radius, 255, BilateralQuality::exact), bytes, true,
-          taps(radius));
-      const ImageSpec words = spec_of(size, PixelType::u16, false);
-      row("bilateral", size, "u16", radius, bilateral(radius, 65535, BilateralQuality::exact), words, false,
-          taps(radius));
-      const ImageSpec rgb = spec_of(size, PixelType::f32, true);
-      row("bilateral joint", size, "f32 rgb", radius, bilateral(radius, 1, BilateralQuality::exact), rgb,
-          false, taps(radius));
-    }
-    for (const int radius : {3, 5, 7, 15}) {
-      const ImageSpec spec = spec_of(size, PixelType::f32, false);
-      const MethodParams adaptive = AdaptiveBilateralParams{
+    const ImageSpec spec = spec_of(size, PixelType::f32);
+    for (const int radius : {1, 3, 5, 7, 15}) {
+      const AdaptiveBilateralParams adaptive{
           .radius = radius, .sigma_space = radius / 2.0, .sigma_range = 0.1, .factor = 2};
-      row("adaptive-bilateral", size, "f32", radius, adaptive, spec, false, 2 * taps(radius));
-      row("bilateral separable", size, "f32", radius, bilateral(radius, 1, BilateralQuality::separable), spec,
-          false, 2 * (2 * radius + 1));
-      row("bilateral grid", size, "f32", radius, bilateral(radius, 1, BilateralQuality::grid), spec, false,
-          0);
+      add("adaptive-bilateral", size, spec, radius, adaptive, adaptive_work(radius), false);
+      add("bilateral separable", size, spec, radius, bilateral(radius, 1, BilateralQuality::separable),
+          separable_work(radius), false);
+      if (radius < smallest_grid_radius) continue;  // the filter itself
+      add("bilateral grid", size, spec, radius, bilateral(radius, 1, BilateralQuality::grid), copying_work(),
+          false);
     }
-    const ImageSpec spec = spec_of(size, PixelType::f32, false);
+    constexpr int search = 21;
     const ImageSpec rgb = spec_of(size, PixelType::f32, true);
     for (const int patch : {3, 5, 7}) {
-      const MethodParams plain = NlmParams{.search = 21, .patch = patch, .h = 0.1, .self = SelfWeight::one};
-      const MethodParams full = NlmParams{.search = 21, .patch = patch, .sigma = 0.1, .h = 0.1};
+      const MethodParams plain =
+          NlmParams{.search = search, .patch = patch, .h = 0.1, .self = SelfWeight::one};
+      const MethodParams full = NlmParams{.search = search, .patch = patch, .sigma = 0.1, .h = 0.1};
       const MethodParams mixed =
-          NlmBilateralParams{.search = 21, .patch = patch, .sigma_h = 0.1, .sigma_range = 0.3};
-      const double shifts = 21 * 21;
-      row("nlm", size, "f32", patch, plain, spec, false, shifts);
-      row("nlm with noise", size, "f32", patch, full, spec, false, shifts);
-      row("nlm-bilateral", size, "f32", patch, mixed, spec, false, shifts);
-      row("nlm joint", size, "f32 rgb", patch, plain, rgb, false, shifts);
-      row("nlm-bilateral joint", size, "f32 rgb", patch, mixed, rgb, false, shifts);
+          NlmBilateralParams{.search = search, .patch = patch, .sigma_h = 0.1, .sigma_range = 0.3};
+      const Work work = nlm_work(search, 1, running_sums);
+      const Work joint_work = nlm_work(search, 3, running_sums);
+      add("nlm", size, spec, patch, plain, work, false);
+      add("nlm with noise", size, spec, patch, full, work, false);
+      add("nlm-bilateral", size, spec, patch, mixed, work, false);
+      add("nlm joint", size, rgb, patch, plain, joint_work, false);
+      add("nlm-bilateral joint", size, rgb, patch, mixed, joint_work, false);
     }
     for (const double patch_sigma : {1.2, 1.6, 2.1, 2.8}) {
       const MethodParams gaussian =
-          NlmParams{.search = 21, .patch_sigma = patch_sigma, .sigma = 0.1, .h = 0.1};
+          NlmParams{.search = search, .patch_sigma = patch_sigma, .sigma = 0.1, .h = 0.1};
       const int patch = 2 * static_cast<int>(std::lround(1.8 * patch_sigma)) + 1;
-      row("nlm gaussian", size, "f32", patch, gaussian, spec, false, 21 * 21);
-      if (patch <= 9) row("nlm gaussian joint", size, "f32 rgb", patch, gaussian, rgb, false, 21 * 21);
+      add("nlm gaussian", size, spec, patch, gaussian, nlm_work(search, 1, gaussian_sums(patch)), false);
+      if (patch > 9) continue;
+      add("nlm gaussian joint", size, rgb, patch, gaussian, nlm_work(search, 3, gaussian_sums(patch)), false);
     }
     for (const int radius : {1, 2, 4}) {
-      row("median", size, "f32", radius, MedianParams{.radius = radius}, spec, false, 0);
-      row("box", size, "f32", radius, BoxParams{.radius = radius}, spec, false, 0);
-      row("gaussian", size, "f32", 3 * radius, GaussianParams{.sigma = static_cast<double>(radius)}, spec,
-          false, 0);
+      add("median", size, spec, radius, MedianParams{.radius = radius}, copying_work(), false);
+      add("box", size, spec, radius, BoxParams{.radius = radius}, copying_work(), false);
+      add("gaussian", size, spec, 3 * radius, GaussianParams{.sigma = static_cast<double>(radius)},
+          gaussian_work(3 * radius), false);
     }
   }
+  return rows;
 }
+
+// ---- Images in the host's memory -------------------------------------------------------------------------
+
+struct EndToEnd {
+  Size size;
+  std::string type;
+  double kernels = 0;
+  double copies = 0;    // up and down, one after the other
+  double async = 0;     // run_async() on page-locked memory and wait()
+  double pinned = 0;    // run() on page-locked memory
+  double pageable = 0;  // run() on any memory
+};
+
+constexpr int end_to_end_radius = 7;
+
+EndToEnd time_end_to_end(const Size& size, PixelType type) {
+  const ImageSpec spec = spec_of(size, type);
+  const std::size_t bytes = bytes_of(spec);
+  const MethodParams params = bilateral(end_to_end_radius, spec.white(), BilateralQuality::exact);
+  Denoiser denoiser = Denoiser::create(params, spec, {.device = {Device::Kind::cuda}});
+  const Source& source = source_for(spec);
+  const GpuImage device(spec);
+  const cuda::PinnedBuffer in(bytes);
+  const cuda::PinnedBuffer out(bytes);
+  Image pageable(spec);
+  std::copy_n(static_cast<const std::byte*>(source.host.view().data), bytes, in.data());
+  const ConstImageView pinned_in(static_cast<const void*>(in.data()), spec);
+  const ImageView pinned_out(out.data(), spec);
+  const cuda::OwnStream stream;
+  const auto timed = [](const std::function<void()>& work) {
+    return repeated([&] {
+             const Clock::time_point start = Clock::now();
+             work();
+             return ms_since(start);
+           })
+        .median;
+  };
+  EndToEnd times{.size = size, .type = type_name(spec)};
+  times.kernels = repeated([&] {
+                    const Report report = denoiser.run(source.device.view(), device.view());
+                    double ms = 0;
+                    for (const StageTime& stage : report.stages) ms += stage.ms;
+                    return ms;
+                  }).median;
+  times.copies = timed([&] {
+    cuda::check(cudaMemcpyAsync(device.view().data, in.data(), bytes, cudaMemcpyHostToDevice, stream.get()),
+                "uploading");
+    cuda::check(cudaMemcpyAsync(out.data(), device.view().data, bytes, cudaMemcpyDeviceToHost, stream.get()),
+                "downloading");
+    stream.wait();
+  });
+  times.async = timed([&] {
+    denoiser.run_async(pinned_in, pinned_out, {stream.get()});
+    denoiser.wait();
+  });
+  times.pinned = timed([&] { denoiser.run(pinned_in, pinned_out); });
+  times.pageable = timed([&] { denoiser.run(source.host.view(), pageable.view()); });
+  return times;
+}
+
+std::vector<EndToEnd> run_end_to_end() {
+  fmt::print(
+      "\nOne image in the host's memory, bilateral, gray, radius {}, ms on the host's clock:\n\n"
+      "| image | type | kernels | copies | run_async, page-locked | run, page-locked | run, any memory |\n"
+      "|---|---|--:|--:|--:|--:|--:|\n",
+      end_to_end_radius);
+  std::vector<EndToEnd> list;
+  for (const Size& size : sizes) {
+    for (const PixelType type : {PixelType::u8, PixelType::u16, PixelType::f32}) {
+      const EndToEnd times = time_end_to_end(size, type);
+      fmt::print("| {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.3f} |\n", size.name, times.type,
+                 times.kernels, times.copies, times.async, times.pinned, times.pageable);
+      std::fflush(stdout);
+      list.push_back(times);
+    }
+  }
+  return list;
+}
+
+struct Throughput {
+  std::string type;
+  double kernels = 0;  // ms an image, each alone and both
+  double copies = 0;
+  double together = 0;
+
+  double share() const { return std::max(kernels, copies) / together; }
+};
+
+constexpr int throughput_images = 64;
+constexpr int throughput_queues = 4;
 
 // Many images from page-locked memory and back, several at a time: against the kernels alone and the copies
 // alone.
-void run_throughput() {
-  constexpr int images = 64;
-  constexpr int queues = 4;
-  const ImageSpec spec = spec_of(sizes[1], PixelType::u8, false);
-  const std::size_t bytes = static_cast<std::size_t>(interleaved_strides(spec).y) * spec.height;
-  const MethodParams params = BilateralParams{.radius = 7, .sigma_space = 3.5, .sigma_range = 25.5};
-  const GpuImage source(spec, true);
-  const GpuImage target(spec, false);
+Throughput time_throughput(PixelType type) {
+  const ImageSpec spec = spec_of(large, type);
+  const std::size_t bytes = bytes_of(spec);
+  const MethodParams params = bilateral(end_to_end_radius, spec.white(), BilateralQuality::exact);
+  const Source& source = source_for(spec);
   struct Queue {
     Denoiser denoiser;
     cuda::OwnStream stream;
     cuda::PinnedBuffer in;
     cuda::PinnedBuffer out;
     cuda::DeviceBuffer device;
+    GpuImage target;
   };
   std::vector<Queue> list;
   const Denoiser first = Denoiser::create(params, spec, {.device = {Device::Kind::cuda}});
-  for (int i = 0; i < queues; ++i) {
-    list.push_back(
-        {first.clone(), {}, cuda::PinnedBuffer(bytes), cuda::PinnedBuffer(bytes), cuda::DeviceBuffer(bytes)});
-    cuda::check(cudaMemcpy(list.back().in.data(), source.view().data, bytes, cudaMemcpyDeviceToHost),
-                "downloading");
+  for (int i = 0; i < throughput_queues; ++i) {
+    list.push_back({first.clone(),
+                    {},
+                    cuda::PinnedBuffer(bytes),
+                    cuda::PinnedBuffer(bytes),
+                    cuda::DeviceBuffer(bytes),
+                    GpuImage(spec)});
+    std::copy_n(static_cast<const std::byte*>(source.host.view().data), bytes, list.back().in.data());
   }
   const auto timed = [&](const std::function<void(Queue&)>& work) {
     const auto once = [&] {
-      for (int i = 0; i < images; ++i) work(list[static_cast<std::size_t>(i % queues)]);
+      for (int i = 0; i < throughput_images; ++i) work(list[static_cast<std::size_t>(i % throughput_queues)]);
       cuda::check(cudaDeviceSynchronize(), "waiting");
     };
     once();
-    const auto start = std::chrono::steady_clock::now();
+    const Clock::time_point start = Clock::now();
     once();
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count() /
-           images;
+    return ms_since(start) / throughput_images;
   };
-  const double kernels =
-      timed([&](Queue& q) { q.denoiser.run_async(source.view(), target.view(), {q.stream.get()}); });
-  const double copies = timed([&](Queue& q) {
+  Throughput times{.type = type_name(spec)};
+  times.kernels =
+      timed([&](Queue& q) { q.denoiser.run_async(source.device.view(), q.target.view(), {q.stream.get()}); });
+  times.copies = timed([&](Queue& q) {
     cuda::check(cudaMemcpyAsync(q.device.data(), q.in.data(), bytes, cudaMemcpyHostToDevice, q.stream.get()),
                 "uploading");
     cuda::check(cudaMemcpyAsync(q.out.data(), q.device.data(), bytes, cudaMemcpyDeviceToHost, q.stream.get()),
                 "downloading");
   });
-  const double both = timed([&](Queue& q) {
+  times.together = timed([&](Queue& q) {
     q.denoiser.run_async(ConstImageView(static_cast<const void*>(q.in.data()), spec),
                          ImageView(q.out.data(), spec), {q.stream.get()});
   });
+  return times;
+}
+
+std::vector<Throughput> run_throughput() {
   fmt::print(
-      "\n{} images of 20 Mpx, u8, radius 7, page-locked, {} queues, ms an image: kernels alone {:.3f}, "
-      "copies alone "
-      "{:.3f}, together {:.3f} = {:.0f} % of the slower\n",
-      images, queues, kernels, copies, both, 100 * std::max(kernels, copies) / both);
+      "\n{} images of 20 Mpx, gray, radius {}, page-locked, {} queues, ms an image:\n\n"
+      "| type | kernels alone | copies alone | together | of the slower |\n"
+      "|---|--:|--:|--:|--:|\n",
+      throughput_images, end_to_end_radius, throughput_queues);
+  std::vector<Throughput> list;
+  for (const PixelType type : {PixelType::u8, PixelType::u16, PixelType::f32}) {
+    const Throughput times = time_throughput(type);
+    fmt::print("| {} | {:.3f} | {:.3f} | {:.3f} | {:.0f} % |\n", times.type, times.kernels, times.copies,
+               times.together, 100 * times.share());
+    std::fflush(stdout);
+    list.push_back(times);
+  }
+  return list;
+}
+
+// ---- The report ------------------------------------------------------------------------------------------
+
+struct Machine {
+  std::string gpu;
+  int driver = 0;  // the CUDA version that it brings
+};
+
+Machine find_machine() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) throw std::runtime_error("needs a GPU");
+  cudaDeviceProp properties{};
+  cuda::check(cudaGetDeviceProperties(&properties, 0), "asking for the GPU");
+  Machine machine{.gpu =
+                      fmt::format("{}, {} multiprocessors", properties.name, properties.multiProcessorCount)};
+  cuda::check(cudaDriverGetVersion(&machine.driver), "asking for the driver");
+  return machine;
+}
+
+std::string version_text(int cuda) { return fmt::format("{}.{}", cuda / 1000, cuda % 1000 / 10); }
+
+struct Results {
+  Machine machine;
+  Rates rates = {};
+  double copy = 0;  // bytes a second, of an image of 20 Mpixel
+  std::vector<Row> rows = {};
+  std::vector<EndToEnd> end_to_end = {};
+  std::vector<Throughput> throughput = {};
+};
+
+// Names and types have no character that JSON would escape.
+void write_json(const std::string& path, const Results& results) {
+  std::vector<std::string> rows;
+  for (const Row& row : results.rows) {
+    std::string text = fmt::format(
+        R"({{"filter": "{}", "image": "{}", "width": {}, "height": {}, "type": "{}", "radius": {}, )",
+        row.filter, row.size.name, row.size.width, row.size.height, type_name(row.spec), row.radius);
+    text += fmt::format(R"("right": {}, "error": {})", row.right(),
+                        std::isfinite(row.error) ? fmt::format("{:.3g}", row.error) : "null");
+    if (row.right()) {
+      text += fmt::format(
+          R"(, "kernels_ms": {:.6g}, "kernels_ms_low": {:.6g}, "kernels_ms_high": {:.6g}, "whole_ms": {:.6g}, "bound_ms": {:.6g}, "bound_by": "{}")",
+          row.kernels.median, row.kernels.low, row.kernels.high, row.whole.median, row.bound.ms,
+          row.bound.by);
+    }
+    if (row.npp > 0)
+      text += fmt::format(R"(, "npp_ms": {:.6g}, "npp_difference": {:.3g})", row.npp, row.npp_difference);
+    rows.push_back(text + "}");
+  }
+  std::vector<std::string> end_to_end;
+  for (const EndToEnd& times : results.end_to_end) {
+    end_to_end.push_back(fmt::format(
+        R"({{"image": "{}", "type": "{}", "radius": {}, "kernels_ms": {:.6g}, "copies_ms": {:.6g}, "run_async_pinned_ms": {:.6g}, "run_pinned_ms": {:.6g}, "run_pageable_ms": {:.6g}}})",
+        times.size.name, times.type, end_to_end_radius, times.kernels, times.copies, times.async,
+        times.pinned, times.pageable));
+  }
+  std::vector<std::string> throughput;
+  for (const Throughput& times : results.throughput) {
+    throughput.push_back(fmt::format(
+        R"({{"type": "{}", "images": {}, "queues": {}, "kernels_ms": {:.6g}, "copies_ms": {:.6g}, "together_ms": {:.6g}}})",
+        times.type, throughput_images, throughput_queues, times.kernels, times.copies, times.together));
+  }
+  std::ofstream file(path);
+  file << fmt::format(
+      "{{\n\"gpu\": \"{}\",\n\"driver_cuda\": \"{}\",\n\"toolkit_cuda\": \"{}\",\n\"compiler\": \"{}\",\n"
+      "\"ex2_per_second\": {:.4g},\n\"fma_per_second\": {:.4g},\n\"copied_bytes_per_second\": {:.4g},\n"
+      "\"rows\": [\n{}\n],\n\"end_to_end\": [\n{}\n],\n\"throughput\": [\n{}\n]\n}}\n",
+      results.machine.gpu, version_text(results.machine.driver), version_text(CUDART_VERSION), __VERSION__,
+      results.rates.exponentials, results.rates.multiply_adds, results.copy, fmt::join(rows, ",\n"),
+      fmt::join(end_to_end, ",\n"), fmt::join(throughput, ",\n"));
+  if (!file.flush()) throw std::runtime_error("cannot write " + path);
+}
+
+// With a word: only the rows whose filter begins with it, or just "end-to-end" or "throughput".
+int run(const std::string& only, const std::string& json_path) {
+  Results results{.machine = find_machine()};
+  Ceilings ceilings;
+  results.rates = ceilings.rates();
+  results.copy = ceilings.copy_rate(bytes_of(spec_of(large, PixelType::f32)));
+  fmt::print(
+      "{}, CUDA driver {}, toolkit {}, compiler {}. Measured: {:.2f} T ex2/s, {:.1f} T FP32 instructions/s, "
+      "copies "
+      "{:.2f} TB/s at "
+      "20 Mpixel, {:.2f} TB/s at 1080p (in the cache). NPP: {}.\n\n",
+      results.machine.gpu, version_text(results.machine.driver), version_text(CUDART_VERSION), __VERSION__,
+      results.rates.exponentials / 1e12, results.rates.multiply_adds / 1e12, results.copy / 1e12,
+      ceilings.copy_rate(bytes_of(spec_of(middle, PixelType::f32))) / 1e12, have_npp() ? "there" : "ABSENT");
+  const bool all = only.empty();
+  if (only != "end-to-end" && only != "throughput") results.rows = run_rows(ceilings, only);
+  if (all || only == "end-to-end") results.end_to_end = run_end_to_end();
+  if (all || only == "throughput") results.throughput = run_throughput();
+  if (!json_path.empty()) write_json(json_path, results);
+  const bool right =
+      std::all_of(results.rows.begin(), results.rows.end(), [](const Row& row) { return row.right(); });
+  if (!right) fmt::print(stderr, "ungrain-bench-gpu: a result differs from the CPU version's\n");
+  const char* required = std::getenv("UNGRAIN_REQUIRE");
+  const bool peers_missing =
+      !have_npp() && required != nullptr && std::string(required).find("peers") != std::string::npos;
+  if (peers_missing) fmt::print(stderr, "ungrain-bench-gpu: NPP is missing\n");
+  return right && !peers_missing ? 0 : 1;
 }
 
 }  // namespace
-}  // namespace ungrain
+}  // namespace ungrain::bench
 
-// With a word: only the rows whose filter begins with it.
 int main(int count, char** words) {
   try {
-    ungrain::run_all(count > 1 ? words[1] : "");
-    if (count <= 1 || words[1] == std::string("throughput")) ungrain::run_throughput();
+    std::string only;
+    std::string json_path;
+    for (int i = 1; i < count; ++i) {
+      const std::string word = words[i];
+      if (word == "--json" && i + 1 < count) {
+        json_path = words[++i];
+      } else if (word.starts_with('-') || !only.empty()) {
+        throw std::runtime_error("usage: ungrain-bench-gpu [WORD] [--json FILE]");
+      } else {
+        only = word;
+      }
+    }
+    return ungrain::bench::run(only, json_path);
   } catch (const std::exception& error) {
     fmt::print(stderr, "ungrain-bench-gpu: {}\n", error.what());
     return 1;
   }
-  return 0;
 }

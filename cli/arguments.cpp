@@ -292,10 +292,12 @@ double parse_range(const std::string& text) {
   return value;
 }
 
-std::uint64_t parse_whole(std::string_view option, const std::string& text, std::uint64_t largest) {
+std::uint64_t parse_whole(std::string_view option, const std::string& text, std::uint64_t largest,
+                          std::uint64_t smallest) {
   const std::optional<std::uint64_t> value = read_number<std::uint64_t>(text);
-  if (!value || *value > largest) {
-    throw UsageError(fmt::format("{} takes a whole number from 0 to {}, got '{}'", option, largest, text));
+  if (!value || *value > largest || *value < smallest) {
+    throw UsageError(
+        fmt::format("{} takes a whole number from {} to {}, got '{}'", option, smallest, largest, text));
   }
   return *value;
 }
@@ -322,8 +324,13 @@ Size parse_size(const std::string& text) {
 
 void check_device(Device wanted) {
   if (wanted.kind != Device::Kind::cuda) return;
-  for (const DeviceInfo& info : devices()) {
-    if (info.device != wanted) continue;
+  const std::vector<DeviceInfo> list = devices();
+  // Without a GPU there is no cuda:all either, for the same reason.
+  const bool listed =
+      std::any_of(list.begin(), list.end(), [&](const DeviceInfo& info) { return info.device == wanted; });
+  const Device reason_of = listed || wanted.index != Device::all_gpus ? wanted : Device{Device::Kind::cuda};
+  for (const DeviceInfo& info : list) {
+    if (info.device != reason_of) continue;
     if (info.usable) return;
     throw Error(ErrorCode::no_device, fmt::format("--device {}: {}", name(wanted), info.reason));
   }

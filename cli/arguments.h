@@ -53,7 +53,8 @@ std::size_t parse_bytes(const std::string& text);     // "512M"
 PixelType parse_pixel_type(const std::string& text);  // "u8"
 NonFinite parse_nonfinite(const std::string& text);   // "fill"
 double parse_range(const std::string& text);          // a positive number
-std::uint64_t parse_whole(std::string_view option, const std::string& text, std::uint64_t largest);
+std::uint64_t parse_whole(std::string_view option, const std::string& text, std::uint64_t largest,
+                          std::uint64_t smallest = 0);
 std::uint64_t parse_seed(const std::string& text);
 double parse_amount(const ParamInfo& info, const std::string& text);
 struct Size {

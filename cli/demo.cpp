@@ -98,7 +98,7 @@ int demo_command(const Arguments& arguments) {
   app.add_flag("--gray", gray, "without colour");
   app.add_option_function<std::string>(
          "-d,--device", [&](const std::string& text) { options.device = parse_device_option(text); },
-         "auto, cpu, cuda, cuda:N or reference (default auto)")
+         "auto, cpu, cuda, cuda:N, cuda:all or reference (default auto)")
       ->type_name("NAME");
   if (!parse(app, arguments)) return exit_done;
   options.cancel = interrupted();

@@ -1,11 +1,17 @@
 // ungrain FILES…: each file through one method, row by row, into a file of its own.
+#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <exception>
+#include <mutex>
+#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "arguments.h"
 #include "commands.h"
+#include "core/memory.h"
 #include "files.h"
 #include "io/failure.h"
 #include "io/image_file.h"
@@ -22,11 +28,13 @@ namespace ungrain::cli {
 namespace {
 
 constexpr const char* default_method = "bilateral";
+constexpr int max_jobs = 64;
 
 struct Settings {
   std::vector<std::string> inputs;
   std::string output;
   Options options;
+  std::optional<int> jobs;
   std::optional<double> range;
   std::optional<PixelType> depth;
   bool json = false;
@@ -51,8 +59,18 @@ void add_options(CLI::App& app, Settings& settings) {
       ->type_name("PATH");
   app.add_option_function<std::string>(
          "-d,--device", [&](const std::string& text) { settings.options.device = parse_device_option(text); },
-         "auto, cpu, cuda, cuda:N or reference (default auto: the fastest that is there)")
+         "auto, cpu, cuda, cuda:N, cuda:all (files and bands spread over the GPUs) or reference (default "
+         "auto: "
+         "the fastest that is there)")
       ->type_name("NAME");
+  app.add_option_function<std::string>(
+         "-j,--jobs",
+         [&](const std::string& text) {
+           settings.jobs = static_cast<int>(parse_whole("--jobs", text, max_jobs, 1));
+         },
+         fmt::format("files worked on at once, 1 to {} (default 1; on cuda:all one for each of its queues)",
+                     max_jobs))
+      ->type_name("N");
   app.add_option_function<std::string>(
          "--threads",
          [&](const std::string& text) {
@@ -127,7 +145,7 @@ class InterruptibleRows : public RowReader {
 };
 
 Outcome denoise_file(const FilePair& files, const MethodOptions& method, const Settings& settings,
-                     ProgressBar& bar) {
+                     ProgressBar::File& progress) {
   const auto start = std::chrono::steady_clock::now();
   const std::unique_ptr<io::InputFile> input = io::InputFile::open(files.input);
   Outcome outcome;
@@ -135,12 +153,12 @@ Outcome denoise_file(const FilePair& files, const MethodOptions& method, const S
   if (settings.range) outcome.in.spec.range = *settings.range;
   outcome.out = output_info(outcome.in, files.output, settings);
   const ImageSpec& spec = outcome.in.spec;
-  bar.set_pixels(static_cast<double>(spec.width) * spec.height * outcome.in.pages);
+  progress.set_pixels(static_cast<double>(spec.width) * spec.height * outcome.in.pages);
 
   Options options = settings.options;
   options.cancel = interrupted();
   int page = 0;
-  options.progress = [&](double fraction) { bar.update((page + fraction) / outcome.in.pages); };
+  options.progress = [&](double fraction) { progress.update((page + fraction) / outcome.in.pages); };
   const MethodParams params = method.for_image(spec);
   const auto make_denoiser = [&] {
     InterruptibleRows rows(*input);
@@ -179,6 +197,14 @@ std::string names_text(const FilePair& files) {
   return io::one_line(fmt::format("{} -> {}", files.input.string(), files.output.string()));
 }
 
+// "cuda:all (2 queues on 1 GPU)", or just the name.
+std::string device_text(const Report& report) {
+  if (report.device.index != Device::all_gpus) return name(report.device);
+  return fmt::format("{} ({} on {} GPU{})", name(report.device),
+                     report.queues == 1 ? "1 queue" : fmt::format("{} queues", report.queues), report.gpus,
+                     report.gpus == 1 ? "" : "s");
+}
+
 std::string line_text(const FilePair& files, const Outcome& outcome) {
   std::string strengths;
   for (const Strength& strength : outcome.report.strengths) {
@@ -191,7 +217,7 @@ std::string line_text(const FilePair& files, const Outcome& outcome) {
   return fmt::format(
       "{}  {}{}  {}{}  {} x{}  {:.2f} s  {:.1f} Mpixel/s{}{}\n", names_text(files), spec_text(outcome.in),
       converted ? fmt::format(" -> {}", name(outcome.out.spec.type)) : "", outcome.method, strengths,
-      name(outcome.report.device), outcome.report.threads, outcome.seconds, pixels / outcome.seconds / 1e6,
+      device_text(outcome.report), outcome.report.threads, outcome.seconds, pixels / outcome.seconds / 1e6,
       outcome.report.nonfinite_pixels > 0
           ? fmt::format("  {} pixels were not finite", outcome.report.nonfinite_pixels)
           : "",
@@ -221,6 +247,10 @@ nlohmann::json to_json(const FilePair& files, const Outcome& outcome) {
                       {"filter_ms", outcome.report.ms},
                       {"buffer_bytes", outcome.report.buffer_bytes},
                       {"nonfinite_pixels", outcome.report.nonfinite_pixels}};
+  if (outcome.report.gpus > 0) {
+    json["gpus"] = outcome.report.gpus;
+    json["queues"] = outcome.report.queues;
+  }
   for (const auto& [key, value] : outcome.params) json["params"][key] = value;
   for (const StageTime& stage : outcome.report.stages) json["stages_ms"][stage.name] = stage.ms;
   for (const Strength& strength : outcome.report.strengths) {
@@ -247,40 +277,85 @@ double bytes_of(const std::vector<FilePair>& files) {
   return bytes;
 }
 
-// One file after the other; one that fails does not stop the others.
+// The settings of each of the threads that the files are spread over: its device and its share of the memory.
+std::vector<Settings> settings_of_jobs(const Settings& settings, std::size_t files) {
+  const std::vector<Device> places = queues(settings.options.device);
+  // Fewer files than queues: one after the other, each over all queues.
+  const std::size_t by_default = files < places.size() ? 1 : places.size();
+  const std::size_t wanted = settings.jobs ? static_cast<std::size_t>(*settings.jobs) : by_default;
+  const std::size_t jobs = std::max<std::size_t>(1, std::min(wanted, files));
+  std::vector<Settings> list(jobs, settings);
+  if (jobs == 1) return list;
+  std::size_t memory = settings.options.memory;
+  if (memory == 0 && settings.options.device.kind != Device::Kind::cuda) memory = free_memory() / 2;
+  for (std::size_t job = 0; job < list.size(); ++job) {
+    list[job].options.device = places[job % places.size()];
+    if (memory > 0) list[job].options.memory = std::max<std::size_t>(1, memory / list.size());
+  }
+  return list;
+}
+
+// All files, on one thread or several; one that fails does not stop the others.
 class Batch {
  public:
   Batch(const std::vector<FilePair>& files, const MethodOptions& method, const Settings& settings)
       : files_(files),
         method_(method),
         settings_(settings),
+        jobs_(settings_of_jobs(settings, files.size())),
         journal_(settings_text(settings, method.read())),
-        bar_(!settings.quiet, static_cast<int>(files.size()), bytes_of(files)) {
+        bar_(!settings.quiet, static_cast<int>(files.size()), bytes_of(files),
+             static_cast<int>(jobs_.size())) {
     std::error_code error;
     keep_journal_ = settings.resume || fs::is_directory(settings.output, error);
   }
 
   int run() {
-    for (const FilePair& pair : files_) {
-      if (interrupted().cancelled()) break;
-      bar_.start_file(io::one_line(pair.input.filename().string()), bytes_of(pair.input));
-      if (settings_.resume && journal_.is_done(pair.input, pair.output)) {
-        skip(pair);
-      } else {
-        run_file(pair);
-      }
+    std::vector<std::thread> threads;
+    for (std::size_t job = 1; job < jobs_.size(); ++job) {
+      threads.emplace_back([this, job] { run_job(jobs_[job]); });
     }
-    bar_.clear();
+    run_job(jobs_.front());
+    for (std::thread& thread : threads) thread.join();
+    if (broken_) std::rethrow_exception(broken_);
     return conclude();
   }
 
  private:
-  void run_file(const FilePair& pair) {
+  void run_job(const Settings& settings) {
     try {
-      const Outcome outcome = denoise_file(pair, method_, settings_, bar_);
+      for (std::size_t index = next_++; index < files_.size() && !interrupted().cancelled();
+           index = next_++) {
+        start_file(files_[index], settings);
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!broken_) broken_ = std::current_exception();
+      next_ = files_.size();
+    }
+  }
+
+  void start_file(const FilePair& pair, const Settings& settings) {
+    ProgressBar::File progress(bar_, io::one_line(pair.input.filename().string()), bytes_of(pair.input));
+    if (settings.resume && is_done(pair)) {
+      skip(pair);
+    } else {
+      run_file(pair, settings, progress);
+    }
+  }
+
+  bool is_done(const FilePair& pair) {
+    const std::lock_guard lock(mutex_);
+    return journal_.is_done(pair.input, pair.output);
+  }
+
+  void run_file(const FilePair& pair, const Settings& settings, ProgressBar::File& progress) {
+    try {
+      const Outcome outcome = denoise_file(pair, method_, settings, progress);
+      const std::lock_guard lock(mutex_);
       if (keep_journal_) journal_.record(pair.input, pair.output);
       ++done_;
-      bar_.end_file(true);
+      progress.done();
       tell(to_json(pair, outcome), line_text(pair, outcome));
     } catch (const Error& error) {
       // Failures of files name them already.
@@ -295,17 +370,16 @@ class Batch {
   }
 
   void skip(const FilePair& pair) {
+    const std::lock_guard lock(mutex_);
     ++done_;
-    bar_.end_file(false);
     tell(names_json(pair, "skipped"), names_text(pair) + "  already done\n");
   }
 
   void fail(const FilePair& pair, ErrorCode code, const std::string& message) {
-    bar_.end_file(false);
     if (code == ErrorCode::cancelled) return;
+    const std::lock_guard lock(mutex_);
     ++failed_;
-    bar_.clear();
-    print_error(message);
+    bar_.aside([&] { print_error(message); });
     nlohmann::json json = names_json(pair, "failed");
     json["code"] = name(code);
     json["message"] = message;
@@ -313,23 +387,24 @@ class Batch {
   }
 
   void tell(const nlohmann::json& json, const std::string& line) {
-    bar_.clear();
-    if (settings_.json) {
-      print("{}\n", json_text(json));
-    } else if (!settings_.quiet) {
-      put(line);
-    }
-    flush_output();
+    bar_.aside([&] {
+      if (settings_.json) {
+        print("{}\n", json_text(json));
+      } else if (!settings_.quiet) {
+        put(line);
+      }
+      flush_output();
+    });
   }
 
-  int conclude() const {
+  int conclude() {
+    const auto say = [&](const std::string& message) { bar_.aside([&] { print_error(message); }); };
     if (interrupted().cancelled()) {
-      print_error(
-          fmt::format("interrupted: {} of {} files done, no half-written file left", done_, files_.size()));
+      say(fmt::format("interrupted: {} of {} files done, no half-written file left", done_, files_.size()));
       return exit_failed;
     }
     if (failed_ > 0 && files_.size() > 1) {
-      print_error(fmt::format("{} of {} files failed, the others are done", failed_, files_.size()));
+      say(fmt::format("{} of {} files failed, the others are done", failed_, files_.size()));
     }
     return failed_ > 0 ? exit_failed : exit_done;
   }
@@ -337,11 +412,15 @@ class Batch {
   const std::vector<FilePair>& files_;
   const MethodOptions& method_;
   const Settings& settings_;
+  const std::vector<Settings> jobs_;
+  std::atomic<std::size_t> next_ = 0;
+  std::mutex mutex_;  // for all that follows
   Journal journal_;
   ProgressBar bar_;
   bool keep_journal_ = false;
   int done_ = 0;
   int failed_ = 0;
+  std::exception_ptr broken_;
 };
 
 }  // namespace

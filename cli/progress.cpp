@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -33,38 +34,69 @@ std::string cut(const std::string& text, std::size_t bytes) {
 
 }  // namespace
 
-ProgressBar::ProgressBar(bool wanted, int files, double work)
-    : shown_(wanted && isatty(STDERR_FILENO) == 1), files_(files), work_(work) {}
+ProgressBar::ProgressBar(bool wanted, int files, double work, int jobs)
+    : shown_(wanted && isatty(STDERR_FILENO) == 1), files_(files), work_(work), jobs_(jobs) {}
 
 ProgressBar::~ProgressBar() { clear(); }
 
-void ProgressBar::start_file(const std::string& name, double work) {
-  ++file_;
-  name_ = name;
-  file_work_ = work;
-  file_pixels_ = 0;
-  file_start_ = Clock::now();
-  update(0);
+ProgressBar::File::File(ProgressBar& bar, const std::string& name, double work) : bar_(bar) {
+  const std::lock_guard lock(bar_.mutex_);
+  ++bar_.started_;
+  bar_.running_.push_back({name, work, Clock::now()});
+  file_ = std::prev(bar_.running_.end());
+  bar_.draw(false);
 }
 
-void ProgressBar::set_pixels(double pixels) { file_pixels_ = pixels; }
+ProgressBar::File::~File() {
+  const std::lock_guard lock(bar_.mutex_);
+  bar_.work_done_ += file_->work;
+  if (done_) {
+    bar_.work_measured_ += file_->work;
+    bar_.seconds_measured_ += file_->seconds_until(Clock::now());
+  }
+  bar_.running_.erase(file_);
+}
 
-void ProgressBar::update(double fraction) {
-  if (!shown_) return;
+void ProgressBar::File::set_pixels(double pixels) {
+  const std::lock_guard lock(bar_.mutex_);
+  file_->pixels = pixels;
+}
+
+void ProgressBar::File::update(double fraction) {
+  const std::lock_guard lock(bar_.mutex_);
+  file_->fraction = fraction;
+  bar_.draw(fraction >= 1);
+}
+
+void ProgressBar::aside(const std::function<void()>& print) {
+  const std::lock_guard lock(mutex_);
+  clear();
+  print();
+}
+
+void ProgressBar::draw(bool at_once) {
+  if (!shown_ || running_.empty()) return;
   const Clock::time_point now = Clock::now();
   constexpr std::chrono::milliseconds pause{100};
-  if (drawn_ && now - last_ < pause && fraction < 1) return;
+  if (drawn_ && now - last_ < pause && !at_once) return;
   last_ = now;
-  const double seconds = std::chrono::duration<double>(now - file_start_).count();
-  const double rate = seconds > 0 ? fraction * file_pixels_ / seconds / 1e6 : 0;
-  const double done = work_done_ + fraction * file_work_;
-  const double measured = work_measured_ + fraction * file_work_;
-  const double left = measured > 0 ? (work_ - done) * (seconds_measured_ + seconds) / measured : 0;
-  const double share = work_ > 0 ? std::clamp(done / work_, 0.0, 1.0) : fraction;
+  double rate = 0;
+  double done = work_done_;
+  double measured = work_measured_;
+  double spent = seconds_measured_;
+  for (const Running& file : running_) {
+    const double seconds = file.seconds_until(now);
+    if (seconds > 0) rate += file.fraction * file.pixels / seconds / 1e6;
+    done += file.fraction * file.work;
+    measured += file.fraction * file.work;
+    spent += seconds;
+  }
+  const double left = measured > 0 ? (work_ - done) * spent / measured / jobs_ : 0;
+  const double share = work_ > 0 ? std::clamp(done / work_, 0.0, 1.0) : running_.front().fraction;
 
   const std::string tail = fmt::format(" {:3.0f}%  {:.1f} Mpixel/s  {} left", 100 * share, rate,
                                        measured > 0 ? time_text(left) : "-:--");
-  std::string head = fmt::format("{}/{} {} ", file_, files_, name_);
+  std::string head = fmt::format("{}/{} {} ", started_, files_, running_.front().name);
   const int width = terminal_width() - 1;
   constexpr int shortest_bar = 12;
   const int room = width - static_cast<int>(tail.size()) - shortest_bar;
@@ -75,13 +107,6 @@ void ProgressBar::update(double fraction) {
   put_aside(fmt::format("\r{}[{}{}]{}\033[K", head, std::string(static_cast<std::size_t>(filled), '#'),
                         std::string(static_cast<std::size_t>(bar - filled), '.'), tail));
   drawn_ = true;
-}
-
-void ProgressBar::end_file(bool counts) {
-  work_done_ += file_work_;
-  if (!counts) return;
-  work_measured_ += file_work_;
-  seconds_measured_ += std::chrono::duration<double>(Clock::now() - file_start_).count();
 }
 
 void ProgressBar::clear() {

@@ -1,41 +1,73 @@
-// How far a batch is: a bar with rate and time left on a terminal, nothing elsewhere.
+// How far a batch is: a bar with rate and time left on a terminal, nothing elsewhere. Several files may be
+// worked on at once, each by a thread of its own.
 #pragma once
 
 #include <chrono>
-#include <cstdint>
+#include <functional>
+#include <list>
+#include <mutex>
 #include <string>
 
 namespace ungrain::cli {
 
 class ProgressBar {
+  using Clock = std::chrono::steady_clock;
+
+  struct Running {
+    std::string name;
+    double work = 0;
+    Clock::time_point start;
+    double pixels = 0;
+    double fraction = 0;
+
+    double seconds_until(Clock::time_point now) const {
+      return std::chrono::duration<double>(now - start).count();
+    }
+  };
+
  public:
-  // `work` is what all files together come to, in any unit (their bytes); no bar unless `wanted` and stderr
-  // is a terminal.
-  ProgressBar(bool wanted, int files, double work);
+  // `work` is what all files together come to, in any unit (their bytes), `jobs` how many are worked on at
+  // once; no bar unless `wanted` and stderr is a terminal.
+  ProgressBar(bool wanted, int files, double work, int jobs);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  void start_file(const std::string& name, double work);
-  void set_pixels(double pixels);  // of this file, as soon as it is known
-  void update(double fraction);    // of this file
-  void end_file(bool counts);      // a file that was skipped or failed says nothing about the speed
-  void clear();                    // before anything else is printed
+  // A file that is being worked on, until it is gone.
+  class File {
+   public:
+    File(ProgressBar& bar, const std::string& name, double work);
+    ~File();
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+
+    void set_pixels(double pixels);  // as soon as they are known
+    void update(double fraction);
+    void done() { done_ = true; }  // one that was skipped or failed says nothing about the speed
+
+   private:
+    ProgressBar& bar_;
+    std::list<Running>::iterator file_;
+    bool done_ = false;
+  };
+
+  // Lets `print` write where the bar stands.
+  void aside(const std::function<void()>& print);
 
  private:
-  using Clock = std::chrono::steady_clock;
+  void draw(bool at_once);
+  void clear();
 
   bool shown_;
   int files_;
   double work_;
-  int file_ = 0;
-  std::string name_;
-  double file_work_ = 0;
-  double file_pixels_ = 0;
+  int jobs_;
+  std::mutex mutex_;  // for all that follows, and the terminal
+  int started_ = 0;
+  std::list<Running> running_;
   double work_done_ = 0;
   double work_measured_ = 0;  // that the seconds below went into
   double seconds_measured_ = 0;
-  Clock::time_point file_start_;
   Clock::time_point last_;
   bool drawn_ = false;
 };

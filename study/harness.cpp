@@ -1,7 +1,12 @@
 #include "study/harness.h"
 
 #include <algorithm>
+#include <cctype>
+#include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -14,9 +19,12 @@ namespace {
 
 // No multiple of any block's side: blocks that stick out are checked too.
 constexpr Size check_size{203, 157};
-// A rung is run until this much time has gone by, at least a few times.
-constexpr double enough_ms = 300;
+// A rung is run until Plan::enough_ms have gone by, at least a few times.
 constexpr int fewest_runs = 3;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -33,15 +41,15 @@ double run_once(const Prepared& prepared, const cuda::Event& start, const cuda::
   return end.ms_since(start);
 }
 
-double median_time(const Prepared& prepared, int runs) {
+double median_time(const Prepared& prepared, const Plan& plan) {
   const cuda::Event start;
   const cuda::Event end;
   const double first = run_once(prepared, start, end);
-  if (first > enough_ms) return first;  // far above what a warm-up changes
+  if (first > plan.enough_ms) return first;  // far above what a warm-up changes
   std::vector<double> times;
   double total = 0;
-  for (int run = 0; run < runs; ++run) {
-    if (run >= fewest_runs && total > enough_ms) break;
+  for (int run = 0; run < plan.runs; ++run) {
+    if (run >= fewest_runs && total > plan.enough_ms) break;
     times.push_back(run_once(prepared, start, end));
     total += times.back();
   }
@@ -61,20 +69,46 @@ std::vector<Shape> shapes_of(const Rung& rung, const Plan& plan) {
   return shapes;
 }
 
-double largest_error(const std::vector<float>& result, const Image& expected) {
+double largest_error(const std::vector<float>& result, const float* expected) {
   double largest = 0;
   for (std::size_t i = 0; i < result.size(); ++i) {
-    const double error = std::abs(static_cast<double>(result[i]) - expected.samples<float>()[i]);
+    const double error = std::abs(static_cast<double>(result[i]) - expected[i]);
     if (!(error <= largest)) largest = error;  // keeps a NaN: a pixel that was never written
     if (std::isnan(largest)) break;
   }
   return largest;
 }
 
+// "4 padded shared" -> "4-padded-shared".
+std::string file_name(const std::string& rung) {
+  std::string name;
+  for (const char letter : rung) {
+    if (std::isalnum(static_cast<unsigned char>(letter)) != 0) {
+      name += letter;
+    } else if (!name.empty() && name.back() != '-') {
+      name += '-';
+    }
+  }
+  return name;
+}
+
+// Gray values as they are, rounded to bytes.
+void write_pgm(const std::string& path, const float* pixels, const Size& size) {
+  std::string bytes = fmt::format("P5\n{} {}\n255\n", size.width, size.height);
+  for (int i = 0; i < size.width * size.height; ++i) {
+    const float value = std::isfinite(pixels[i]) ? std::clamp(pixels[i], 0.0F, 255.0F) : 0.0F;
+    bytes += static_cast<char>(static_cast<unsigned char>(std::lround(value)));
+  }
+  std::ofstream file(path, std::ios::binary);
+  file << bytes;
+  if (!file.flush()) throw std::runtime_error("cannot write " + path);
+}
+
 // The largest error over all shapes; nothing where none can be launched.
 std::optional<double> check(const Rung& rung, const Plan& plan, StudyPicture& picture, const Image& expected,
                             const Strengths& strengths) {
   std::optional<double> largest;
+  std::vector<float> result;
   for (const Shape& shape : shapes_of(rung, plan)) {
     picture.forget_result();
     const std::optional<Prepared> prepared = rung.prepare(picture.call(strengths, shape, true));
@@ -84,21 +118,37 @@ std::optional<double> check(const Rung& rung, const Plan& plan, StudyPicture& pi
     } else {
       prepared->enqueue();
     }
-    const double error = largest_error(picture.result(prepared->result_on_host), expected);
+    result = picture.result(prepared->result_on_host);
+    const double error = largest_error(result, expected.samples<float>());
     if (!largest || !(error <= *largest)) largest = error;
     if (std::isnan(error)) break;
+  }
+  if (largest && !plan.pgm_folder.empty()) {
+    const std::string name = fmt::format("r{:02}-{}.pgm", strengths.radius, file_name(rung.name));
+    write_pgm(plan.pgm_folder + "/" + name, result.data(), check_size);
   }
   return largest;
 }
 
-std::vector<Timing> time_shapes(const Rung& rung, const Plan& plan, const StudyPicture& picture,
-                                const Strengths& strengths) {
-  std::vector<Timing> all;
+// What the product makes of a picture that is too large for the reference: the rungs were held against that
+// on a small one, and are held against each other on this one.
+std::vector<float> product_rows(const Ladder& ladder, StudyPicture& picture, const Strengths& strengths) {
+  product_rung(ladder.name).prepare(picture.call(strengths, {}, true))->timed();
+  return picture.sampled_rows();
+}
+
+// Adds to `measured` the times of all shapes, and the error of what was timed.
+void time_shapes(const Rung& rung, const Plan& plan, StudyPicture& picture, const Strengths& strengths,
+                 const std::vector<float>& expected, Measured& measured) {
   for (const Shape& shape : shapes_of(rung, plan)) {
     const std::optional<Prepared> prepared = rung.prepare(picture.call(strengths, shape, false));
-    if (prepared) all.push_back({shape, prepared->use, median_time(*prepared, plan.runs)});
+    if (!prepared) continue;
+    picture.forget_device_result();
+    measured.all.push_back({shape, prepared->use, median_time(*prepared, plan)});
+    if (prepared->result_on_host) continue;  // slow ones filter a part
+    const double error = largest_error(picture.sampled_rows(), expected.data());
+    if (!std::isnan(measured.error) && !(error <= measured.error)) measured.error = error;
   }
-  return all;
 }
 
 }  // namespace
@@ -115,6 +165,7 @@ void run_reference(const Ladder& ladder, const Strengths& strengths, const Const
 }
 
 std::vector<Measured> measure(const Ladder& ladder, const Plan& plan, std::FILE* progress) {
+  const auto start = std::chrono::steady_clock::now();
   std::vector<const Rung*> rungs;
   for (const Rung& rung : ladder.rungs) {
     if (rung.name.find(plan.only) != std::string::npos) rungs.push_back(&rung);
@@ -122,28 +173,38 @@ std::vector<Measured> measure(const Ladder& ladder, const Plan& plan, std::FILE*
   // errors[radius][rung]
   std::vector<std::vector<std::optional<double>>> errors;
   StudyPicture small(check_size.width, check_size.height);
+  if (!plan.pgm_folder.empty()) {
+    std::filesystem::create_directories(plan.pgm_folder);
+    const ConstImageView noisy = small.call({}, {}, true).host_view;
+    write_pgm(plan.pgm_folder + "/noisy.pgm", static_cast<const float*>(noisy.data), check_size);
+  }
   for (const int radius : plan.radii) {
     const Strengths strengths{.radius = radius};
     Image expected(small.spec());
     run_reference(ladder, strengths, small.call(strengths, {}, true).host_view, expected.view());
+    if (!plan.pgm_folder.empty()) {
+      write_pgm(fmt::format("{}/r{:02}-reference.pgm", plan.pgm_folder, radius), expected.samples<float>(),
+                check_size);
+    }
     std::vector<std::optional<double>>& of_radius = errors.emplace_back();
     for (const Rung* rung : rungs) of_radius.push_back(check(*rung, plan, small, expected, strengths));
     fmt::print(progress, "checked radius {}\n", radius);
   }
   std::vector<Measured> results;
   for (const Size& size : plan.sizes) {
-    const StudyPicture picture(size.width, size.height);
+    StudyPicture picture(size.width, size.height);
     for (std::size_t i = 0; i < plan.radii.size(); ++i) {
+      const Strengths strengths{.radius = plan.radii[i]};
+      const std::vector<float> expected = product_rows(ladder, picture, strengths);
       for (std::size_t k = 0; k < rungs.size(); ++k) {
         if (!errors[i][k]) continue;
-        Measured measured{.rung = rungs[k]->name,
-                          .size = size,
-                          .radius = plan.radii[i],
-                          .error = *errors[i][k],
-                          .all = time_shapes(*rungs[k], plan, picture, {.radius = plan.radii[i]})};
+        Measured measured{
+            .rung = rungs[k]->name, .size = size, .radius = plan.radii[i], .error = *errors[i][k], .all = {}};
+        time_shapes(*rungs[k], plan, picture, strengths, expected, measured);
         if (!measured.all.empty()) results.push_back(std::move(measured));
       }
-      fmt::print(progress, "timed {} x {}, radius {}\n", size.width, size.height, plan.radii[i]);
+      fmt::print(progress, "timed {} x {}, radius {}, {:.0f} s\n", size.width, size.height, plan.radii[i],
+                 seconds_since(start));
     }
   }
   return results;

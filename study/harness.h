@@ -21,7 +21,9 @@ struct Plan {
   std::vector<int> sides;
   std::vector<int> tilings;
   int runs = 5;
-  std::string only;  // rungs whose name holds it; empty: all
+  double enough_ms = 300;  // a kernel whose first run takes longer is not run again
+  std::string only;        // rungs whose name holds it; empty: all
+  std::string pgm_folder;  // for what each rung makes of the picture it is checked on; empty: nowhere
 };
 
 struct Timing {
@@ -35,7 +37,8 @@ struct Measured {
   std::string rung;
   Size size;
   int radius = 0;
-  double error = 0;  // the largest against the reference, of 255, all shapes
+  double error =
+      0;  // the largest of all shapes, of 255: against the reference, and on this picture against the product
   std::vector<Timing> all;
 
   const Timing& best() const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,11 @@ struct Request {
   std::vector<int> tilings = {2, 3, 4, 5, 6};
   int runs = 7;
   bool quick = false;
+  bool all = false;
   std::string only;
   std::string device = "cuda";
   std::string json_path;
+  std::string pgm_folder;
 };
 
 Size parse_size(const std::string& text) {
@@ -44,13 +47,20 @@ Plan plan_for(const Request& request) {
             .sides = request.sides,
             .tilings = request.tilings,
             .runs = request.runs,
-            .only = request.only};
+            .only = request.only,
+            .pgm_folder = request.pgm_folder};
   for (const std::string& size : request.sizes) plan.sizes.push_back(parse_size(size));
   if (request.quick) {
     plan.sizes = {{1920, 1080}};
     plan.radii = {1, 5, 15};
     plan.tilings = {2, 4};
     plan.runs = 3;
+  }
+  if (request.all) {
+    plan.radii.resize(largest_radius);
+    std::iota(plan.radii.begin(), plan.radii.end(), 1);
+    plan.runs = 3;
+    plan.enough_ms = 20;  // some ten thousand cells: about four minutes on an H200
   }
   return plan;
 }
@@ -105,7 +115,10 @@ void add_options(CLI::App* command, Request& request) {
   command->add_option("--rung", request.only, "Only rungs whose name holds this");
   command->add_option("--device", request.device, "Where kernels run")->check(CLI::IsMember({"cuda"}));
   command->add_option("--json", request.json_path, "Write every measurement to this file");
-  command->add_flag("--quick", request.quick, "One size, few radii and tiling factors");
+  command->add_option("--pgm", request.pgm_folder,
+                      "Write what each rung makes of the picture it is checked on into this folder");
+  CLI::Option* quick = command->add_flag("--quick", request.quick, "One size, few radii and tiling factors");
+  command->add_flag("--all", request.all, "Every radius, few runs each")->excludes(quick);
 }
 
 int run(int count, char** words) {

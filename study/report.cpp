@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cuda/check.h"
 #include "study/papers/tables.h"
 
 namespace ungrain::study {
@@ -78,7 +79,12 @@ void print_table(const Ladder& ladder, const std::vector<Measured>& results) {
 
 void write_json(const std::string& path, const std::string& gpu, const Ladder& ladder,
                 const std::vector<Measured>& results) {
-  json document = {{"ladder", ladder.name}, {"gpu", gpu}, {"tolerance", tolerance}, {"rungs", json::array()}};
+  int driver = 0;
+  cuda::check(cudaDriverGetVersion(&driver), "asking for the driver");
+  json document = {{"ladder", ladder.name},         {"gpu", gpu},
+                   {"driver_cuda_version", driver}, {"toolkit_cuda_version", CUDART_VERSION},
+                   {"compiler", __VERSION__},       {"tolerance", tolerance},
+                   {"rungs", json::array()}};
   for (const Rung& rung : ladder.rungs) {
     json entry = {
         {"name", rung.name}, {"paper", rung.paper}, {"idea", rung.idea}, {"results", json::array()}};

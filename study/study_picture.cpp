@@ -1,5 +1,6 @@
 #include "study/study_picture.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "scene/scene.h"
@@ -86,6 +87,10 @@ RungCall StudyPicture::call(const Strengths& strengths, const Shape& shape, bool
 
 void StudyPicture::forget_result() {
   host_out_.assign(host_out_.size(), std::numeric_limits<float>::quiet_NaN());
+  forget_device_result();
+}
+
+void StudyPicture::forget_device_result() {
   cuda::check(cudaMemset(device_out_.data(), 0xff, device_out_.size()), "clearing memory");
   wait_for_gpu();
 }
@@ -95,6 +100,21 @@ std::vector<float> StudyPicture::result(bool on_host) const {
   std::vector<float> result(host_out_.size());
   cuda::check(cudaMemcpy(result.data(), device_out_.data(), device_out_.size(), cudaMemcpyDeviceToHost),
               "downloading");
+  return result;
+}
+
+std::vector<float> StudyPicture::sampled_rows() const {
+  constexpr int most_rows = 4;
+  const int rows = std::min(most_rows, spec_.height);
+  const auto samples = static_cast<std::size_t>(rows) * static_cast<std::size_t>(spec_.width);
+  std::vector<float> result(3 * samples);
+  const int starts[] = {0, (spec_.height - rows) / 2, spec_.height - rows};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const float* from = device_out_.floats().data() + static_cast<std::ptrdiff_t>(starts[i]) * spec_.width;
+    cuda::check(
+        cudaMemcpy(result.data() + i * samples, from, samples * sizeof(float), cudaMemcpyDeviceToHost),
+        "downloading");
+  }
   return result;
 }
 

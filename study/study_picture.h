@@ -14,8 +14,11 @@ class StudyPicture {
   const ImageSpec& spec() const { return spec_; }  // float, white at 255
   RungCall call(const Strengths& strengths, const Shape& shape, bool whole) const;
 
-  void forget_result();  // makes every pixel of both results NaN
+  void forget_result();         // makes every pixel of both results NaN
+  void forget_device_result();  // of the GPU's
   std::vector<float> result(bool on_host) const;
+  // The first, the middle and the last rows of the GPU's result: a sample that is quick to fetch.
+  std::vector<float> sampled_rows() const;
 
  private:
   ImageSpec spec_;

@@ -524,9 +524,10 @@ TEST(Denoiser, ReportsBothScales) {
 }
 
 TEST(Devices, AreNamedAndParsed) {
-  for (const char* text : {"auto", "cpu", "reference", "cuda", "cuda:3"})
+  for (const char* text : {"auto", "cpu", "reference", "cuda", "cuda:3", "cuda:all"})
     EXPECT_EQ(name(parse_device(text)), text);
-  for (const char* text : {"", "gpu", "cuda:", "cuda:-1", "cuda:1x"}) EXPECT_THROW(parse_device(text), Error);
+  for (const char* text : {"", "gpu", "cuda:", "cuda:-1", "cuda:1x", "cuda:al", "cuda:all "})
+    EXPECT_THROW(parse_device(text), Error);
   bool cpu = false;
   bool cuda = false;
   for (const DeviceInfo& info : devices()) {
@@ -540,6 +541,28 @@ TEST(Devices, AreNamedAndParsed) {
 
 TEST(Devices, AnExplicitGpuIsNeverReplaced) {
   EXPECT_THROW(Denoiser::create(BoxParams{}, small, {.device = {Device::Kind::cuda, 99}}), Error);
+}
+
+TEST(Devices, AllGpusAreThoseThatAreThere) {
+  const Device all = parse_device("cuda:all");
+  const Device cpu{Device::Kind::cpu};
+  EXPECT_EQ(queues(cpu), std::vector<Device>{cpu});
+  if (gpu_missing().empty()) {
+    EXPECT_GE(queues(all).size(), 2U);
+    return;
+  }
+  const auto message = [](auto work) -> std::string {
+    try {
+      work();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::no_device);
+      return error.what();
+    }
+    return "(no error)";
+  };
+  const std::string expected = "no device cuda:all: " + gpu_missing();
+  EXPECT_EQ(message([&] { Denoiser::create(BoxParams{}, small, {.device = all}); }), expected);
+  EXPECT_EQ(message([&] { queues(all); }), expected);
 }
 
 }  // namespace

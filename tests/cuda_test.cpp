@@ -284,5 +284,92 @@ TEST(Cuda, CancelStopsAndLeavesTheDenoiserUsable) {
   EXPECT_THROW(denoiser.run(in.view(), out.view()), Error);
 }
 
+// ---- cuda:all. With one GPU it works in two queues on it.
+
+const Device all_gpus{Device::Kind::cuda, Device::all_gpus};
+
+TEST(CudaAll, TheSameBitsAsOneGpu) {
+  UNGRAIN_NEEDS_GPU();
+  const std::size_t queue_count = queues(all_gpus).size();
+  ASSERT_GE(queue_count, 2U);
+  for (const ImageSpec& spec : {gray, rgba}) {
+    const TestImage in = picture(spec);
+    for (const MethodParams& params : {params_for(spec), MethodParams(MedianParams{.radius = 2}),
+                                       MethodParams(GaussianParams{.sigma = 2})}) {
+      const std::uint64_t expected = hash_on_host(params, in);
+      for (const int rows : {0, 1, 17, 60}) {
+        const Options options{.device = all_gpus, .band_rows = rows};
+        Denoiser denoiser = Denoiser::create(params, spec, options);
+        EXPECT_EQ(denoiser.device(), all_gpus);
+        TestImage out(spec, Layout::padded);
+        const Report report = denoiser.run(in.view(), out.view());
+        EXPECT_EQ(hash_of(out.view()), expected) << params.method() << " rows " << rows;
+        EXPECT_EQ(name(report.device), "cuda:all");
+        EXPECT_EQ(report.queues, std::min(static_cast<int>(queue_count), report.bands));
+        EXPECT_GE(report.gpus, 1);
+        if (rows > 0) {
+          EXPECT_EQ(report.bands, (spec.height + rows - 1) / rows);
+        }
+        TestImage same = picture(spec);
+        denoiser.run(same.view(), same.view());
+        EXPECT_EQ(hash_of(same.view()), expected) << "in place";
+      }
+    }
+  }
+}
+
+TEST(CudaAll, LittleMemoryIsSharedByTheQueues) {
+  UNGRAIN_NEEDS_GPU();
+  const ImageSpec spec{.width = 1000, .height = 1500, .type = PixelType::f32};
+  const TestImage in = picture(spec);
+  const MethodParams params = params_for(spec);
+  const std::size_t limit = queues(all_gpus).size() * (3 << 20);
+  TestImage out(spec, Layout::interleaved);
+  Denoiser denoiser = Denoiser::create(params, spec, {.device = all_gpus, .memory = limit});
+  const Report report = denoiser.run(in.view(), out.view());
+  EXPECT_GT(report.bands, 3 * static_cast<int>(queues(all_gpus).size()));
+  EXPECT_LE(report.buffer_bytes, limit);
+  EXPECT_EQ(hash_of(out.view()), hash_on_host(params, in));
+  EXPECT_THROW(Denoiser::create(params, spec, {.device = all_gpus, .memory = 10000}), Error);
+}
+
+TEST(CudaAll, RunsAgainAfterCancelAndBadPixels) {
+  UNGRAIN_NEEDS_GPU();
+  TestImage in = picture(gray);
+  Options options{.device = all_gpus, .nonfinite = NonFinite::error, .band_rows = 10};
+  int calls = 0;
+  options.progress = [&](double) {
+    if (++calls == 3) options.cancel.cancel();
+  };
+  TestImage out(gray, Layout::interleaved);
+  Denoiser stopped = Denoiser::create(params_for(gray), gray, options);
+  EXPECT_THROW(stopped.run(in.view(), out.view()), Error);
+
+  Denoiser denoiser = Denoiser::create(params_for(gray), gray,
+                                       {.device = all_gpus, .nonfinite = NonFinite::error, .band_rows = 10});
+  in.set(17, 200, 0, std::nan(""));
+  EXPECT_THROW(denoiser.run(in.view(), out.view()), Error);
+  in = picture(gray);
+  denoiser.run(in.view(), out.view());
+  EXPECT_EQ(hash_of(out.view()), hash_on_host(params_for(gray), in));
+  Denoiser twin = denoiser.clone();
+  twin.run(in.view(), out.view());
+  EXPECT_EQ(hash_of(out.view()), hash_on_host(params_for(gray), in));
+}
+
+TEST(CudaAll, ImagesOnOneGpuAreRefused) {
+  UNGRAIN_NEEDS_GPU();
+  const GpuImage source(picture(gray));
+  Denoiser denoiser = Denoiser::create(params_for(gray), gray, {.device = all_gpus});
+  try {
+    denoiser.run(source.view(), source.view());
+    FAIL() << "an image on a GPU was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    EXPECT_STREQ(error.what(), "the input lies on GPU 0, cuda:all works on images in the host's memory");
+  }
+  EXPECT_THROW(denoiser.run_async(source.view(), source.view()), Error);
+}
+
 }  // namespace
 }  // namespace ungrain::testing

@@ -28,13 +28,14 @@ struct Device {
     cpu,
     cuda,
   };
+  static constexpr int all_gpus = -1;
   Kind kind = Kind::automatic;
-  int index = 0;  // which GPU
+  int index = 0;  // which GPU, or all_gpus
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-std::string name(Device device);             // "cpu", "cuda:1"
-Device parse_device(std::string_view text);  // "auto", "reference", "cpu", "cuda", "cuda:1"
+std::string name(Device device);             // "cpu", "cuda:1", "cuda:all"
+Device parse_device(std::string_view text);  // "auto", "reference", "cpu", "cuda", "cuda:1", "cuda:all"
 
 // A queue of work on a GPU: a cudaStream_t, as it is. Null: the default stream.
 struct Stream {
@@ -49,6 +50,10 @@ struct DeviceInfo {
 };
 
 std::vector<DeviceInfo> devices();
+
+// What a device does at once. cuda:all: every GPU that can be used, one that is alone twice. Any other:
+// itself. Throws Error(no_device) where cuda:all finds none.
+std::vector<Device> queues(Device device);
 
 // Copies share one flag; setting it (from any thread or a signal handler) makes run() throw Error(cancelled)
 // soon.
@@ -96,6 +101,8 @@ struct Report {
   Device device;
   int threads = 1;
   int bands = 0;
+  int gpus = 0;    // that took part
+  int queues = 0;  // of bands, on all of them together
   double ms = 0;
   std::vector<StageTime> stages;
   std::size_t buffer_bytes = 0;

@@ -96,7 +96,7 @@ Denoiser Denoiser::create(const MethodParams& params, const ImageSpec& spec, con
   impl->device = choose_device(method, options.device);
   Pipeline pipeline = build_pipeline(method, impl->device, impl->params.values_.get(), spec);
   if (impl->device.kind == Device::Kind::cuda) {
-    impl->execution = cuda::make_execution(std::move(pipeline), spec, impl->options, impl->device);
+    impl->execution = cuda::make_execution(std::move(pipeline), spec, impl->options, gpus_of(impl->device));
     return Denoiser(std::move(impl));
   }
   Workers workers(impl->device.kind == Device::Kind::reference ? 1 : options.threads);

@@ -1,5 +1,6 @@
 #include "core/device.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <thread>
@@ -24,6 +25,34 @@ std::string processor_description() {
   return fmt::format("{}, {} threads", model, std::max(1U, std::thread::hardware_concurrency()));
 }
 
+constexpr Device every_gpu{Device::Kind::cuda, Device::all_gpus};
+
+// With one GPU, cuda:all does what it would do with two.
+constexpr int queues_of_one_gpu = 2;
+
+// A usable GPU twice, or each of several once.
+std::vector<Device> queues_over(const std::vector<DeviceInfo>& gpus) {
+  std::vector<Device> list;
+  for (const DeviceInfo& gpu : gpus) {
+    if (gpu.usable) list.push_back(gpu.device);
+  }
+  if (list.size() == 1) list.resize(queues_of_one_gpu, list.front());
+  return list;
+}
+
+DeviceInfo describe_every_gpu(const std::vector<DeviceInfo>& gpus) {
+  const auto usable =
+      std::count_if(gpus.begin(), gpus.end(), [](const DeviceInfo& gpu) { return gpu.usable; });
+  if (usable == 0) return {every_gpu, "all GPUs", false, gpus.front().reason};
+  if (usable == 1) {
+    return {every_gpu,
+            fmt::format("the GPU in {} queues; spreads files and bands over several where they are",
+                        queues_of_one_gpu),
+            true, ""};
+  }
+  return {every_gpu, fmt::format("files and bands spread over {} GPUs", usable), true, ""};
+}
+
 }  // namespace
 
 std::string name(Device device) {
@@ -35,6 +64,7 @@ std::string name(Device device) {
     case Device::Kind::cpu:
       return "cpu";
     case Device::Kind::cuda:
+      if (device == every_gpu) return "cuda:all";
       return device.index == 0 ? "cuda" : fmt::format("cuda:{}", device.index);
   }
   return "?";
@@ -45,6 +75,7 @@ Device parse_device(std::string_view text) {
   if (text == "reference") return {Device::Kind::reference};
   if (text == "cpu") return {Device::Kind::cpu};
   if (text == "cuda") return {Device::Kind::cuda};
+  if (text == "cuda:all") return every_gpu;
   constexpr std::string_view prefix = "cuda:";
   if (text.starts_with(prefix)) {
     int index = -1;
@@ -53,14 +84,33 @@ Device parse_device(std::string_view text) {
     if (error == std::errc{} && stopped == end && index >= 0) return {Device::Kind::cuda, index};
   }
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("device takes auto, cpu, cuda, cuda:N or reference, got '{}'", text));
+              fmt::format("device takes auto, cpu, cuda, cuda:N, cuda:all or reference, got '{}'", text));
 }
 
 std::vector<DeviceInfo> devices() {
   std::vector<DeviceInfo> list;
   list.push_back({{Device::Kind::cpu}, processor_description(), true, ""});
-  for (DeviceInfo& gpu : cuda::discover()) list.push_back(std::move(gpu));
+  const std::vector<DeviceInfo> gpus = cuda::discover();
+  list.insert(list.end(), gpus.begin(), gpus.end());
+  // Where there is no GPU, that has been said.
+  if (const DeviceInfo all = describe_every_gpu(gpus); all.usable) list.push_back(all);
   list.push_back({{Device::Kind::reference}, "the readable definition of each method, one thread", true, ""});
+  return list;
+}
+
+std::vector<Device> queues(Device device) {
+  if (device != every_gpu) return {device};
+  const std::vector<DeviceInfo> gpus = cuda::discover();
+  std::vector<Device> list = queues_over(gpus);
+  if (list.empty()) {
+    throw Error(ErrorCode::no_device, fmt::format("no device {}: {}", name(device), gpus.front().reason));
+  }
+  return list;
+}
+
+std::vector<int> gpus_of(Device device) {
+  std::vector<int> list;
+  for (const Device& queue : queues(device)) list.push_back(queue.index);
   return list;
 }
 
@@ -76,7 +126,7 @@ const Method::Build& build_for(const Method& method, Device device) {
 }
 
 Device choose_device(const Method& method, Device wanted) {
-  const std::vector<DeviceInfo> gpus =
+  std::vector<DeviceInfo> gpus =
       wanted.kind == Device::Kind::cuda || (wanted.kind == Device::Kind::automatic && method.cuda)
           ? cuda::discover()
           : std::vector<DeviceInfo>{};
@@ -87,6 +137,7 @@ Device choose_device(const Method& method, Device wanted) {
     return {method.cpu ? Device::Kind::cpu : Device::Kind::reference};
   }
   if (wanted.kind == Device::Kind::cuda) {
+    gpus.push_back(describe_every_gpu(gpus));
     const DeviceInfo* found = nullptr;
     for (const DeviceInfo& gpu : gpus) {
       if (gpu.device == wanted) found = &gpu;

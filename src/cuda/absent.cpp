@@ -9,7 +9,7 @@ std::vector<DeviceInfo> discover() {
   return {{{Device::Kind::cuda, 0}, "NVIDIA GPU", false, "this build of ungrain has no CUDA support"}};
 }
 
-std::unique_ptr<Executor> make_execution(Pipeline, const ImageSpec&, const Options&, Device) {
+std::unique_ptr<Executor> make_execution(Pipeline, const ImageSpec&, const Options&, std::vector<int>) {
   throw Error(ErrorCode::no_device, "this build of ungrain has no CUDA support");
 }
 

@@ -1,7 +1,7 @@
 // Images on the host flow through the GPU in bands of rows, each band in one of several lanes: a lane uploads
 // while another computes and a third downloads. A band brings along the rows around it that its pixels need,
-// so bands know nothing of each other. Images on the GPU are worked on where they lie, all rows at once where
-// the memory allows.
+// so bands know nothing of each other, and lanes may lie on several GPUs. Images on the GPU are worked on
+// where they lie, all rows at once where the memory allows.
 #include "cuda/execution.h"
 
 #include <algorithm>
@@ -9,7 +9,9 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -28,7 +30,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int lane_count = 3;
+constexpr int lanes_a_queue = 3;
 constexpr std::ptrdiff_t row_alignment = 32;  // floats
 
 std::ptrdiff_t padded(int width) { return (width + row_alignment - 1) / row_alignment * row_alignment; }
@@ -113,8 +115,10 @@ struct Working {
 
 // A queue of work with memory of its own.
 struct Lane {
-  Lane(const LanePlan& plan, int stages)
-      : working(plan),
+  // On the GPU that is the current one.
+  Lane(const LanePlan& plan, int stages, int on)
+      : gpu(on),
+        working(plan),
         raw(plan.raw_bytes),
         out(plan.out_bytes),
         staged_in(plan.raw_bytes),
@@ -124,6 +128,7 @@ struct Lane {
 
   Found& found_on_host() const { return *reinterpret_cast<Found*>(found.data()); }
 
+  int gpu;
   OwnStream stream;
   Working working;
   DeviceBuffer raw;
@@ -150,21 +155,20 @@ struct Job {
   bool keep = false;
 };
 
-class Execution : public Executor {
+class Execution final : public Executor {
  public:
-  Execution(Pipeline pipeline, const ImageSpec& spec, const Options& options, Device device)
+  Execution(Pipeline pipeline, const ImageSpec& spec, const Options& options, std::vector<int> queues)
       : pipeline_(std::move(pipeline)),
         spec_(spec),
         options_(options),
-        device_(device),
+        queues_(std::move(queues)),
         workers_(options.threads) {
-    const CurrentDevice current(device_.index);
-    limit_ = options_.memory > 0 ? options_.memory : free_device_memory() / 2;
-    band_rows_ = planned_rows(lane_count, host_band_rows());
+    limit_ = options_.memory > 0 ? options_.memory : memory_to_take();
+    band_rows_ = planned_rows(most_lanes(), host_band_rows());
   }
 
   Report run(const ConstImageView& in, const ImageView& out) override {
-    const CurrentDevice current(device_.index);
+    const CurrentDevice current(queues_.front());
     check_images(in, out, spec_, pipeline_, options_);
     check_place(in, "input");
     check_place(out, "output");
@@ -179,7 +183,9 @@ class Execution : public Executor {
       collect(report);
     } else {
       if (options_.nonfinite == NonFinite::error && is_float(spec_.type)) refuse_bad_pixels(in, job.in_rect);
-      // In place a band is written back three bands later: its rows must be of no more use to them.
+      make_lanes();
+      // In place a band is written back when as many bands as there are lanes have been read: its rows must
+      // be of no more use to the next.
       Image copy;
       ConstImageView from = in;
       if (runs_in_place(in, out) && reach().y + fill_reach(spec_, options_) > band_rows_) {
@@ -198,10 +204,10 @@ class Execution : public Executor {
   }
 
   Report run(RowReader& in, RowWriter& out, const ImageSpec& out_spec) override {
-    const CurrentDevice current(device_.index);
+    const CurrentDevice current(queues_.front());
     check_writer(out_spec, spec_);
     const Rect whole{0, 0, spec_.width, spec_.height};
-    Job job = job_for(whole, whole, out_spec);
+    const Job job = job_for(whole, whole, out_spec);
     Report report;
     const Clock::time_point start = Clock::now();
     make_lanes();
@@ -218,7 +224,11 @@ class Execution : public Executor {
   }
 
   void run_async(const ConstImageView& in, const ImageView& out, Stream stream) override {
-    const CurrentDevice current(device_.index);
+    if (queues_.size() > 1) {
+      throw Error(ErrorCode::unsupported,
+                  "run_async() works on the stream of one GPU, cuda:all has queues of its own");
+    }
+    const CurrentDevice current(queues_.front());
     check_images(in, out, spec_, pipeline_, options_);
     for (const ConstImageView& view : {in, ConstImageView(out)}) {
       if (view.space.memory == Space::Memory::cuda) {
@@ -244,7 +254,7 @@ class Execution : public Executor {
 
   void wait() override {
     if (!async_stream_) return;
-    const CurrentDevice current(device_.index);
+    const CurrentDevice current(queues_.front());
     check(cudaStreamSynchronize(handle(*async_stream_)), "waiting for the GPU");
     async_stream_.reset();
     Report report;
@@ -257,11 +267,24 @@ class Execution : public Executor {
  private:
   // ---- planning
 
+  int most_lanes() const { return lanes_a_queue * static_cast<int>(queues_.size()); }
+
+  // Half of what is free, as much on every queue's GPU.
+  std::size_t memory_to_take() const {
+    std::size_t each = std::numeric_limits<std::size_t>::max();
+    for (const int gpu : queues_) {
+      const CurrentDevice current(gpu);
+      const auto sharing = static_cast<std::size_t>(std::count(queues_.begin(), queues_.end(), gpu));
+      each = std::min(each, free_device_memory() / 2 / sharing);
+    }
+    return each * queues_.size();
+  }
+
   // Enough bands that copies hide behind kernels, each large enough to fill the GPU.
   int host_band_rows() const {
     if (needs_all_rows(pipeline_)) return spec_.height;
     if (options_.band_rows > 0) return std::min(options_.band_rows, spec_.height);
-    constexpr int bands = 8;
+    const int bands = 8 * static_cast<int>(queues_.size());
     constexpr int least_pixels = 1 << 20;
     const int around = 2 * (reach().y + fill_reach(spec_, options_));
     const int rows =
@@ -294,8 +317,11 @@ class Execution : public Executor {
     for (;;) {
       try {
         const LanePlan plan(pipeline_, spec_, options_, band_rows_);
-        for (int lane = 0; lane < std::min(lane_count, bands); ++lane) {
-          lanes_.emplace_back(plan, static_cast<int>(pipeline_.stages.size()));
+        // One lane on every queue before a second one on any.
+        for (int lane = 0; lane < std::min(most_lanes(), bands); ++lane) {
+          const int gpu = queues_[static_cast<std::size_t>(lane) % queues_.size()];
+          const CurrentDevice current(gpu);
+          lanes_.emplace_back(plan, static_cast<int>(pipeline_.stages.size()), gpu);
         }
         return;
       } catch (const Error& error) {
@@ -318,9 +344,15 @@ class Execution : public Executor {
   }
 
   void check_place(const ConstImageView& view, const char* which) const {
-    if (view.space.memory == Space::Memory::cuda && view.space.device != device_.index) {
+    if (view.space.memory != Space::Memory::cuda) return;
+    if (queues_.size() > 1) {
+      throw Error(ErrorCode::unsupported,
+                  fmt::format("the {} lies on GPU {}, cuda:all works on images in the host's memory", which,
+                              view.space.device));
+    }
+    if (view.space.device != queues_.front()) {
       throw Error(ErrorCode::unsupported, fmt::format("the {} lies on GPU {}, the method runs on GPU {}",
-                                                      which, view.space.device, device_.index));
+                                                      which, view.space.device, queues_.front()));
     }
   }
 
@@ -411,7 +443,10 @@ class Execution : public Executor {
     check(cudaMemcpyAsync(resident_found_.data(), resident_->found.data(), sizeof(Found),
                           cudaMemcpyDeviceToHost, handle(stream)),
           "reading what was found");
-    if (report != nullptr) report->buffer_bytes = resident_->plan.working_bytes();
+    if (report == nullptr) return;
+    report->buffer_bytes = resident_->plan.working_bytes();
+    report->gpus = 1;
+    report->queues = 1;
   }
 
   // After the stream has come to the end of run_on_device().
@@ -496,6 +531,9 @@ class Execution : public Executor {
     for (const Stage& stage : pipeline_.stages) report.stages.push_back({stage.name, 0});
     report.threads = 1;
     report.buffer_bytes = lanes_[0].working.plan.bytes() * lanes_.size();
+    const std::size_t in_use = std::min(queues_.size(), lanes_.size());
+    report.queues = static_cast<int>(in_use);
+    report.gpus = static_cast<int>(std::set<int>(queues_.begin(), queues_.begin() + in_use).size());
     workers_.watch(&options_.cancel, nullptr);
     const int band = band_rows_;
     const Rect& out = job.out_rect;
@@ -523,6 +561,7 @@ class Execution : public Executor {
   }
 
   void start_band(Lane& lane, RawSource& source, RowRange rows, const Job& job) {
+    const CurrentDevice current(lane.gpu);
     const int fill = fill_reach(spec_, options_);
     const RowRange needed = rows_for(pipeline_, spec_.height, rows)[0];
     const RowRange raw_rows{std::max(job.in_rect.y0, needed.begin - fill),
@@ -610,7 +649,7 @@ class Execution : public Executor {
   Pipeline pipeline_;
   ImageSpec spec_;
   Options options_;
-  Device device_;
+  std::vector<int> queues_;  // the GPU of each
   Workers workers_;
   std::size_t limit_ = 0;
   int band_rows_ = 0;
@@ -628,8 +667,8 @@ class Execution : public Executor {
 }  // namespace
 
 std::unique_ptr<Executor> make_execution(Pipeline pipeline, const ImageSpec& spec, const Options& options,
-                                         Device device) {
-  return std::make_unique<Execution>(std::move(pipeline), spec, options, device);
+                                         std::vector<int> queues) {
+  return std::make_unique<Execution>(std::move(pipeline), spec, options, std::move(queues));
 }
 
 }  // namespace ungrain::cuda

@@ -13,7 +13,7 @@ Ladder bilateral_ladder() {
   for (const Rung& rung : bilateral_tables_shared_image()) rungs.push_back(rung);
   for (const Rung& rung :
        {bilateral_byte_table(), bilateral_texture(), bilateral_pair_symmetric(), bilateral_async_copies(),
-        bilateral_fast_exponential(), product_rung("bilateral")}) {
+        bilateral_dynamic_parallelism(), bilateral_fast_exponential(), product_rung("bilateral")}) {
     rungs.push_back(rung);
   }
   return {.name = "bilateral", .rungs = std::move(rungs), .sequential = "sequential", .naive = "1 naive"};

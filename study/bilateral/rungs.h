@@ -24,6 +24,7 @@ Rung bilateral_byte_table();
 Rung bilateral_texture();
 Rung bilateral_pair_symmetric();
 Rung bilateral_async_copies();
+Rung bilateral_dynamic_parallelism();
 Rung bilateral_fast_exponential();
 
 }  // namespace ungrain::study

@@ -227,14 +227,15 @@ ROWS = [
     *values_of("--window", [""], NO_VALUE, BILATERAL),
     *values_of("--threads", ["-1", "1025", "2.0", "two", "2x", "nan", "inf", "99999999999999999999"],
                "takes a whole number from 0 to 1024, got "),
+    *values_of("--jobs", ["0", "-1", "65", "two"], "takes a whole number from 1 to 64, got "),
     *values_of("--memory", ["0", "-1G", "lots", "5Q", "1GG", "nan", "inf", "M", "1e30", "12 M"],
                "takes a size such as 512M or 2G, got "),
     *values_of("--range", ["0", "-255", "white", "255x", "nan", "inf", "1e999"], "takes a number above 0, got "),
     *values_of("--depth", ["8", "u32", "U8", "f64"], "takes one of u8, u16, f16, f32, got "),
     *values_of("--nonfinite", ["skip", "Fill"], "takes one of fill, keep, error, got "),
     *values_of("--device", ["gpu", "cuda:", "cuda:-1", "cuda:1x", "CPU"],
-               "takes auto, cpu, cuda, cuda:N or reference, got "),
-    *[row for option in ("--threads", "--memory", "--range", "--depth", "--nonfinite", "--device")
+               "takes auto, cpu, cuda, cuda:N, cuda:all or reference, got "),
+    *[row for option in ("--threads", "--jobs", "--memory", "--range", "--depth", "--nonfinite", "--device")
       for row in values_of(option, [""], NO_VALUE)],
 
     # -- values that do not fit each other or the image
@@ -404,6 +405,7 @@ ROWS = [
     Row("compare one good and one bad", "compare gray.pgm colour.ppm gray.pgm", FAILED,
         "colour.ppm: .*cannot be compared", out=r"(?s)^ *PSNR dB.*inf.*gray.pgm$"),
     Row("no CUDA", "gray.pgm --device cuda", FAILED, "--device cuda: ", skip=no_cuda),
+    Row("no GPU at all", "gray.pgm --device cuda:all", FAILED, "--device cuda:all: ", skip=no_cuda),
     Row("no eighth GPU", "gray.pgm -d cuda:7", FAILED, "--device cuda:7: there is no such device",
         skip=lambda: "there are many" if "cuda:7" in run("devices").out else ""),
 

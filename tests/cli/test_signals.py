@@ -36,8 +36,8 @@ class Signals(Workspace):
     def start_batch(self, *more: str) -> subprocess.Popen:
         return start("in", "-o", "out", *SLOW, *more, folder=self.folder)
 
-    def interrupt_in_second_file(self, number: int) -> tuple[int, str, str]:
-        process = self.start_batch()
+    def interrupt_in_second_file(self, number: int, *more: str) -> tuple[int, str, str]:
+        process = self.start_batch(*more)
         out = self.path("out")
         wait_until(lambda: (out / "0.pgm").exists() and temporaries(out), process)
         process.send_signal(number)
@@ -55,8 +55,8 @@ class Signals(Workspace):
             self.done(f"in/{name}", "-o", "alone.pgm", "-q", *SLOW)
             self.assertEqual(self.bytes_of("alone.pgm"), self.bytes_of(f"out/{name}"), name)
 
-    def check_interrupted(self, number: int) -> None:
-        code, printed, errors = self.interrupt_in_second_file(number)
+    def check_interrupted(self, number: int, *more: str) -> None:
+        code, printed, errors = self.interrupt_in_second_file(number, *more)
         self.assertEqual(code, 1, errors)
         match = re.fullmatch(rf"ungrain: interrupted: (\d) of {FILES} files done, no half-written file left\n", errors)
         self.assertIsNotNone(match, errors)
@@ -78,6 +78,9 @@ class Signals(Workspace):
 
     def test_interrupt(self) -> None:
         self.check_interrupted(signal.SIGINT)
+
+    def test_interrupt_of_files_at_once(self) -> None:
+        self.check_interrupted(signal.SIGINT, "--jobs", "2")
 
     def test_terminate(self) -> None:
         self.check_interrupted(signal.SIGTERM)

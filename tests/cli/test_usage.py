@@ -47,6 +47,53 @@ class Denoise(Workspace):
         self.assertEqual([line.split("  ")[0] for line in result.out_lines],
                          ["gray.pgm -> gray.ungrain.pgm", "colour.ppm -> colour.ungrain.ppm"])
 
+    def test_files_at_once(self) -> None:
+        self.path("in").mkdir()
+        for number in range(7):
+            write_pnm(self.path(f"in/{number}.pgm"), picture(40, 30, seed=number + 1))
+        self.done("in", "-o", "one", *BILATERAL)
+        result = self.done("in", "-o", "many", *BILATERAL, "--jobs", "3")
+        self.assertEqual(sorted(line.split("  ")[0] for line in result.out_lines),
+                         [f"in/{number}.pgm -> many/{number}.pgm" for number in range(7)])
+        for number in range(7):
+            self.assertEqual(self.bytes_of(f"one/{number}.pgm"), self.bytes_of(f"many/{number}.pgm"), number)
+        again = self.done("in", "-o", "many", *BILATERAL, "-j", "64", "--resume")
+        self.assertEqual(sum(line.endswith("already done") for line in again.out_lines), 7, again.out)
+        # A share of the memory for each.
+        self.done("in", "-o", "tight", *BILATERAL, "-j", "3", "--memory", "1M")
+        self.assert_tidy()
+
+    def test_all_gpus(self) -> None:
+        devices = self.done("devices").out
+        if not re.search(r"^cuda:all ", devices, re.M):
+            self.skipTest("no GPU")
+        self.path("in").mkdir()
+        for number in range(5):
+            write_pnm(self.path(f"in/{number}.pgm"), picture(40, 300, seed=number + 1))
+        self.done("in", "-o", "one", *BILATERAL, "--device", "cuda")
+        spread = self.done("in", "-o", "all", *BILATERAL, "--device", "cuda:all", "--json")
+        self.assertEqual(len(spread.out_lines), 5)
+        for number in range(5):
+            self.assertEqual(self.bytes_of(f"one/{number}.pgm"), self.bytes_of(f"all/{number}.pgm"), number)
+        # One file: its bands.
+        alone = self.done("in/0.pgm", "-o", "alone.pgm", *BILATERAL, "--device", "cuda:all")
+        self.assertRegex(alone.out, r"  cuda:all \(\d+ queues? on \d+ GPUs?\) x1  ")
+        self.assertEqual(self.bytes_of("alone.pgm"), self.bytes_of("one/0.pgm"))
+
+    def test_files_at_once_and_one_fails(self) -> None:
+        self.path("in").mkdir()
+        for number in range(6):
+            write_pnm(self.path(f"in/{number}.pgm"), picture(40, 30, seed=number + 1))
+        self.path("in/2.pgm").write_bytes(b"P5 40 30 255 too short")
+        result = self.run_here("in", "-o", "out", "--jobs", "2", "--json")
+        self.assertEqual(result.code, 1)
+        self.assertEqual(len(result.err_lines), 2, result.err)
+        self.assertEqual(result.err_lines[1], "ungrain: 1 of 6 files failed, the others are done")
+        told = [json.loads(line) for line in result.out_lines]
+        self.assertEqual(sorted((line["input"], line["status"]) for line in told),
+                         [(f"in/{number}.pgm", "failed" if number == 2 else "done") for number in range(6)])
+        self.assert_tidy()
+
     def test_folder(self) -> None:
         self.path("in/deeper").mkdir(parents=True)
         for name in ("b.pgm", "a.PGM", ".hidden.pgm", "old.ungrain.pgm", "deeper/c.pgm"):
@@ -591,6 +638,16 @@ class Streams(Workspace):
         os.close(master)
         out, _ = process.communicate(timeout=20)
         return process.returncode, out.decode(), shown.decode()
+
+    def test_progress_bar_of_files_at_once(self) -> None:
+        for number in range(4):
+            write_pnm(self.path(f"{number}.pgm"), picture(96, 72))
+        code, out, shown = self.on_terminal(*(f"{n}.pgm" for n in range(4)), *SLOW, "--radius", "14", "-j", "2")
+        self.assertEqual((code, len(out.splitlines())), (0, 4))
+        self.assertRegex(shown, r"\r\d/4 \d\.pgm \[#*\.*\] +\d+%  \d+\.\d Mpixel/s  (\d+:\d\d|-:--) left\x1b\[K")
+        percents = [int(text) for text in re.findall(r"(\d+)%", shown)]
+        self.assertEqual(percents, sorted(percents))
+        self.assertTrue(shown.endswith("\r\x1b[K"), repr(shown[-80:]))
 
     def test_progress_bar(self) -> None:
         for number in range(2):
