@@ -211,55 +211,62 @@ void launch_any(int channels, const AnySearchCall& call, Stream stream) {
 
 constexpr int join_threads = 256;
 
-// The groups' sums of each pixel in their order, and the pixel itself.
-__global__ void join_kernel(const __grid_constant__ PatchSearchCall call, int channels, bool adds_self) {
+// A split block's sums: each pixel's of all groups in their order, and the pixel itself.
+__global__ void __launch_bounds__(join_threads)
+    join_kernel(const __grid_constant__ PatchSearchCall call, int channels, bool adds_self, int own_columns,
+                int own_rows) {
+  const SearchRaster raster(call, own_columns, own_rows);
+  const int before = (raster.first_split_row - raster.first_row) * raster.across;
+  const SearchPlace place(call, raster, before + static_cast<int>(blockIdx.x));
+  if (!place.is_split) return;
   const Rect& area = call.out.rect;
-  const std::ptrdiff_t count = static_cast<std::ptrdiff_t>(area.width()) * area.height();
-  const std::ptrdiff_t i = static_cast<std::ptrdiff_t>(blockIdx.x) * join_threads + threadIdx.x;
-  if (i >= count) return;
-  const int x = area.x0 + static_cast<int>(i % area.width());
-  const int y = area.y0 + static_cast<int>(i / area.width());
-  const auto sum = [&](int kind, int group) {
-    return call.sums[(static_cast<std::ptrdiff_t>(group) * (channels + 2) + kind) * count + i];
-  };
+  const int kind = own_rows * own_columns;
+  const float* const sums = call.sums + place.sums(call, channels, kind);
+  const std::ptrdiff_t group = static_cast<std::ptrdiff_t>(channels + 2) * kind;
+  const int i = static_cast<int>(blockIdx.y * join_threads + threadIdx.x);
+  const int x = place.column * own_columns + i % own_columns;
+  const int y = place.row * own_rows + i / own_columns;
+  if (i >= kind || x < area.x0 || x >= area.x1 || y < area.y0 || y >= area.y1) return;
   float weights = 0;
   float largest = 0;
-  for (int group = 0; group < call.groups; ++group) {
-    weights += sum(0, group);
-    if (call.self_is_max) largest = fmaxf(largest, sum(channels + 1, group));
+  for (int g = 0; g < call.groups; ++g) {
+    weights += sums[g * group + i];
+    if (call.self_is_max) largest = fmaxf(largest, sums[g * group + (channels + 1) * kind + i]);
   }
   const float self = adds_self ? self_weight(call.self_is_max, largest) : 0;
   for (int c = 0; c < channels; ++c) {
     float values = 0;
-    for (int group = 0; group < call.groups; ++group) values += sum(1 + c, group);
+    for (int g = 0; g < call.groups; ++g) values += sums[g * group + (1 + c) * kind + i];
     values = fmaf(self, call.in.inside(call.first_channel + c, x, y) * call.scale, values);
     call.out.at(call.first_channel + c, x, y) = values / (weights + self) * call.unscale;
   }
 }
 
-void launch_join(const PatchSearchCall& call, int channels, bool adds_self, Stream stream) {
-  const std::ptrdiff_t count = static_cast<std::ptrdiff_t>(call.out.rect.width()) * call.out.rect.height();
-  const dim3 grid(static_cast<unsigned>((count + join_threads - 1) / join_threads));
-  launch(join_kernel, grid, dim3(join_threads), 0, stream, call, channels, adds_self);
-}
-
 // ---- which kernel
 
-// How many groups the search's rows are split into: more keep all of a GPU busy with a small image, but every
-// block loads its pixels anew. By the number of blocks that the whole image takes, so that its parts are
-// filtered alike, and for one size of GPU, so that bits do not depend on it.
-int groups_for(unsigned blocks, int side) {
-  constexpr unsigned resident = 264;  // of an H200
+// Which blocks of an image are split, and into how many groups: as many rounds of whole blocks as fill a GPU,
+// and what is left in pieces that fill it too. By the number of blocks that the whole image takes, so that
+// its parts are filtered alike, and for one size of GPU, so that bits do not depend on it.
+struct Split {
+  int first = 0;
+  int groups = 1;
+};
+Split split_for(int blocks, int side) {
+  constexpr int resident = 264;       // of an H200
   constexpr double rows_to_load = 1;  // of the search, in whose time a block loads its pixels
-  int best = 1;
+  Split best;
   double least = std::numeric_limits<double>::infinity();
-  for (const int groups : {1, 2, 3, 4, 5, 7}) {
-    if (groups > side) break;
-    const unsigned rounds = (blocks * static_cast<unsigned>(groups) + resident - 1) / resident;
-    const double time = rounds * (static_cast<double>(side) / groups + rows_to_load);
-    if (time >= least) continue;
-    least = time;
-    best = groups;
+  const int most_rounds = blocks / resident;
+  for (int rounds = most_rounds; rounds >= std::max(0, most_rounds - 1); --rounds) {
+    const int left = blocks - rounds * resident;
+    for (int groups = 1; groups <= side; ++groups) {
+      const int more_rounds = (left * groups + resident - 1) / resident;
+      const double rows = std::ceil(static_cast<double>(side) / groups);
+      const double time = rounds * (side + rows_to_load) + more_rounds * (rows + rows_to_load);
+      if (time >= least) continue;
+      least = time;
+      best = {groups == 1 ? blocks : rounds * resident, groups};
+    }
   }
   return best;
 }
@@ -318,31 +325,39 @@ Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const Im
   Choice choice = choose(search, together);
   const bool flat = is_flat(search.patch);
   PatchSearchCall setup = settings(search, divisor, choice.kernel.kernel != nullptr && flat);
-  if (choice.kernel.kernel != nullptr) {
-    setup.out.rect = {0, 0, spec.width, spec.height};
-    const dim3 blocks = choice.kernel.grid(setup);
-    setup.groups = groups_for(blocks.x * blocks.y, setup.side());
-    if (choice.kernel.shared_bytes(setup) > most_shared) {
-      choice = {};
-      setup = settings(search, divisor, false);
-    }
+  if (choice.kernel.kernel != nullptr && choice.kernel.shared_bytes(setup) > most_shared) {
+    choice = {};
+    setup = settings(search, divisor, false);
   }
-  if (choice.kernel.kernel != nullptr) {
+  if (const PatchSearchKernel& kernel = choice.kernel; kernel.kernel != nullptr) {
     if (!flat) std::copy(search.patch.begin(), search.patch.end(), setup.patch);
-    if (setup.groups > 1) {
-      filter.scratch = static_cast<std::size_t>(setup.groups) * static_cast<std::size_t>(together + 2) *
-                       static_cast<std::size_t>(spec.width) * static_cast<std::size_t>(spec.height);
-    }
+    const int down = blocks_for(spec.height, kernel.own_rows);
+    setup.blocks_across = blocks_for(spec.width, kernel.own_columns);
+    const Split split = split_for(setup.blocks_across * down, setup.side());
+    setup.first_split = split.first;
+    setup.groups = split.groups;
+    // Whole rows of blocks, because an area may begin anywhere in one.
+    const int split_rows = split.groups > 1 ? down - split.first / setup.blocks_across : 0;
+    filter.scratch = static_cast<std::size_t>(split_rows) * static_cast<std::size_t>(setup.blocks_across) *
+                     static_cast<std::size_t>(split.groups) * static_cast<std::size_t>(together + 2) *
+                     static_cast<std::size_t>(kernel.own_rows * kernel.own_columns);
     filter.launch = [=, border = search.border](const DeviceStageCall& call) {
       PatchSearchCall of_call = setup;
       of_call.in = {call.in[0], call.image, border};
       of_call.out = call.out;
       of_call.sums = call.scratch.data();
+      const SearchRaster raster(of_call, choice.kernel.own_columns, choice.kernel.own_rows);
+      const int blocks = raster.blocks() + (setup.groups - 1) * raster.split_blocks();
       for (int first = 0; first < call.out.count; first += together) {
         of_call.first_channel = first;
-        launch(choice.kernel.kernel, choice.kernel.grid(of_call), dim3(choice.kernel.threads),
+        launch(choice.kernel.kernel, dim3(static_cast<unsigned>(blocks)), dim3(choice.kernel.threads),
                choice.kernel.shared_bytes(of_call), call.stream, of_call);
-        if (setup.groups > 1) launch_join(of_call, together, choice.adds_self, call.stream);
+        if (setup.groups == 1 || raster.split_blocks() == 0) continue;
+        const int pixels = choice.kernel.own_columns * choice.kernel.own_rows;
+        const dim3 joined(static_cast<unsigned>(raster.split_blocks()),
+                          static_cast<unsigned>(blocks_for(pixels, join_threads)));
+        launch(join_kernel, joined, dim3(join_threads), 0, call.stream, of_call, together, choice.adds_self,
+               choice.kernel.own_columns, choice.kernel.own_rows);
       }
     };
   } else {

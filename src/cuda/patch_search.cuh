@@ -29,9 +29,12 @@ struct PatchSearchCall {
   Planes out;
   int first_channel;
   int reach;  // of the search
-  // Rows of the search are split into so many groups, whose sums lie apart until they are joined.
+  // The image's blocks from this one on, counted row by row, are split into groups of the search's rows,
+  // whose sums lie apart until they are joined.
+  int first_split;
   int groups;
-  float* sums;  // [group][weights, each channel's values, largest weight][row][column] of the area
+  int blocks_across;  // of the whole image
+  float* sums;  // [split block of the area][group][weights, each channel's values, largest][row][column]
   float scale;  // values times this, their differences squared and summed over a patch, are exponents
   float unscale;
   float noise;  // what noise alone adds to an exponent
@@ -41,8 +44,60 @@ struct PatchSearchCall {
   float patch[most_compiled_patch];  // Gaussian weights along one axis
 
   __host__ __device__ int side() const { return 2 * reach + 1; }
-  // The first row of the search that belongs to a group, counted from the first of all.
-  __host__ __device__ int first_of_group(int group) const { return group * side() / groups; }
+};
+
+// The blocks of the image's raster that an area touches: first all of them, then those rows of them again
+// that may be split, once for each further group.
+struct SearchRaster {
+  int first_column;
+  int first_row;
+  int across;
+  int down;
+  int first_split_row;  // that has a split block, or the end
+
+  __host__ __device__ SearchRaster(const PatchSearchCall& call, int own_columns, int own_rows) {
+    const Rect& area = call.out.rect;
+    first_column = area.x0 / own_columns;
+    first_row = area.y0 / own_rows;
+    across = (area.x1 - 1) / own_columns - first_column + 1;
+    down = (area.y1 - 1) / own_rows - first_row + 1;
+    const int split_row = call.first_split / call.blocks_across;
+    first_split_row = split_row < first_row          ? first_row
+                      : split_row > first_row + down ? first_row + down
+                                                     : split_row;
+  }
+  __host__ __device__ int blocks() const { return across * down; }
+  __host__ __device__ int split_blocks() const { return across * (first_row + down - first_split_row); }
+};
+
+// What part of the work a block of the grid has: a block of the image, and where that is split a group of the
+// search's rows.
+struct SearchPlace {
+  int column;  // of the image's raster
+  int row;
+  int group;
+  bool is_split;
+  int split;  // counted among those of the area that may be split
+
+  __device__ SearchPlace(const PatchSearchCall& call, const SearchRaster& raster, int index) {
+    group = 0;
+    int first_row = raster.first_row;
+    if (index >= raster.blocks()) {
+      index -= raster.blocks();
+      group = 1 + index / raster.split_blocks();
+      index %= raster.split_blocks();
+      first_row = raster.first_split_row;
+    }
+    column = raster.first_column + index % raster.across;
+    row = first_row + index / raster.across;
+    is_split = row * call.blocks_across + column >= call.first_split;
+    split = (row - raster.first_split_row) * raster.across + column - raster.first_column;
+  }
+
+  // Where the block's sums start, its groups' one after the other; `kind` is how many there are of each kind.
+  __device__ std::ptrdiff_t sums(const PatchSearchCall& call, int channels, int kind) const {
+    return static_cast<std::ptrdiff_t>(split) * call.groups * (channels + 2) * kind;
+  }
 };
 
 enum class SearchWeights {
@@ -97,15 +152,7 @@ class PatchSearchBlock {
   };
 
   static std::size_t shared_bytes(const PatchSearchCall& call) {
-    const int most_rows = (call.side() + call.groups - 1) / call.groups;
-    return sizeof(Pixel) * Columns * static_cast<std::size_t>(Tile(call.reach, most_rows).remainder);
-  }
-
-  static dim3 grid(const PatchSearchCall& call) {
-    const Rect& area = call.out.rect;
-    const int across = (area.x1 - 1) / own_columns - area.x0 / own_columns + 1;
-    const int down = (area.y1 - 1) / own_rows - area.y0 / own_rows + 1;
-    return {static_cast<unsigned>(across), static_cast<unsigned>(down), static_cast<unsigned>(call.groups)};
+    return sizeof(Pixel) * Columns * static_cast<std::size_t>(Tile(call.reach, call.side()).remainder);
   }
 
   __device__ PatchSearchBlock(const PatchSearchCall& call, Pixel* shared)
@@ -113,23 +160,21 @@ class PatchSearchBlock {
         shared_(shared),
         lane_(static_cast<int>(threadIdx.x) % 32),
         warp_(static_cast<int>(threadIdx.x) / 32),
-        left_((call.out.rect.x0 / own_columns + static_cast<int>(blockIdx.x)) * own_columns - around),
-        top_((call.out.rect.y0 / own_rows + static_cast<int>(blockIdx.y)) * own_rows - around),
-        first_(call.first_of_group(static_cast<int>(blockIdx.z))),
-        count_(call.first_of_group(static_cast<int>(blockIdx.z) + 1) - first_),
+        place_(call, SearchRaster(call, own_columns, own_rows), static_cast<int>(blockIdx.x)),
+        left_(place_.column * own_columns - around),
+        top_(place_.row * own_rows - around),
+        first_(place_.is_split ? place_.group * call.side() / call.groups : 0),
+        count_((place_.is_split ? (place_.group + 1) * call.side() / call.groups : call.side()) - first_),
         tile_(call.reach, count_) {}
 
   __device__ void filter() {
+    if (!place_.is_split && place_.group > 0) return;
     load_own();
     load_tile(left_ - call_.reach, top_ + first_ - call_.reach, tile_.columns, tile_.rows);
     __syncthreads();
     clear();
     for (int row = 0; row < count_; ++row) search_row(row);
-    if (call_.groups == 1) {
-      store();
-    } else {
-      keep_sums();
-    }
+    place_.is_split ? keep_sums() : store();
   }
 
  private:
@@ -488,16 +533,16 @@ class PatchSearchBlock {
   }
 
   __device__ void keep_sums() const {
-    const Rect& area = call_.out.rect;
-    const std::ptrdiff_t kind = static_cast<std::ptrdiff_t>(area.width()) * area.height();
-    float* const of_group = call_.sums + static_cast<std::ptrdiff_t>(blockIdx.z) * (Channels + 2) * kind;
+    constexpr int kind = own_rows * own_columns;
+    float* const of_group =
+        call_.sums + place_.sums(call_, Channels, kind) + place_.group * (Channels + 2) * kind;
 #pragma unroll
     for (int k = 0; k < Rows; ++k) {
 #pragma unroll
       for (int i = 0; i < Columns; ++i) {
-        if (!is_mine(k, i)) continue;
-        float* const at =
-            of_group + static_cast<std::ptrdiff_t>(y_of(k) - area.y0) * area.width() + (x_of(i) - area.x0);
+        const int column = lane_ * Columns + i - around;
+        if (column < 0 || column >= own_columns) continue;
+        float* const at = of_group + (warp_ * Rows + k) * own_columns + column;
         at[0] = weights_[k][i];
 #pragma unroll
         for (int c = 0; c < Channels; ++c) at[(1 + c) * kind] = values_[c][k][i];
@@ -510,6 +555,7 @@ class PatchSearchBlock {
   Pixel* shared_;
   int lane_;
   int warp_;
+  SearchPlace place_;
   int left_;  // of what the block covers, the patches' reach included
   int top_;
   int first_;  // row of the search, and how many
@@ -535,15 +581,16 @@ __global__ void __launch_bounds__(PatchSearchBlock<Channels, Patch, Flat, Weight
 struct PatchSearchKernel {
   void (*kernel)(PatchSearchCall) = nullptr;  // none: not compiled
   std::size_t (*shared_bytes)(const PatchSearchCall&) = nullptr;
-  dim3 (*grid)(const PatchSearchCall&) = nullptr;
   int threads = 0;
+  int own_columns = 0;  // of a block
+  int own_rows = 0;
 };
 
 template <int Channels, int Patch, bool Flat, SearchWeights Weights, int Columns, int Rows>
 PatchSearchKernel compiled() {
   using Block = PatchSearchBlock<Channels, Patch, Flat, Weights, Columns, Rows>;
   return {patch_search_kernel<Channels, Patch, Flat, Weights, Columns, Rows>, Block::shared_bytes,
-          Block::grid, Block::threads};
+          Block::threads, Block::own_columns, Block::own_rows};
 }
 
 // The kernels that there are, one source for each kind; none where a patch was not compiled.
