@@ -4,7 +4,6 @@
 #include <hwy/highway.h>
 
 #include <cstddef>
-#include <span>
 
 #include "cpu/exp2-inl.h"
 #include "cpu/window_tile.h"
@@ -20,16 +19,12 @@ HWY_BEFORE_NAMESPACE();
 namespace ungrain::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Relative error of a weight: 3.7e-6. Degree 3 would be 9 % faster with an error of 1e-4, which a mean of two
-// values far apart shows as 2.5e-5 of their distance.
-constexpr int window_exp2_degree = 4;
-
 // Scales a plane of a tile; returns the largest difference within it.
 inline float ScalePlane(float scale, int columns, int rows, int pitch, float* plane) {
   const hn::ScalableTag<float> d;
   const int lanes = static_cast<int>(hn::Lanes(d));
   const auto factor = hn::Set(d, scale);
-  const auto bound = hn::Set(d, 1e18F);  // squares stay finite
+  const auto bound = hn::Set(d, WindowTile::largest_value);
   auto least = hn::Set(d, plane[0] * scale);
   auto most = least;
   for (int y = 0; y < rows; ++y, plane += pitch) {
@@ -54,14 +49,14 @@ inline float ScalePlane(float scale, int columns, int rows, int pitch, float* pl
   return hn::GetLane(hn::MaxOfLanes(d, most)) - hn::GetLane(hn::MinOfLanes(d, least));
 }
 
-// Scales all planes; says whether exponents may leave what Exp2InRange takes.
+// Scales all planes; says whether exponents may be lower than what Exp2InRange takes.
 inline bool ScaleTile(const WindowTile& kernel, const Rect& tile, float* memory) {
+  const Rect area = kernel.with_border(tile);
   constexpr float lowest = -125;
   float exponent = kernel.lowest_tap;
   for (int c = 0; c < kernel.channels; ++c) {
     const float difference =
-        ScalePlane(kernel.scale, tile.width() + 2 * kernel.reach.x, tile.height() + 2 * kernel.reach.y,
-                   kernel.pitch, memory + c * kernel.plane);
+        ScalePlane(kernel.scale, area.width(), area.height(), kernel.pitch, memory + c * kernel.plane);
     exponent -= difference * difference;
   }
   return !(exponent > lowest);
@@ -70,35 +65,27 @@ inline bool ScaleTile(const WindowTile& kernel, const Rect& tile, float* memory)
 // What a method computes for a row of a tile, one vector after the other.
 struct WindowRow {
   const WindowTile& kernel;
-  std::span<const TileTap> taps;
   const float* centre;
-  const float* column_exponents;  // of the column where the row begins
   int width;
   float* changes;
 };
 
-// Calls visit(values of the tap, exponent of its distance) for the pixels at `centre`. Careful: where columns
-// may not count.
-template <bool Careful, class D, class Visit>
+// Calls visit(values of the tap, exponent of its distance) for the pixels from x on.
+template <class D, class Visit>
 HWY_INLINE void ForTaps(D d, const WindowRow& row, int x, Visit visit) {
-  const float* const centre = row.centre + x;
-  const TileTap* const end = row.taps.data() + row.taps.size();
-  for (const TileTap* tap = row.taps.data(); tap != end; ++tap) {
-    auto exponent = hn::Set(d, tap->log2_weight);
-    if constexpr (Careful) {
-      exponent = hn::Add(exponent, hn::LoadU(d, row.column_exponents + x + tap->dx));
-    }
-    visit(centre + tap->offset, exponent);
+  const TileTap* const end = row.kernel.taps.data() + row.kernel.taps.size();
+  for (const TileTap* tap = row.kernel.taps.data(); tap != end; ++tap) {
+    visit(row.centre + x + tap->offset, hn::Set(d, tap->log2_weight));
   }
 }
 
-// Careful: whatever the exponent.
-template <bool Careful, class D>
+// 2^x; `Bounded` where x may be below -126.
+template <int Degree, bool Bounded, class D>
 HWY_INLINE hn::Vec<D> WindowWeight(D d, hn::Vec<D> exponent) {
-  if constexpr (Careful) {
-    return Exp2Bounded<window_exp2_degree>(d, exponent);
+  if constexpr (Bounded) {
+    return Exp2Bounded<Degree>(d, exponent);
   } else {
-    return Exp2InRange<window_exp2_degree>(d, exponent);
+    return Exp2InRange<Degree>(d, exponent);
   }
 }
 
@@ -163,22 +150,20 @@ inline void StoreRow(const StageCall& call, const Rect& tile, int y, int first_c
   }
 }
 
-// One tile from the input to the output: filter_row(row, careful) writes the changes of a row; careful where
-// exponents may be low or columns do not count.
+// One tile from the input to the output: filter_row(row, bounded) writes the changes of a row; bounded where
+// exponents may be too low for a float.
 template <class FilterRow>
 inline void FilterWindowTile(const WindowTile& kernel, const StageCall& call, const Rect& tile,
                              int first_channel, float* memory, FilterRow filter_row) {
   kernel.load(call, tile, first_channel, memory);
   const bool low = ScaleTile(kernel, tile, memory);
-  const bool outside = kernel.mark_columns(tile, call.image, memory);
+  const bool bounded = kernel.exclude_outside(call.image, tile, memory) || low;
   for (int y = tile.y0; y < tile.y1; ++y) {
     const WindowRow row{.kernel = kernel,
-                        .taps = kernel.taps_of_row(y, call.image),
                         .centre = kernel.row(memory, tile, y),
-                        .column_exponents = kernel.column_exponents(memory) + kernel.reach.x,
                         .width = tile.width(),
                         .changes = kernel.changes(memory)};
-    filter_row(row, low || outside);
+    filter_row(row, bounded);
     StoreRow(call, tile, y, first_channel, row);
   }
 }

@@ -43,56 +43,42 @@ float inverse_range(double sigma_range, int divisor) {
 }
 
 void WindowTile::set_scale(double wanted, double white) {
-  // Beyond these bounds the weights are 0 or 1 to what a float can hold, and within them every square is a
-  // number.
+  // Beyond these bounds the weights are 0 or 1 for any difference that a result shows.
   constexpr double weakest = 1e-9;
-  constexpr double strongest = 1e9;
+  constexpr double strongest = 1e6;
   scale = static_cast<float>(std::clamp(wanted, weakest / white, strongest / white));
 }
 
 void WindowTile::set_taps(const std::vector<WindowTap>& window) {
   constexpr float nothing = -100;  // beside the centre's weight of 1
-  int dy = -reach.y;
-  starts_.push_back(0);
+  lowest_tap = raised_by;
   for (const WindowTap& tap : window) {
-    for (; dy < tap.dy; ++dy) starts_.push_back(taps_.size());
     if (tap.log2_weight < nothing) continue;
-    taps_.push_back({static_cast<std::ptrdiff_t>(tap.dy) * pitch + tap.dx, tap.dx, tap.log2_weight});
-    lowest_tap = std::min(lowest_tap, tap.log2_weight);
+    taps.push_back({static_cast<std::ptrdiff_t>(tap.dy) * pitch + tap.dx, tap.log2_weight + raised_by});
+    lowest_tap = std::min(lowest_tap, taps.back().log2_weight);
   }
-  starts_.push_back(taps_.size());
 }
 
 void WindowTile::load(const StageCall& call, const Rect& tile, int first_channel, float* memory) const {
-  const Rect with_border{tile.x0 - reach.x, tile.y0 - reach.y, tile.x1 + reach.x, tile.y1 + reach.y};
   for (int c = 0; c < channels; ++c) {
-    gather(call.in[0], first_channel + c, call.image, border, with_border, memory + c * plane, pitch);
+    gather(call.in[0], first_channel + c, call.image, border, with_border(tile), memory + c * plane, pitch);
   }
 }
 
-bool WindowTile::mark_columns(const Rect& tile, const Extent& image, float* memory) const {
-  constexpr float no_weight = -1e30F;
-  float* const exponents = column_exponents(memory);
-  std::fill_n(exponents, pitch, 0.0F);
-  if (border != Border::shrink) return false;
-  const int left = tile.x0 - reach.x;
-  const int inside_begin = std::max(0, -left);
-  const int inside_end = std::min(pitch, image.width - left);
-  std::fill(exponents, exponents + inside_begin, no_weight);
-  std::fill(exponents + inside_end, exponents + pitch, no_weight);
-  return inside_begin > 0 || inside_end < tile.width() + 2 * reach.x;
-}
-
-std::span<const TileTap> WindowTile::taps_of_row(int y, const Extent& image) const {
-  int first = -reach.y;
-  int last = reach.y;
-  if (border == Border::shrink) {
-    first = std::max(first, -y);
-    last = std::min(last, image.height - 1 - y);
+bool WindowTile::exclude_outside(const Extent& image, const Rect& tile, float* memory) const {
+  const Rect area = with_border(tile);
+  if (border != Border::shrink || Rect{0, 0, image.width, image.height}.contains(area)) return false;
+  const int inside_begin = std::max(0, -area.x0);
+  const int inside_end = std::min(area.x1, image.width) - area.x0;
+  for (int c = 0; c < channels; ++c) {
+    float* row = memory + c * plane;
+    for (int y = area.y0; y < area.y1; ++y, row += pitch) {
+      const bool inside = y >= 0 && y < image.height;
+      std::fill(row, row + (inside ? inside_begin : area.width()), excluded);
+      if (inside) std::fill(row + inside_end, row + area.width(), excluded);
+    }
   }
-  const std::size_t begin = starts_[static_cast<std::size_t>(first + reach.y)];
-  const std::size_t end = starts_[static_cast<std::size_t>(last + reach.y + 1)];
-  return std::span(taps_).subspan(begin, end - begin);
+  return true;
 }
 
 Stage to_lab_stage(double white) {

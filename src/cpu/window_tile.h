@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <vector>
 
 #include "core/border.h"
@@ -29,17 +28,19 @@ float inverse_range(double sigma_range, int divisor);
 // An offset of the window as it lies in a tile's memory.
 struct TileTap {
   std::ptrdiff_t offset;
-  int dx;
-  float log2_weight;  // of the distance
+  float log2_weight;  // of the distance, times 2^raised_by
 };
 
 // A tile of one worker, and the pass of a window over it. In the tile's memory lie the planes of the channels
-// that share a weight, with their border; a row of exponents for the columns; a row of changes for each
-// channel. What computes on it is in window_tile-inl.h.
+// that share a weight, with their border, then a row of changes for each channel. What computes on it is in
+// window_tile-inl.h.
 class WindowTile {
  public:
   static constexpr int width = 256;  // a multiple of every vector's length
   static constexpr int height = 32;
+  // All weights are larger by this power of 2, which the division by their sum takes out again: only from
+  // 2^-226 on is one too small for a float. Sums of (2 * 64 + 1)² of them still have room.
+  static constexpr int raised_by = 100;
 
   template <class Params>
   WindowTile(const Params& params, const Reach& reach_of_pass, const ImageSpec& spec)
@@ -50,25 +51,24 @@ class WindowTile {
     set_taps(window_taps(params.window, params.radius, reach, params.sigma_space.value()));
   }
 
-  std::size_t scratch() const { return static_cast<std::size_t>(channels * (plane + width) + pitch); }
+  std::size_t scratch() const { return static_cast<std::size_t>(channels * (plane + width)); }
 
   // Gathers the planes, not scaled yet.
   void load(const StageCall& call, const Rect& tile, int first_channel, float* memory) const;
+  // Makes pixels outside the image, where they do not count (shrink), so different from all others that their
+  // weight is nothing. Says whether there are any.
+  bool exclude_outside(const Extent& image, const Rect& tile, float* memory) const;
 
   // The pixel (tile.x0, y) of the first channel.
   const float* row(const float* memory, const Rect& tile, int y) const {
     return memory + (y - tile.y0 + reach.y) * pitch + reach.x;
   }
-
-  // What is added to the exponents of each column, from tile.x0 - reach.x on: 0, or under `shrink` so little
-  // outside the image that its weight is nothing. Says whether that is so anywhere.
-  bool mark_columns(const Rect& tile, const Extent& image, float* memory) const;
-  float* column_exponents(float* memory) const { return memory + channels * plane; }
-  // The taps that count for a row.
-  std::span<const TileTap> taps_of_row(int y, const Extent& image) const;
-
   // What the pixels of a row change by: `width` floats for each channel.
-  float* changes(float* memory) const { return column_exponents(memory) + pitch; }
+  float* changes(float* memory) const { return memory + channels * plane; }
+
+  Rect with_border(const Rect& tile) const {
+    return {tile.x0 - reach.x, tile.y0 - reach.y, tile.x1 + reach.x, tile.y1 + reach.y};
+  }
 
   Reach reach;
   int channels;  // that share a weight
@@ -78,9 +78,14 @@ class WindowTile {
   std::ptrdiff_t plane;  // and from one channel to the next
   // Values times this, their differences squared and summed, are negative exponents of 2.
   float scale = 1;
-  float lowest_tap = 0;  // exponent
+  std::vector<TileTap> taps = {};  // dy, then dx: the order of every pixel's sums
+  float lowest_tap = 0;            // exponent
+
+  // Scaled values go no further, so that squares are numbers; and what stands for no pixel lies beyond.
+  static constexpr float largest_value = 1e12F;
 
  private:
+  static constexpr float excluded = 1e13F;
   static constexpr double white_of_lab = 100;
   static constexpr int longest_vector = 64;  // floats: rows are written in whole vectors
 
@@ -93,9 +98,6 @@ class WindowTile {
 
   void set_scale(double wanted, double white);
   void set_taps(const std::vector<WindowTap>& window);
-
-  std::vector<TileTap> taps_;        // dy, then dx
-  std::vector<std::size_t> starts_;  // of the taps of each dy, and the end
 };
 
 // Calls filter(tile, first channel, memory) for all tiles of a stage.

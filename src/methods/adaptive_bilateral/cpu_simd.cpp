@@ -22,10 +22,10 @@ HWY_INLINE hn::Vec<D> OwnScale(D d, const OwnStrength& strength, hn::Vec<D> vari
   const auto epsilon = hn::Set(d, strength.epsilon);
   const auto raised = hn::MulAdd(hn::Max(variance, hn::Zero(d)), hn::Set(d, strength.to_variance), epsilon);
   const auto squared = hn::Mul(raised, hn::Set(d, strength.factor_squared));
-  return hn::Min(hn::Div(hn::Set(d, strength.from_strength), squared), hn::Set(d, 1e30F));
+  return hn::Min(hn::Div(hn::Set(d, strength.from_strength), squared), hn::Set(d, 1e10F));
 }
 
-template <int Channels, bool AroundMean, bool Careful>
+template <int Channels, bool AroundMean, bool Bounded>
 void FilterRow(const WindowRow& row, const OwnStrength& strength) {
   constexpr int means = AroundMean ? Channels : 0;
   const hn::ScalableTag<float> d;
@@ -42,7 +42,7 @@ void FilterRow(const WindowRow& row, const OwnStrength& strength) {
     auto sum1 = hn::Zero(d);
     auto sum2 = hn::Zero(d);
     auto sum3 = hn::Zero(d);
-    ForTaps<Careful>(d, row, x, [&](const float* pixel, V exponent) HWY_ATTR {
+    ForTaps(d, row, x, [&](const float* pixel, V exponent) HWY_ATTR {
       const auto d0 = Difference<0, Channels>(d, pixel, plane, c0);
       const auto d1 = Difference<1, Channels>(d, pixel, plane, c1);
       const auto d2 = Difference<2, Channels>(d, pixel, plane, c2);
@@ -51,7 +51,7 @@ void FilterRow(const WindowRow& row, const OwnStrength& strength) {
       square = AddProduct<1, Channels>(d1, d1, square);
       square = AddProduct<2, Channels>(d2, d2, square);
       square = AddProduct<3, Channels>(d3, d3, square);
-      const auto weight = WindowWeight<Careful>(d, hn::Sub(exponent, square));
+      const auto weight = WindowWeight<4, Bounded>(d, hn::Sub(exponent, square));
       weights = hn::Add(weights, weight);
       squares = hn::MulAdd(weight, square, squares);
       sum0 = AddProduct<0, means>(weight, d0, sum0);
@@ -78,7 +78,7 @@ void FilterRow(const WindowRow& row, const OwnStrength& strength) {
     sum1 = hn::Zero(d);
     sum2 = hn::Zero(d);
     sum3 = hn::Zero(d);
-    ForTaps<Careful>(d, row, x, [&](const float* pixel, V exponent) HWY_ATTR {
+    ForTaps(d, row, x, [&](const float* pixel, V exponent) HWY_ATTR {
       const auto d0 = Difference<0, Channels>(d, pixel, plane, c0);
       const auto d1 = Difference<1, Channels>(d, pixel, plane, c1);
       const auto d2 = Difference<2, Channels>(d, pixel, plane, c2);
@@ -88,7 +88,7 @@ void FilterRow(const WindowRow& row, const OwnStrength& strength) {
       square = AddProduct<2, Channels>(d2, d2, square);
       square = AddProduct<3, Channels>(d3, d3, square);
       // A pixel's own strength may be anything: low exponents are met here whatever the tile.
-      const auto weight = WindowWeight<true>(d, hn::NegMulAdd(square, own, exponent));
+      const auto weight = WindowWeight<4, true>(d, hn::NegMulAdd(square, own, exponent));
       weights = hn::Add(weights, weight);
       sum0 = AddProduct<0, Channels>(weight, d0, sum0);
       sum1 = AddProduct<1, Channels>(weight, d1, sum1);
@@ -106,12 +106,12 @@ void FilterRow(const WindowRow& row, const OwnStrength& strength) {
 template <int Channels>
 void FilterTile(const WindowTile& kernel, const OwnStrength& strength, const StageCall& call,
                 const Rect& tile, int first_channel, float* memory) {
-  FilterWindowTile(kernel, call, tile, first_channel, memory, [&](const WindowRow& row, bool careful) {
+  FilterWindowTile(kernel, call, tile, first_channel, memory, [&](const WindowRow& row, bool bounded) {
     if (strength.around_mean) {
-      careful ? FilterRow<Channels, true, true>(row, strength)
+      bounded ? FilterRow<Channels, true, true>(row, strength)
               : FilterRow<Channels, true, false>(row, strength);
     } else {
-      careful ? FilterRow<Channels, false, true>(row, strength)
+      bounded ? FilterRow<Channels, false, true>(row, strength)
               : FilterRow<Channels, false, false>(row, strength);
     }
   });

@@ -8,6 +8,7 @@ namespace ungrain {
 Pipeline bilateral_cpu(const BilateralParams& params, const ImageSpec& spec) {
   if (is_identity(params)) return {};
   if (params.quality == BilateralQuality::grid) return bilateral_grid_cpu(params, spec);
+  const bool eight_bits = spec.type == PixelType::u8;
   std::vector<Stage> passes;
   for (const Reach& reach : bilateral_passes(params)) {
     const WindowTile kernel(params, reach, spec);
@@ -15,9 +16,9 @@ Pipeline bilateral_cpu(const BilateralParams& params, const ImageSpec& spec) {
                       .reach = reach,
                       .planes = spec.colour_channels(),
                       .scratch = kernel.scratch(),
-                      .run = [kernel](const StageCall& call) {
+                      .run = [kernel, eight_bits](const StageCall& call) {
                         for_window_tiles(kernel, call, [&](const Rect& tile, int first, float* memory) {
-                          bilateral_tile(kernel, call, tile, first, memory);
+                          bilateral_tile(kernel, eight_bits, call, tile, first, memory);
                         });
                       }});
   }

@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace ungrain::HWY_NAMESPACE {
 namespace {
 
-template <int Channels, bool Careful>
+template <int Channels, int Degree, bool Bounded>
 void FilterRow(const WindowRow& row) {
   const hn::ScalableTag<float> d;
   const std::ptrdiff_t plane = row.kernel.plane;
@@ -28,7 +28,7 @@ void FilterRow(const WindowRow& row) {
     auto sum1 = hn::Zero(d);
     auto sum2 = hn::Zero(d);
     auto sum3 = hn::Zero(d);
-    ForTaps<Careful>(d, row, x, [&](const float* pixel, hn::Vec<decltype(d)> exponent) HWY_ATTR {
+    ForTaps(d, row, x, [&](const float* pixel, hn::Vec<decltype(d)> exponent) HWY_ATTR {
       const auto d0 = Difference<0, Channels>(d, pixel, plane, c0);
       const auto d1 = Difference<1, Channels>(d, pixel, plane, c1);
       const auto d2 = Difference<2, Channels>(d, pixel, plane, c2);
@@ -37,7 +37,7 @@ void FilterRow(const WindowRow& row) {
       exponent = SubtractProduct<1, Channels>(d1, d1, exponent);
       exponent = SubtractProduct<2, Channels>(d2, d2, exponent);
       exponent = SubtractProduct<3, Channels>(d3, d3, exponent);
-      const auto weight = WindowWeight<Careful>(d, exponent);
+      const auto weight = WindowWeight<Degree, Bounded>(d, exponent);
       weights = hn::Add(weights, weight);
       sum0 = AddProduct<0, Channels>(weight, d0, sum0);
       sum1 = AddProduct<1, Channels>(weight, d1, sum1);
@@ -52,19 +52,21 @@ void FilterRow(const WindowRow& row) {
   }
 }
 
-template <int Channels>
+template <int Channels, int Degree>
 void FilterTile(const WindowTile& kernel, const StageCall& call, const Rect& tile, int first_channel,
                 float* memory) {
-  FilterWindowTile(kernel, call, tile, first_channel, memory, [](const WindowRow& row, bool careful) {
-    careful ? FilterRow<Channels, true>(row) : FilterRow<Channels, false>(row);
+  FilterWindowTile(kernel, call, tile, first_channel, memory, [](const WindowRow& row, bool bounded) {
+    bounded ? FilterRow<Channels, Degree, true>(row) : FilterRow<Channels, Degree, false>(row);
   });
 }
 
-void BilateralTile(const WindowTile& kernel, const StageCall& call, const Rect& tile, int first_channel,
-                   float* memory) {
-  constexpr decltype(&BilateralTile) by_channels[] = {FilterTile<1>, FilterTile<2>, FilterTile<3>,
-                                                      FilterTile<4>};
-  by_channels[kernel.channels - 1](kernel, call, tile, first_channel, memory);
+// Weights are within 3.7e-6, for gray of 8 bits within 1e-4, which moves a mean by at most 0.013 steps.
+void BilateralTile(const WindowTile& kernel, bool eight_bits, const StageCall& call, const Rect& tile,
+                   int first_channel, float* memory) {
+  constexpr decltype(&FilterTile<1, 4>) by_channels[] = {FilterTile<1, 4>, FilterTile<2, 4>, FilterTile<3, 4>,
+                                                         FilterTile<4, 4>};
+  const bool coarse = eight_bits && kernel.channels == 1;
+  (coarse ? FilterTile<1, 3> : by_channels[kernel.channels - 1])(kernel, call, tile, first_channel, memory);
 }
 
 }  // namespace
@@ -77,9 +79,9 @@ namespace ungrain {
 
 HWY_EXPORT(BilateralTile);
 
-void bilateral_tile(const WindowTile& kernel, const StageCall& call, const Rect& tile, int first_channel,
-                    float* memory) {
-  HWY_DYNAMIC_DISPATCH(BilateralTile)(kernel, call, tile, first_channel, memory);
+void bilateral_tile(const WindowTile& kernel, bool eight_bits, const StageCall& call, const Rect& tile,
+                    int first_channel, float* memory) {
+  HWY_DYNAMIC_DISPATCH(BilateralTile)(kernel, eight_bits, call, tile, first_channel, memory);
 }
 
 }  // namespace ungrain

@@ -5,7 +5,8 @@
 
 namespace ungrain {
 
-void bilateral_tile(const WindowTile& kernel, const StageCall& call, const Rect& tile, int first_channel,
-                    float* memory);
+// `eight_bits`: the image has no more, and weights may be that much coarser.
+void bilateral_tile(const WindowTile& kernel, bool eight_bits, const StageCall& call, const Rect& tile,
+                    int first_channel, float* memory);
 
 }  // namespace ungrain
