@@ -38,9 +38,9 @@ class WindowTile {
  public:
   static constexpr int width = 256;  // a multiple of every vector's length
   static constexpr int height = 32;
-  // All weights are larger by this power of 2, which the division by their sum takes out again: only from
-  // 2^-226 on is one too small for a float. Sums of (2 * 64 + 1)² of them still have room.
-  static constexpr int raised_by = 100;
+  // All weights are larger by this power of 2, which the division by their sum takes out again: they may be
+  // as small as 2^-190. Sums of (2 * 64 + 1)² of them times the largest value still have room.
+  static constexpr int raised_by = 64;
 
   template <class Params>
   WindowTile(const Params& params, const Reach& reach_of_pass, const ImageSpec& spec)
@@ -51,7 +51,9 @@ class WindowTile {
     set_taps(window_taps(params.window, params.radius, reach, params.sigma_space.value()));
   }
 
+  // Floats of a tile's memory; and of what a method may want to keep of every tap.
   std::size_t scratch() const { return static_cast<std::size_t>(channels * (plane + width)); }
+  std::size_t vector_for_each_tap() const { return taps.size() * longest_vector; }
 
   // Gathers the planes, not scaled yet.
   void load(const StageCall& call, const Rect& tile, int first_channel, float* memory) const;
