@@ -3,23 +3,24 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/colour.h"
 #include "cpu/exp.h"
+#include "cpu/lab_simd.h"
 
 namespace ungrain {
 namespace {
 
-template <class Convert>
-void convert_pixels(const StageCall& call, Convert convert) {
-  const Rect& area = call.out.rect;
-  call.workers.for_each(area.height(), [&](std::int64_t row, int) {
-    const int y = area.y0 + static_cast<int>(row);
-    for (int x = area.x0; x < area.x1; ++x) {
-      const Triple pixel = convert({call.in[0].at(0, x, y), call.in[0].at(1, x, y), call.in[0].at(2, x, y)});
-      for (int c = 0; c < 3; ++c)
-        call.out.at(c, x, y) = static_cast<float>(pixel[static_cast<std::size_t>(c)]);
-    }
-  });
+using ConvertRow = void (*)(const float* const (&)[3], float* const (&)[3], int, double);
+
+Stage pixel_stage(const char* name, ConvertRow convert, double white) {
+  return {.name = name, .planes = 3, .run = [convert, white](const StageCall& call) {
+            const Rect& area = call.out.rect;
+            call.workers.for_each(area.height(), [&](std::int64_t row, int) {
+              const int y = area.y0 + static_cast<int>(row);
+              const auto in = [&](int c) { return &call.in[0].at(c, area.x0, y); };
+              const auto out = [&](int c) { return &call.out.at(c, area.x0, y); };
+              convert({in(0), in(1), in(2)}, {out(0), out(1), out(2)}, area.width(), white);
+            });
+          }};
 }
 
 }  // namespace
@@ -81,22 +82,8 @@ bool WindowTile::exclude_outside(const Extent& image, const Rect& tile, float* m
   return true;
 }
 
-Stage to_lab_stage(double white) {
-  return {.name = "to Lab", .planes = 3, .run = [white](const StageCall& call) {
-            convert_pixels(call, [white](const Triple& p) {
-              return rgb_to_lab({p[0] / white, p[1] / white, p[2] / white});
-            });
-          }};
-}
-
-Stage from_lab_stage(double white) {
-  return {.name = "from Lab", .planes = 3, .run = [white](const StageCall& call) {
-            convert_pixels(call, [white](const Triple& p) {
-              const Triple rgb = lab_to_rgb(p);
-              return Triple{rgb[0] * white, rgb[1] * white, rgb[2] * white};
-            });
-          }};
-}
+Stage to_lab_stage(double white) { return pixel_stage("to Lab", lab_from_rgb_row, white); }
+Stage from_lab_stage(double white) { return pixel_stage("from Lab", rgb_from_lab_row, white); }
 
 Pipeline in_colour_mode(ColourMode mode, std::vector<Stage> passes, double white, bool wraps) {
   if (mode == ColourMode::lab) {
