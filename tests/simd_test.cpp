@@ -40,6 +40,8 @@ HWY_AFTER_NAMESPACE();
 
 #include <gtest/gtest.h>
 
+#include "core/colour.h"
+#include "cpu/lab_simd.h"
 #include "cpu/simd.h"
 #include "ungrain/error.h"
 
@@ -79,6 +81,40 @@ TEST_F(Simd, PowersOfTwoKeepTheirError) {
         const double expected = std::exp2(std::max(static_cast<double>(x[i]), -126.0));
         ASSERT_NEAR(bounded[i] / expected, 1, error) << target << ", degree " << degree << ", 2^" << x[i];
         ASSERT_EQ(or_zero[i], x[i] > -126 ? bounded[i] : 0.0F) << target << ", 2^" << x[i];
+      }
+    }
+  }
+}
+
+TEST_F(Simd, LabIsTheDefinitions) {
+  // Every combination of levels from below black to above white, and a length that is no vector's.
+  const std::vector<double> levels = {-0.5, 0, 1e-3, 0.0404, 0.0405, 0.1, 0.3, 0.6, 0.99, 1, 1.5};
+  constexpr double white = 255;
+  std::vector<float> rgb[3];
+  for (const double r : levels) {
+    for (const double g : levels) {
+      for (const double b : levels) {
+        rgb[0].push_back(static_cast<float>(r * white));
+        rgb[1].push_back(static_cast<float>(g * white));
+        rgb[2].push_back(static_cast<float>(b * white));
+      }
+    }
+  }
+  const std::size_t count = rgb[0].size();
+  std::vector<float> lab[3];
+  std::vector<float> back[3];
+  for (int c = 0; c < 3; ++c) lab[c] = back[c] = rgb[c];
+  for (const std::string& target : simd_targets()) {
+    use_simd_target(target);
+    lab_from_rgb_row({rgb[0].data(), rgb[1].data(), rgb[2].data()},
+                     {lab[0].data(), lab[1].data(), lab[2].data()}, static_cast<int>(count), white);
+    rgb_from_lab_row({lab[0].data(), lab[1].data(), lab[2].data()},
+                     {back[0].data(), back[1].data(), back[2].data()}, static_cast<int>(count), white);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Triple expected = rgb_to_lab({rgb[0][i] / white, rgb[1][i] / white, rgb[2][i] / white});
+      for (std::size_t c = 0; c < 3; ++c) {
+        ASSERT_NEAR(lab[c][i], expected[c], 5e-5) << target << ", channel " << c << " of pixel " << i;
+        ASSERT_NEAR(back[c][i], rgb[c][i], 3e-6 * white) << target << ", channel " << c << " of pixel " << i;
       }
     }
   }

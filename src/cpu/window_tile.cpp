@@ -1,23 +1,26 @@
 #include "cpu/window_tile.h"
 
-#include "core/colour.h"
-#include "core/window.h"
+#include <algorithm>
+#include <cmath>
+
 #include "cpu/exp.h"
+#include "cpu/lab_simd.h"
 
 namespace ungrain {
 namespace {
 
-template <class Convert>
-void convert_pixels(const StageCall& call, Convert convert) {
-  const Rect& area = call.out.rect;
-  call.workers.for_each(area.height(), [&](std::int64_t row, int) {
-    const int y = area.y0 + static_cast<int>(row);
-    for (int x = area.x0; x < area.x1; ++x) {
-      const Triple pixel = convert({call.in[0].at(0, x, y), call.in[0].at(1, x, y), call.in[0].at(2, x, y)});
-      for (int c = 0; c < 3; ++c)
-        call.out.at(c, x, y) = static_cast<float>(pixel[static_cast<std::size_t>(c)]);
-    }
-  });
+using ConvertRow = void (*)(const float* const (&)[3], float* const (&)[3], int, double);
+
+Stage pixel_stage(const char* name, ConvertRow convert, double white) {
+  return {.name = name, .planes = 3, .run = [convert, white](const StageCall& call) {
+            const Rect& area = call.out.rect;
+            call.workers.for_each(area.height(), [&](std::int64_t row, int) {
+              const int y = area.y0 + static_cast<int>(row);
+              const auto in = [&](int c) { return &call.in[0].at(c, area.x0, y); };
+              const auto out = [&](int c) { return &call.out.at(c, area.x0, y); };
+              convert({in(0), in(1), in(2)}, {out(0), out(1), out(2)}, area.width(), white);
+            });
+          }};
 }
 
 }  // namespace
@@ -40,22 +43,47 @@ float inverse_range(double sigma_range, int divisor) {
   return static_cast<float>(std::min(largest, std::sqrt(log2_e / (2.0 * divisor)) / sigma_range));
 }
 
-Stage to_lab_stage(double white) {
-  return {.name = "to Lab", .planes = 3, .run = [white](const StageCall& call) {
-            convert_pixels(call, [white](const Triple& p) {
-              return rgb_to_lab({p[0] / white, p[1] / white, p[2] / white});
-            });
-          }};
+void WindowTile::set_scale(double wanted, double white) {
+  // Beyond these bounds the weights are 0 or 1 for any difference that a result shows.
+  constexpr double weakest = 1e-9;
+  constexpr double strongest = 1e6;
+  scale = static_cast<float>(std::clamp(wanted, weakest / white, strongest / white));
 }
 
-Stage from_lab_stage(double white) {
-  return {.name = "from Lab", .planes = 3, .run = [white](const StageCall& call) {
-            convert_pixels(call, [white](const Triple& p) {
-              const Triple rgb = lab_to_rgb(p);
-              return Triple{rgb[0] * white, rgb[1] * white, rgb[2] * white};
-            });
-          }};
+void WindowTile::set_taps(const std::vector<WindowTap>& window) {
+  constexpr float nothing = -100;  // beside the centre's weight of 1
+  lowest_tap = raised_by;
+  for (const WindowTap& tap : window) {
+    if (tap.log2_weight < nothing) continue;
+    taps.push_back({static_cast<std::ptrdiff_t>(tap.dy) * pitch + tap.dx, tap.log2_weight + raised_by});
+    lowest_tap = std::min(lowest_tap, taps.back().log2_weight);
+  }
 }
+
+void WindowTile::load(const StageCall& call, const Rect& tile, int first_channel, float* memory) const {
+  for (int c = 0; c < channels; ++c) {
+    gather(call.in[0], first_channel + c, call.image, border, with_border(tile), memory + c * plane, pitch);
+  }
+}
+
+bool WindowTile::exclude_outside(const Extent& image, const Rect& tile, float* memory) const {
+  const Rect area = with_border(tile);
+  if (border != Border::shrink || Rect{0, 0, image.width, image.height}.contains(area)) return false;
+  const int inside_begin = std::max(0, -area.x0);
+  const int inside_end = std::min(area.x1, image.width) - area.x0;
+  for (int c = 0; c < channels; ++c) {
+    float* row = memory + c * plane;
+    for (int y = area.y0; y < area.y1; ++y, row += pitch) {
+      const bool inside = y >= 0 && y < image.height;
+      std::fill(row, row + (inside ? inside_begin : area.width()), excluded);
+      if (inside) std::fill(row + inside_end, row + area.width(), excluded);
+    }
+  }
+  return true;
+}
+
+Stage to_lab_stage(double white) { return pixel_stage("to Lab", lab_from_rgb_row, white); }
+Stage from_lab_stage(double white) { return pixel_stage("from Lab", rgb_from_lab_row, white); }
 
 Pipeline in_colour_mode(ColourMode mode, std::vector<Stage> passes, double white, bool wraps) {
   if (mode == ColourMode::lab) {

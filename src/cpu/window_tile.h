@@ -2,12 +2,12 @@
 // offsets of the window with their spatial weights, and the stages that go to Lab and back.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
+#include <cstddef>
 #include <vector>
 
 #include "core/border.h"
 #include "core/method.h"
+#include "core/window.h"
 #include "cpu/tiles.h"
 #include "ungrain/methods/common.h"
 
@@ -25,57 +25,93 @@ std::vector<WindowTap> window_taps(Window window, int radius, const Reach& reach
 // Differences times this, squared and summed, are the negative exponent of 2 of the range weight.
 float inverse_range(double sigma_range, int divisor);
 
+// An offset of the window as it lies in a tile's memory.
+struct TileTap {
+  std::ptrdiff_t offset;
+  float log2_weight;  // of the distance, times 2^raised_by
+};
+
+// A tile of one worker, and the pass of a window over it. In the tile's memory lie the planes of the channels
+// that share a weight, with their border, then a row of changes for each channel. What computes on it is in
+// window_tile-inl.h.
 class WindowTile {
  public:
-  static constexpr int width = 256;
-  static constexpr int height = 16;
+  static constexpr int width = 256;  // a multiple of every vector's length
+  static constexpr int height = 32;
+  // All weights are larger by this power of 2, which the division by their sum takes out again: they may be
+  // as small as 2^-190. Sums of (2 * 64 + 1)² of them times the largest value still have room.
+  static constexpr int raised_by = 64;
 
-  WindowTile(const Reach& reach, int channels, Border border)
-      : reach_(reach),
-        channels_(channels),
-        border_(border),
-        pitch_(width + 2 * reach.x),
-        plane_(static_cast<std::ptrdiff_t>(pitch_) * (height + 2 * reach.y)) {}
-
-  // Floats of the tile with its border; what a method needs beside it lies behind.
-  std::size_t floats() const { return static_cast<std::size_t>(plane_ * channels_); }
-  std::ptrdiff_t plane() const { return plane_; }  // from one channel to the next
-
-  void load(const StageCall& call, const Rect& tile, int first_channel, float* memory) const {
-    const Rect with_border{tile.x0 - reach_.x, tile.y0 - reach_.y, tile.x1 + reach_.x, tile.y1 + reach_.y};
-    for (int c = 0; c < channels_; ++c) {
-      gather(call.in[0], first_channel + c, call.image, border_, with_border, memory + c * plane_, pitch_);
-    }
+  template <class Params>
+  WindowTile(const Params& params, const Reach& reach_of_pass, const ImageSpec& spec)
+      : WindowTile(reach_of_pass, channels_together(params.colour, spec.colour_channels()), params.border) {
+    divisor = difference_divisor(params.colour, channels);
+    set_scale(inverse_range(params.sigma_range.value(), divisor),
+              params.colour == ColourMode::lab ? white_of_lab : spec.white());
+    set_taps(window_taps(params.window, params.radius, reach, params.sigma_space.value()));
   }
 
-  // The pixel (tile.x0, y) in the tile's memory.
+  // Floats of a tile's memory; and of what a method may want to keep of every tap.
+  std::size_t scratch() const { return static_cast<std::size_t>(channels * (plane + width)); }
+  std::size_t vector_for_each_tap() const { return taps.size() * longest_vector; }
+
+  // Gathers the planes, not scaled yet.
+  void load(const StageCall& call, const Rect& tile, int first_channel, float* memory) const;
+  // Makes pixels outside the image, where they do not count (shrink), so different from all others that their
+  // weight is nothing. Says whether there are any.
+  bool exclude_outside(const Extent& image, const Rect& tile, float* memory) const;
+
+  // The pixel (tile.x0, y) of the first channel.
   const float* row(const float* memory, const Rect& tile, int y) const {
-    return memory + (y - tile.y0 + reach_.y) * pitch_ + reach_.x;
+    return memory + (y - tile.y0 + reach.y) * pitch + reach.x;
+  }
+  // What the pixels of a row change by: `width` floats for each channel.
+  float* changes(float* memory) const { return memory + channels * plane; }
+
+  Rect with_border(const Rect& tile) const {
+    return {tile.x0 - reach.x, tile.y0 - reach.y, tile.x1 + reach.x, tile.y1 + reach.y};
   }
 
-  // Calls body(tap, offset in memory, first x, last x + 1) for every tap that counts for row y of the tile.
-  template <class Body>
-  void for_taps(const std::vector<WindowTap>& taps, const Extent& image, const Rect& tile, int y,
-                Body body) const {
-    for (const WindowTap& tap : taps) {
-      int begin = 0;
-      int end = tile.width();
-      if (border_ == Border::shrink) {
-        if (y + tap.dy < 0 || y + tap.dy >= image.height) continue;
-        begin = std::max(begin, -tap.dx - tile.x0);
-        end = std::min(end, image.width - tap.dx - tile.x0);
-      }
-      body(tap, static_cast<std::ptrdiff_t>(tap.dy) * pitch_ + tap.dx, begin, end);
-    }
-  }
+  Reach reach;
+  int channels;  // that share a weight
+  int divisor = 1;
+  Border border;
+  int pitch;             // floats from one row to the next
+  std::ptrdiff_t plane;  // and from one channel to the next
+  // Values times this, their differences squared and summed, are negative exponents of 2.
+  float scale = 1;
+  std::vector<TileTap> taps = {};  // dy, then dx: the order of every pixel's sums
+  float lowest_tap = 0;            // exponent
+
+  // Scaled values go no further, so that squares are numbers; and what stands for no pixel lies beyond.
+  static constexpr float largest_value = 1e12F;
 
  private:
-  Reach reach_;
-  int channels_;
-  Border border_;
-  int pitch_;
-  std::ptrdiff_t plane_;
+  static constexpr float excluded = 1e13F;
+  static constexpr double white_of_lab = 100;
+  static constexpr int longest_vector = 64;  // floats: rows are written in whole vectors
+
+  WindowTile(const Reach& reach_of_pass, int together, Border border_rule)
+      : reach(reach_of_pass),
+        channels(together),
+        border(border_rule),
+        pitch((width + 2 * reach.x + longest_vector - 1) / longest_vector * longest_vector),
+        plane(static_cast<std::ptrdiff_t>(pitch) * (height + 2 * reach.y)) {}
+
+  void set_scale(double wanted, double white);
+  void set_taps(const std::vector<WindowTap>& window);
 };
+
+// Calls filter(tile, first channel, memory) for all tiles of a stage.
+template <class Filter>
+void for_window_tiles(const WindowTile& kernel, const StageCall& call, Filter filter) {
+  for_tiles(call.workers, call.out.rect, WindowTile::width, WindowTile::height,
+            [&](const Rect& tile, int worker) {
+              for (int first = 0; first < call.out.count; first += kernel.channels) {
+                filter(tile, first, call.scratch_of(worker));
+              }
+            });
+}
 
 // rgb in pixel units to Lab and back, every pixel by itself.
 Stage to_lab_stage(double white);

@@ -17,6 +17,10 @@ inline MethodCases adaptive_bilateral_cases() {
                        {"per_channel", P{.radius = 2, .sigma_range = 0.1, .colour = ColourMode::per_channel}},
                        {"strong", P{.radius = 4, .sigma_range = 0.3, .factor = 2}},
                        {"lab", P{.radius = 2, .sigma_range = 12, .colour = ColourMode::lab}, Colour::rgb},
+                       {"weak", P{.radius = 3, .sigma_range = 0.01}},
+                       {"weak_mean", P{.radius = 3, .sigma_range = 0.01, .centre = VarianceCentre::mean}},
+                       {"tiny_factor", P{.radius = 2, .sigma_range = 0.1, .factor = 1e-9}},
+                       {"no_epsilon", P{.radius = 2, .sigma_range = 0.1, .epsilon = 0}},
                        {"zero_factor", P{.sigma_range = 0.1, .factor = 0}}},
           .borders = true};
 }

@@ -39,6 +39,8 @@ inline MethodCases bilateral_cases() {
                        {"r1", P{.radius = 1, .sigma_range = 0.1}},
                        {"r3_disc", P{.radius = 3, .sigma_range = 0.2, .window = Window::disc}},
                        {"r9", P{.radius = 9, .sigma_space = 5, .sigma_range = 0.15}},
+                       {"weak", P{.radius = 3, .sigma_range = 0.01}},  // exponents below a float's
+                       {"narrow", P{.radius = 3, .sigma_space = 0.1, .sigma_range = 0.2}},
                        {"per_channel", P{.radius = 2, .sigma_range = 0.1, .colour = ColourMode::per_channel}},
                        {"lab", P{.radius = 3, .sigma_range = 12, .colour = ColourMode::lab}, Colour::rgb},
                        {"lab_disc",

@@ -1,0 +1,172 @@
+// Both passes over a row of a tile, vector by vector. The first gives each pixel a variance and leaves the
+// squared differences in a core's cache, a vector for each tap; the second, a bilateral pass with a strength
+// for each pixel, takes them from there.
+#include "methods/adaptive_bilateral/cpu_simd.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "methods/adaptive_bilateral/cpu_simd.cpp"
+#include <hwy/foreach_target.h>
+// foreach_target.h must come before what it includes again.
+#include <hwy/highway.h>
+
+#include "cpu/window_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ungrain::HWY_NAMESPACE {
+namespace {
+
+// What multiplies squared scaled differences for the pixel's own strength.
+template <class D>
+HWY_INLINE hn::Vec<D> OwnScale(D d, const OwnStrength& strength, hn::Vec<D> variance) {
+  const auto epsilon = hn::Set(d, strength.epsilon);
+  const auto raised = hn::MulAdd(variance, hn::Set(d, strength.to_variance), epsilon);
+  const auto squared = hn::Mul(raised, hn::Set(d, strength.factor_squared));
+  return hn::Min(hn::Div(hn::Set(d, strength.from_strength), squared), hn::Set(d, 1e10F));
+}
+
+// What the passes leave for each other: a vector for each tap.
+struct OfTaps {
+  float* squares;  // differences from the centre pixel, squared and summed over the channels
+  float* weights;  // of the first pass, where the variance is around the mean
+};
+
+template <int Channels, class D>
+HWY_INLINE hn::Vec<D> SquaredDifference(D d, const float* pixel, std::ptrdiff_t plane, hn::Vec<D> c0,
+                                        hn::Vec<D> c1, hn::Vec<D> c2, hn::Vec<D> c3) {
+  const auto d0 = Difference<0, Channels>(d, pixel, plane, c0);
+  const auto d1 = Difference<1, Channels>(d, pixel, plane, c1);
+  const auto d2 = Difference<2, Channels>(d, pixel, plane, c2);
+  const auto d3 = Difference<3, Channels>(d, pixel, plane, c3);
+  auto square = hn::Mul(d0, d0);
+  square = AddProduct<1, Channels>(d1, d1, square);
+  square = AddProduct<2, Channels>(d2, d2, square);
+  return AddProduct<3, Channels>(d3, d3, square);
+}
+
+// The first pass, in scaled units. Around the mean it is two: a variance that is the small difference of two
+// sums would lose up to 1e-4 of the result in float.
+template <int Channels, bool AroundMean, bool Bounded, class D>
+HWY_INLINE hn::Vec<D> Variance(D d, const WindowRow& row, int x, OfTaps of_taps) {
+  using V = hn::Vec<D>;
+  constexpr int means = AroundMean ? Channels : 0;
+  const std::ptrdiff_t plane = row.kernel.plane;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto c0 = LoadChannel<0, Channels>(d, row.centre + x, plane);
+  const auto c1 = LoadChannel<1, Channels>(d, row.centre + x, plane);
+  const auto c2 = LoadChannel<2, Channels>(d, row.centre + x, plane);
+  const auto c3 = LoadChannel<3, Channels>(d, row.centre + x, plane);
+  auto weights = hn::Zero(d);
+  auto squares = hn::Zero(d);
+  auto sum0 = hn::Zero(d);
+  auto sum1 = hn::Zero(d);
+  auto sum2 = hn::Zero(d);
+  auto sum3 = hn::Zero(d);
+  std::size_t at = 0;
+  ForTaps(d, row, x, [&](const float* pixel, V exponent) HWY_ATTR {
+    const auto square = SquaredDifference<Channels>(d, pixel, plane, c0, c1, c2, c3);
+    const auto weight = WindowWeight<4, Bounded>(d, hn::Sub(exponent, square));
+    hn::StoreU(square, d, of_taps.squares + at);
+    if constexpr (AroundMean) hn::StoreU(weight, d, of_taps.weights + at);
+    at += lanes;
+    weights = hn::Add(weights, weight);
+    squares = hn::MulAdd(weight, square, squares);
+    sum0 = AddProduct<0, means>(weight, LoadChannel<0, means>(d, pixel, plane), sum0);
+    sum1 = AddProduct<1, means>(weight, LoadChannel<1, means>(d, pixel, plane), sum1);
+    sum2 = AddProduct<2, means>(weight, LoadChannel<2, means>(d, pixel, plane), sum2);
+    sum3 = AddProduct<3, means>(weight, LoadChannel<3, means>(d, pixel, plane), sum3);
+  });
+  if constexpr (AroundMean) {
+    const auto m0 = hn::Div(sum0, weights);
+    const auto m1 = hn::Div(sum1, weights);
+    const auto m2 = hn::Div(sum2, weights);
+    const auto m3 = hn::Div(sum3, weights);
+    squares = hn::Zero(d);
+    at = 0;
+    ForTaps(d, row, x, [&](const float* pixel, V) HWY_ATTR {
+      const auto square = SquaredDifference<Channels>(d, pixel, plane, m0, m1, m2, m3);
+      squares = hn::MulAdd(hn::LoadU(d, of_taps.weights + at), square, squares);
+      at += lanes;
+    });
+  }
+  return hn::Div(squares, weights);
+}
+
+template <int Channels, class D>
+HWY_INLINE void SecondPass(D d, const WindowRow& row, int x, const float* squares, hn::Vec<D> own) {
+  const std::ptrdiff_t plane = row.kernel.plane;
+  auto weights = hn::Zero(d);
+  auto sum0 = hn::Zero(d);
+  auto sum1 = hn::Zero(d);
+  auto sum2 = hn::Zero(d);
+  auto sum3 = hn::Zero(d);
+  ForTaps(d, row, x, [&](const float* pixel, hn::Vec<D> exponent) HWY_ATTR {
+    // A pixel's own strength may be anything, so that low exponents are met whatever the tile.
+    const auto weight = WindowWeight<4, true>(d, hn::NegMulAdd(hn::LoadU(d, squares), own, exponent));
+    squares += hn::Lanes(d);
+    weights = hn::Add(weights, weight);
+    sum0 = AddProduct<0, Channels>(weight, LoadChannel<0, Channels>(d, pixel, plane), sum0);
+    sum1 = AddProduct<1, Channels>(weight, LoadChannel<1, Channels>(d, pixel, plane), sum1);
+    sum2 = AddProduct<2, Channels>(weight, LoadChannel<2, Channels>(d, pixel, plane), sum2);
+    sum3 = AddProduct<3, Channels>(weight, LoadChannel<3, Channels>(d, pixel, plane), sum3);
+  });
+  const auto per_weight = hn::Div(hn::Set(d, 1 / row.kernel.scale), weights);
+  const float* const centre = row.centre + x;
+  // Sums of values become sums of differences from the centre.
+  sum0 = SubtractProduct<0, Channels>(LoadChannel<0, Channels>(d, centre, plane), weights, sum0);
+  sum1 = SubtractProduct<1, Channels>(LoadChannel<1, Channels>(d, centre, plane), weights, sum1);
+  sum2 = SubtractProduct<2, Channels>(LoadChannel<2, Channels>(d, centre, plane), weights, sum2);
+  sum3 = SubtractProduct<3, Channels>(LoadChannel<3, Channels>(d, centre, plane), weights, sum3);
+  StoreChange<0, Channels>(d, sum0, per_weight, row, x);
+  StoreChange<1, Channels>(d, sum1, per_weight, row, x);
+  StoreChange<2, Channels>(d, sum2, per_weight, row, x);
+  StoreChange<3, Channels>(d, sum3, per_weight, row, x);
+}
+
+template <int Channels, bool AroundMean, bool Bounded>
+void FilterRow(const WindowRow& row, const OwnStrength& strength, OfTaps of_taps) {
+  const hn::ScalableTag<float> d;
+  for (int x = 0; x < row.width; x += static_cast<int>(hn::Lanes(d))) {
+    const auto variance = Variance<Channels, AroundMean, Bounded>(d, row, x, of_taps);
+    SecondPass<Channels>(d, row, x, of_taps.squares, OwnScale(d, strength, variance));
+  }
+}
+
+template <int Channels, bool AroundMean>
+void FilterTile(const WindowTile& kernel, const OwnStrength& strength, const StageCall& call,
+                const Rect& tile, int first_channel, float* memory) {
+  float* const behind = memory + kernel.scratch();
+  const OfTaps of_taps{.squares = behind, .weights = behind + kernel.vector_for_each_tap()};
+  FilterWindowTile(kernel, call, tile, first_channel, memory, [&](const WindowRow& row, bool bounded) {
+    bounded ? FilterRow<Channels, AroundMean, true>(row, strength, of_taps)
+            : FilterRow<Channels, AroundMean, false>(row, strength, of_taps);
+  });
+}
+
+void AdaptiveBilateralTile(const WindowTile& kernel, const OwnStrength& strength, const StageCall& call,
+                           const Rect& tile, int first_channel, float* memory) {
+  constexpr decltype(&AdaptiveBilateralTile) around_pixel[] = {FilterTile<1, false>, FilterTile<2, false>,
+                                                               FilterTile<3, false>, FilterTile<4, false>};
+  constexpr decltype(&AdaptiveBilateralTile) around_mean[] = {FilterTile<1, true>, FilterTile<2, true>,
+                                                              FilterTile<3, true>, FilterTile<4, true>};
+  const auto* const by_channels = strength.around_mean ? around_mean : around_pixel;
+  by_channels[kernel.channels - 1](kernel, strength, call, tile, first_channel, memory);
+}
+
+}  // namespace
+}  // namespace ungrain::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace ungrain {
+
+HWY_EXPORT(AdaptiveBilateralTile);
+
+void adaptive_bilateral_tile(const WindowTile& kernel, const OwnStrength& strength, const StageCall& call,
+                             const Rect& tile, int first_channel, float* memory) {
+  HWY_DYNAMIC_DISPATCH(AdaptiveBilateralTile)(kernel, strength, call, tile, first_channel, memory);
+}
+
+}  // namespace ungrain
+
+#endif
