@@ -13,6 +13,7 @@
 
 #include "core/convert.h"
 #include "core/run_checks.h"
+#include "core/samples.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -76,6 +77,21 @@ float* line_of(std::span<float> lines, const Workers& workers, int worker) {
   return lines.data() + static_cast<std::size_t>(worker) * (lines.size() / workers.count());
 }
 
+// Whether a filter can go from one to the other without looking at strides. Rows that are overwritten are
+// read through a window of interleaved rows.
+bool samples_lie_alike(const ConstImageView& in, bool in_place, const ImageView& out) {
+  if (lies_interleaved(out)) return in_place || lies_interleaved(in);
+  return !in_place && lies_planar(in) && lies_planar(out);
+}
+
+template <class View>
+View channel_of(View view, int channel) {
+  using Byte = std::conditional_t<std::is_same_v<View, ImageView>, std::byte, const std::byte>;
+  view.data = static_cast<Byte*>(view.data) + channel * view.strides.channel;
+  view.spec.channels = 1;
+  return view;
+}
+
 struct BadPixel {
   int x = 0;
   int y = 0;
@@ -110,14 +126,19 @@ BufferPlan::BufferPlan(const Pipeline& pipeline, const ImageSpec& spec, const Op
   std::size_t most_scratch = 0;
   for (const Stage& stage : pipeline.stages) {
     planes.push_back(stage.planes);
-    most_scratch = std::max(most_scratch, (stage.scratch + 15) / 16 * 16);
+    most_scratch = std::max(most_scratch, stage.scratch);
   }
+  most_scratch = (std::max(most_scratch, pipeline.direct.scratch) + 15) / 16 * 16;
   scratch = most_scratch * static_cast<std::size_t>(threads);
   lines = static_cast<std::size_t>(threads) * ((static_cast<std::size_t>(spec.width) + 15) / 16 * 16);
   if (pipeline.wraps) {
     head_rows = std::min(spec.height, total_reach(pipeline, {spec.width, spec.height}).y);
   }
   raw_rows = raw_rows_held(pipeline, spec, options, band_rows);
+  if (pipeline.direct.run) {
+    const int reach = total_reach(pipeline, {spec.width, spec.height}).y;
+    raw_rows = std::max(raw_rows, std::min(spec.height, band_rows + 2 * reach));
+  }
   raw_row_bytes = static_cast<std::size_t>(interleaved_strides(spec).y);
   out_row_bytes = static_cast<std::size_t>(spec.width) * spec.channels * sizeof(float);
 }
@@ -157,6 +178,7 @@ struct Execution::Job {
   double scale = 1;  // from the input's white level to the output's
   double alpha_scale = 1;
   bool fill = false;                         // conversion looks for what is not finite
+  bool direct = false;                       // without float planes
   std::optional<ConstPlanes> source_planes;  // the input's own memory, where it serves as it is
   std::optional<Planes> final_planes;        // the output's own memory, likewise
   std::optional<ImageView> out;              // the output, unless rows go to a writer
@@ -194,6 +216,7 @@ Report Execution::run(const ConstImageView& in, const ImageView& out) {
   job.out = out;
   job.out_spec = out.spec;
   job.scale = out.spec.white() / spec_.white();
+  job.direct = runs_directly(job) && samples_lie_alike(in, in_place, out);
   if (!in_place && !job.fill) job.source_planes = planes_in_place<const float>(in, spec_.colour_channels());
   if (job.scale == 1 && !pipeline_.stages.empty()) {
     job.final_planes = planes_in_place<float>(out, spec_.colour_channels());
@@ -215,6 +238,7 @@ Report Execution::run(RowReader& in, RowWriter& out, const ImageSpec& out_spec) 
   job.writer = &out;
   job.out_spec = out_spec;
   job.scale = out_spec.white() / spec_.white();
+  job.direct = runs_directly(job);
   StreamSource source(in, spec_, raw_);
   job.source = &source;
   workers_.watch(&options_.cancel, nullptr);
@@ -226,19 +250,13 @@ void Execution::run_async(const ConstImageView&, const ImageView&, Stream) {
   throw Error(ErrorCode::unsupported, "run_async() needs a GPU; run() is what the CPU has");
 }
 
+bool Execution::runs_directly(const Job& job) const {
+  return pipeline_.direct.run && !job.fill && job.out_spec.type == spec_.type && job.scale == 1;
+}
+
 void Execution::execute(Job& job) {
   const Clock::time_point start = Clock::now();
   job.alpha_scale = natural_range(job.out_spec.type) / natural_range(spec_.type);
-  job.columns = columns_for(pipeline_, spec_.width, {job.out_rect.x0, job.out_rect.x1});
-  job.columns[0] = {job.in_rect.x0, job.in_rect.x1};
-  BandSchedule schedule(pipeline_, spec_.height, {job.out_rect.y0, job.out_rect.y1}, band_rows_);
-  for (int result = 0; result < schedule.results(); ++result) {
-    results_[result].start(job.columns[result], schedule.all_rows(result).begin);
-    if (result > 0 || pipeline_.stages.empty()) job.rows_total += schedule.all_rows(result).count();
-  }
-  head_.start(job.columns[0], 0);
-  for (const Stage& stage : pipeline_.stages) job.report.stages.push_back({stage.name, 0});
-
   job.last_progress = start;
   const auto tell = [&](std::int64_t done, std::int64_t of) {
     constexpr std::chrono::milliseconds quiet{20};
@@ -249,6 +267,28 @@ void Execution::execute(Job& job) {
                       static_cast<double>(job.rows_total));
   };
   workers_.watch(&options_.cancel, tell);
+  for (const Stage& stage : pipeline_.stages) job.report.stages.push_back({stage.name, 0});
+  if (job.direct) {
+    filter_directly(job);
+  } else {
+    filter_in_stages(job);
+  }
+  if (options_.progress) options_.progress(1);
+  job.report.ms = ms_since(start);
+  job.report.threads = workers_.count();
+  job.report.buffer_bytes = plan_.bytes();
+  job.report.nonfinite_pixels = job.bad_pixels;
+}
+
+void Execution::filter_in_stages(Job& job) {
+  job.columns = columns_for(pipeline_, spec_.width, {job.out_rect.x0, job.out_rect.x1});
+  job.columns[0] = {job.in_rect.x0, job.in_rect.x1};
+  BandSchedule schedule(pipeline_, spec_.height, {job.out_rect.y0, job.out_rect.y1}, band_rows_);
+  for (int result = 0; result < schedule.results(); ++result) {
+    results_[result].start(job.columns[result], schedule.all_rows(result).begin);
+    if (result > 0 || pipeline_.stages.empty()) job.rows_total += schedule.all_rows(result).count();
+  }
+  head_.start(job.columns[0], 0);
 
   while (const BandStep* step = schedule.next()) {
     for (int result = 0; result < schedule.results(); ++result) {
@@ -270,11 +310,47 @@ void Execution::execute(Job& job) {
     emit_rows(job, step->output);
     ++job.report.bands;
   }
-  if (options_.progress) options_.progress(1);
-  job.report.ms = ms_since(start);
-  job.report.threads = workers_.count();
-  job.report.buffer_bytes = plan_.bytes();
-  job.report.nonfinite_pixels = job.bad_pixels;
+}
+
+// Band by band where the input's rows come one after the other; all at once where they stay.
+void Execution::filter_directly(Job& job) {
+  const RowRange all{job.out_rect.y0, job.out_rect.y1};
+  const int reach = total_reach(pipeline_, {spec_.width, spec_.height}).y;
+  job.rows_total = all.count();
+  for (RowRange rows{all.begin, all.begin}; rows.end < all.end;) {
+    rows = {rows.end, std::min(all.end, rows.end + (job.source->stays() ? all.count() : band_rows_))};
+    job.rows_now = rows.count();
+    const RowRange needed = clipped({rows.begin - reach, rows.end + reach}, {job.in_rect.y0, job.in_rect.y1});
+    const ConstImageView in = job.source->rows(needed);
+    const ImageView out = room_for(job, rows);
+    const Clock::time_point start = Clock::now();
+    DirectCall call{in,
+                    out,
+                    {job.in_rect.x0, needed.begin, job.in_rect.x1, needed.end},
+                    {job.out_rect.x0, rows.begin, job.out_rect.x1, rows.end},
+                    {spec_.width, spec_.height},
+                    workers_,
+                    scratch_.span()};
+    if (lies_interleaved(in)) {
+      pipeline_.direct.run(call);
+    } else {
+      for (int channel = 0; channel < spec_.colour_channels(); ++channel) {
+        call.in = channel_of(in, channel);
+        call.out = channel_of(out, channel);
+        pipeline_.direct.run(call);
+      }
+    }
+    job.report.stages.front().ms += ms_since(start);
+    if (spec_.alpha) {
+      const ConstImageView raw = columns_of(in.rows(rows.begin - needed.begin, rows.count()),
+                                            job.out_rect.x0 - job.in_rect.x0, job.out_rect.width());
+      for (int y = 0; y < rows.count(); ++y) copy_row(raw, y, out, y, spec_.channels - 1);
+    }
+    if (job.writer != nullptr) job.writer->write_rows(rows.begin, out);
+    job.rows_done += rows.count();
+    job.rows_now = 0;
+    ++job.report.bands;
+  }
 }
 
 // The source's rows as float planes. Rows beyond the edge, which only a wrap border asks for, are the other
@@ -387,16 +463,18 @@ void Execution::run_stage(Job& job, int index, RowRange rows) {
   job.report.stages[index].ms += ms_since(start);
 }
 
-void Execution::emit_rows(Job& job, RowRange rows) {
-  if (job.out) {
-    store_rows(job, rows, job.out->rows(rows.begin - job.out_rect.y0, rows.count()));
-    return;
-  }
+// Where output rows go: the output's own memory, or the buffer of those on the way to the writer.
+ImageView Execution::room_for(const Job& job, RowRange rows) const {
+  if (job.out) return job.out->rows(rows.begin - job.out_rect.y0, rows.count());
   ImageSpec band = job.out_spec;
   band.height = rows.count();
-  const ImageView to(out_.data(), band);
+  return {out_.data(), band};
+}
+
+void Execution::emit_rows(Job& job, RowRange rows) {
+  const ImageView to = room_for(job, rows);
   store_rows(job, rows, to);
-  job.writer->write_rows(rows.begin, to);
+  if (job.writer != nullptr) job.writer->write_rows(rows.begin, to);
 }
 
 void Execution::store_rows(Job& job, RowRange rows, const ImageView& to) {
