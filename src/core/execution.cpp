@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/convert.h"
+#include "core/convert_simd.h"
 #include "core/run_checks.h"
 #include "core/samples.h"
 #include "ungrain/error.h"
@@ -63,15 +63,6 @@ std::optional<BasicPlanes<Float>> planes_in_place(const View& view, int count) {
                             view.strides.channel / sample, count};
 }
 
-bool row_is_finite(const float* row, int width) {
-  constexpr std::uint32_t exponent = 0x7f800000U;
-  std::uint32_t bad = 0;  // no branch, so that the compiler vectorises this
-  for (int x = 0; x < width; ++x) {
-    bad |= static_cast<std::uint32_t>((std::bit_cast<std::uint32_t>(row[x]) & exponent) == exponent);
-  }
-  return bad == 0;
-}
-
 // A row of floats for each worker.
 float* line_of(std::span<float> lines, const Workers& workers, int worker) {
   return lines.data() + static_cast<std::size_t>(worker) * (lines.size() / workers.count());
@@ -97,6 +88,13 @@ struct BadPixel {
   int y = 0;
 };
 
+// Whether a row of floats can be seen to be finite without taking it apart.
+bool packed_floats_are_finite(const ConstImageView& view, int y) {
+  if (view.spec.type != PixelType::f32 || !lies_interleaved(view)) return false;
+  const auto* row = static_cast<const float*>(view.rows(y, 1).data);
+  return all_finite(row, static_cast<std::ptrdiff_t>(view.spec.width) * view.spec.channels);
+}
+
 // The first pixel, in reading order, with a colour sample that is not finite.
 std::optional<BadPixel> first_bad_pixel(const ConstImageView& view, Workers& workers,
                                         std::span<float> lines) {
@@ -104,10 +102,11 @@ std::optional<BadPixel> first_bad_pixel(const ConstImageView& view, Workers& wor
   std::optional<BadPixel> first;
   workers.for_each(view.spec.height, [&](std::int64_t item, int worker) {
     const int y = static_cast<int>(item);
+    if (packed_floats_are_finite(view, y)) return;
     float* row = line_of(lines, workers, worker);
     for (int channel = 0; channel < view.spec.colour_channels(); ++channel) {
       load_row(view, y, channel, row);
-      if (row_is_finite(row, view.spec.width)) continue;
+      if (all_finite(row, view.spec.width)) continue;
       const float* bad = std::find_if(row, row + view.spec.width, [](float v) { return !std::isfinite(v); });
       const int x = static_cast<int>(bad - row);
       const std::lock_guard lock(mutex);
@@ -187,9 +186,11 @@ struct Execution::Job {
   std::vector<RowRange> columns;  // of each result
   Report report;
   std::atomic<std::int64_t> bad_pixels{0};
-  std::int64_t rows_total = 0;  // of all stages, for the progress
+  std::atomic<bool> saw_nonfinite{false};  // the direct filter did
+  std::int64_t rows_total = 0;             // of all stages, for the progress
   std::int64_t rows_done = 0;
   std::int64_t rows_now = 0;
+  double told = 0;
   Clock::time_point last_progress;
 };
 
@@ -202,7 +203,27 @@ Report Execution::run(const ConstImageView& in, const ImageView& out) {
   job.out_rect = rect_of(out);
   const bool in_place = runs_in_place(in, out);
 
+  job.out = out;
+  job.out_spec = out.spec;
+  job.scale = out.spec.white() / spec_.white();
+  job.direct = runs_directly(job) && samples_lie_alike(in, in_place, out);
+
   workers_.watch(&options_.cancel, nullptr);
+  ViewReader reader(in, job.in_rect.y0);
+  ViewSource still(in, job.in_rect.y0);
+  StreamSource moving(reader, in.spec, raw_);
+  job.source = in_place ? static_cast<RawSource*>(&moving) : &still;
+  // A filter that looks at every sample itself tells whether all were finite; what it wrote is written again
+  // where they were not.
+  const bool looks_itself = job.direct && !in_place && job.in_rect == job.out_rect && is_float(spec_.type) &&
+                            options_.nonfinite != NonFinite::error;
+  if (looks_itself) {
+    execute(job);
+    if (!job.saw_nonfinite) return job.report;
+    job.saw_nonfinite = false;
+    job.report = {};
+    job.rows_done = job.rows_total = 0;
+  }
   if (is_float(spec_.type)) {
     // Looked for beforehand, so that an error comes before the output is touched and clean input is used as
     // it is.
@@ -211,21 +232,13 @@ Report Execution::run(const ConstImageView& in, const ImageView& out) {
       refuse_pixel(job.in_rect.x0 + bad->x, job.in_rect.y0 + bad->y);
     }
     job.fill = bad.has_value();
+    job.direct = job.direct && !job.fill;
   }
-
-  job.out = out;
-  job.out_spec = out.spec;
-  job.scale = out.spec.white() / spec_.white();
-  job.direct = runs_directly(job) && samples_lie_alike(in, in_place, out);
   if (!in_place && !job.fill) job.source_planes = planes_in_place<const float>(in, spec_.colour_channels());
   if (job.scale == 1 && !pipeline_.stages.empty()) {
     job.final_planes = planes_in_place<float>(out, spec_.colour_channels());
   }
 
-  ViewReader reader(in, job.in_rect.y0);
-  ViewSource still(in, job.in_rect.y0);
-  StreamSource moving(reader, in.spec, raw_);
-  job.source = in_place ? static_cast<RawSource*>(&moving) : &still;
   execute(job);
   return job.report;
 }
@@ -263,8 +276,10 @@ void Execution::execute(Job& job) {
     if (!options_.progress || job.rows_total == 0 || Clock::now() - job.last_progress < quiet) return;
     job.last_progress = Clock::now();
     const double part = static_cast<double>(done) / static_cast<double>(of);
-    options_.progress((static_cast<double>(job.rows_done) + part * static_cast<double>(job.rows_now)) /
-                      static_cast<double>(job.rows_total));
+    const double fraction = (static_cast<double>(job.rows_done) + part * static_cast<double>(job.rows_now)) /
+                            static_cast<double>(job.rows_total);
+    job.told = std::max(job.told, fraction);
+    options_.progress(job.told);
   };
   workers_.watch(&options_.cancel, tell);
   for (const Stage& stage : pipeline_.stages) job.report.stages.push_back({stage.name, 0});
@@ -273,7 +288,7 @@ void Execution::execute(Job& job) {
   } else {
     filter_in_stages(job);
   }
-  if (options_.progress) options_.progress(1);
+  if (options_.progress && !job.saw_nonfinite) options_.progress(1);
   job.report.ms = ms_since(start);
   job.report.threads = workers_.count();
   job.report.buffer_bytes = plan_.bytes();
@@ -330,7 +345,8 @@ void Execution::filter_directly(Job& job) {
                     {job.out_rect.x0, rows.begin, job.out_rect.x1, rows.end},
                     {spec_.width, spec_.height},
                     workers_,
-                    scratch_.span()};
+                    scratch_.span(),
+                    job.saw_nonfinite};
     if (lies_interleaved(in)) {
       pipeline_.direct.run(call);
     } else {
@@ -411,11 +427,12 @@ void Execution::load_real_rows(Job& job, RowRange real, const Planes& planes, bo
     const int raw_y = real.begin + offset - raw_rows.begin;
     const int to_y = planes.rect.y0 + offset;
     const int width = planes.rect.width();
+    float* rows[max_channels];
+    for (int channel = 0; channel < planes.count; ++channel) rows[channel] = planes.row(channel, to_y);
+    load_channels(raw, raw_y, planes.count, rows);
     bool finite = true;
-    for (int channel = 0; channel < planes.count; ++channel) {
-      float* row = planes.row(channel, to_y);
-      load_row(raw, raw_y, channel, row);
-      finite = finite && (!job.fill || row_is_finite(row, width));
+    for (int channel = 0; job.fill && channel < planes.count; ++channel) {
+      finite = finite && all_finite(rows[channel], width);
     }
     if (finite) return;
     std::int64_t bad = 0;
@@ -489,10 +506,11 @@ void Execution::store_rows(Job& job, RowRange rows, const ImageView& to) {
   workers_.for_each(rows.count(), [&](std::int64_t item, int worker) {
     const int y = static_cast<int>(item);
     if (!job.final_planes) {
+      const float* values[max_channels];
       for (int channel = 0; channel < planes.count; ++channel) {
-        store_row(to, y, channel, planes.row(channel, rows.begin + y) + (job.out_rect.x0 - planes.rect.x0),
-                  job.scale);
+        values[channel] = planes.row(channel, rows.begin + y) + (job.out_rect.x0 - planes.rect.x0);
       }
+      store_channels(to, y, planes.count, values, job.scale);
     }
     if (!raw) return;
     float* row = line_of(lines_.span(), workers_, worker);

@@ -2,6 +2,7 @@
 // compute it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
@@ -73,7 +74,8 @@ struct DirectCall {
   Rect out_rect;
   Extent image;
   Workers& workers;
-  std::span<float> scratch;  // Direct::scratch floats for each worker
+  std::span<float> scratch;          // Direct::scratch floats for each worker
+  std::atomic<bool>& saw_nonfinite;  // to be set where a float sample inside out_rect is NaN or infinity
 
   float* scratch_of(int worker) const {
     return scratch.data() + static_cast<std::size_t>(worker) * (scratch.size() / workers.count());

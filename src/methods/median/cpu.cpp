@@ -2,11 +2,13 @@
 // lets us, on float planes otherwise. Small windows by networks of minima and maxima over whole rows, large
 // ones by counting.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
-#include "core/border.h"
+#include "core/convert_simd.h"
 #include "core/samples.h"
 #include "cpu/tiles.h"
 #include "methods/median/kernels.h"
@@ -37,7 +39,7 @@ struct NetworkTile {
   NetworkTile(int radius, int channels) {
     // The rows that a network works on at a time fill most of a core's first cache.
     constexpr int cache = 40 << 10;
-    const int values = radius == 1 ? 12 : median_network(radius).values;
+    const int values = radius <= 2 ? pair_rows_beside : median_network(radius).values;
     const int bytes = std::clamp(cache / values / 64 * 64, 256, 2048);
     width = std::max(8, bytes / static_cast<int>(sizeof(T)) / channels - 2 * radius);
     height = 32;
@@ -63,14 +65,9 @@ std::size_t scratch_floats(int radius, int channels) {
     return std::max(selection, NetworkTile<T>(radius, channels).scratch_floats());
   }
   const auto values = static_cast<std::size_t>((rank_tile_width + 2 * radius) * channels + median_slack) *
-                      static_cast<std::size_t>(rank_tile_height + 2 * radius);
+                      static_cast<std::size_t>(rank_tile_height(radius) + 2 * radius);
   return std::max(selection,
                   2 * values * sizeof(T) / sizeof(float) + 32 + LargeMedian<T>::scratch_floats(radius));
-}
-
-// The sign of zero must not depend on which network met it.
-void only_one_zero(float* values, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) values[i] += 0.0F;
 }
 
 // One image, or one plane of it.
@@ -78,8 +75,13 @@ template <class T>
 class Median {
  public:
   Median(const MedianParams& params, const SampleRows<const T>& in, const SampleRows<T>& out,
-         const Extent& image)
-      : params_(params), radius_(params.radius), in_(in), out_(out), image_(image) {}
+         const Extent& image, std::atomic<bool>* saw_nonfinite = nullptr)
+      : params_(params),
+        radius_(params.radius),
+        in_(in),
+        out_(out),
+        image_(image),
+        saw_nonfinite_(saw_nonfinite) {}
 
   template <class ScratchOf>
   void run(Workers& workers, ScratchOf scratch_of) const {
@@ -87,49 +89,67 @@ class Median {
       const NetworkTile<T> shape(radius_, in_.channels);
       for_tiles(workers, out_.rect, shape.width, shape.height, [&](const Rect& tile, int worker) {
         filter_by_network(shape, tile, reinterpret_cast<T*>(scratch_of(worker)));
-        shrink(tile, scratch_of(worker));
+        if (saw_nonfinite_ == nullptr || !*saw_nonfinite_) finish(tile, scratch_of(worker));
       });
     } else {
-      for_tiles(workers, out_.rect, rank_tile_width, rank_tile_height, [&](const Rect& tile, int worker) {
-        filter_by_counting(tile, scratch_of(worker));
-        shrink(tile, scratch_of(worker));
-      });
+      for_tiles(workers, out_.rect, rank_tile_width, rank_tile_height(radius_),
+                [&](const Rect& tile, int worker) {
+                  filter_by_counting(tile, scratch_of(worker));
+                  if (saw_nonfinite_ == nullptr || !*saw_nonfinite_) finish(tile, scratch_of(worker));
+                });
     }
   }
 
  private:
-  void load(const Rect& tile, T* to, std::ptrdiff_t pitch) const {
-    gather(in_, image_, params_.border,
-           {tile.x0 - radius_, tile.y0 - radius_, tile.x1 + radius_, tile.y1 + radius_}, to, pitch);
+  // Copies the tile with its border; false where there is something that is not finite.
+  bool load(const Rect& tile, T* to, std::ptrdiff_t pitch) const {
+    const Rect all{tile.x0 - radius_, tile.y0 - radius_, tile.x1 + radius_, tile.y1 + radius_};
+    gather(in_, image_, params_.border, all, to, pitch);
+    return is_finite(to, pitch, static_cast<std::ptrdiff_t>(all.width()) * in_.channels, all.height());
+  }
+
+  bool is_finite(const T* values, std::ptrdiff_t pitch, std::ptrdiff_t width, int height) const {
     if constexpr (std::is_same_v<T, float>) {
-      for (int row = 0; row < tile.height() + 2 * radius_; ++row) {
-        only_one_zero(to + row * pitch,
-                      static_cast<std::size_t>((tile.width() + 2 * radius_) * in_.channels));
+      if (saw_nonfinite_ == nullptr) return true;
+      for (int row = 0; row < height; ++row) {
+        if (all_finite(values + row * pitch, width)) continue;
+        *saw_nonfinite_ = true;
+        return false;
       }
     }
+    return true;
+  }
+
+  // Whether vectors can read the tile's surroundings where they lie: no border, and more of the image behind.
+  bool readable_in_place(const Rect& tile) const {
+    return tile.x0 >= radius_ && tile.x1 + radius_ <= image_.width && tile.y0 >= radius_ &&
+           tile.y1 + radius_ < in_.rect.y1 &&
+           in_.row_stride * static_cast<std::ptrdiff_t>(sizeof(T)) >= median_slack;
   }
 
   void filter_by_network(const NetworkTile<T>& shape, const Rect& tile, T* memory) const {
-    load(tile, memory, shape.pitch);
-    T* const beside = memory + shape.pitch * shape.rows_of_image;
     const std::ptrdiff_t width = static_cast<std::ptrdiff_t>(tile.width()) * in_.channels;
+    const T* rows = memory;
+    std::ptrdiff_t pitch = shape.pitch;
+    if (radius_ <= 2 && readable_in_place(tile)) {
+      rows = in_.pixel(tile.x0 - radius_, tile.y0 - radius_);
+      pitch = in_.row_stride;
+    } else if (!load(tile, memory, pitch)) {
+      return;
+    }
+    T* const beside = memory + shape.pitch * shape.rows_of_image;
     const int last = tile.height() + 2 * radius_ - 1;
-    const auto image_row = [&](int row) { return memory + shape.pitch * std::min(row, last); };
-    const auto store = [&](int row, const T* values) {
-      if (row >= tile.height()) return;
-      std::memcpy(out_.pixel(tile.x0, tile.y0 + row), values, static_cast<std::size_t>(width) * sizeof(T));
-    };
-    if (radius_ == 1) {
+    const auto image_row = [&](int row) { return rows + pitch * std::min(row, last); };
+    if (radius_ <= 2) {
       for (int row = 0; row < tile.height(); row += 2) {
-        T* const results[] = {beside + 6 * shape.pitch, beside + 7 * shape.pitch};
-        medians_of_nine(
-            FourRows<T>{{image_row(row), image_row(row + 1), image_row(row + 2), image_row(row + 3)},
-                        {results[0], results[1]},
-                        beside,
-                        shape.pitch},
-            width, in_.channels);
-        store(row, results[0]);
-        store(row + 1, results[1]);
+        RowPair<T> pair{{}, {}, width, in_.channels, beside, shape.pitch};
+        for (int i = 0; i < 2 * radius_ + 2; ++i) pair.rows[i] = image_row(row + i);
+        for (const int own : {radius_, radius_ + 1}) {
+          if (!is_finite(pair.rows[own] + radius_ * in_.channels, 0, width, 1)) return;
+        }
+        for (int i = 0; i < 2 && row + i < tile.height(); ++i)
+          pair.out[i] = out_.pixel(tile.x0, tile.y0 + row + i);
+        radius_ == 1 ? medians_of_9(pair) : medians_of_25(pair);
       }
       return;
     }
@@ -139,10 +159,14 @@ class Median {
       values[static_cast<std::size_t>(i)] = beside + shape.pitch * (i - network.inputs);
     }
     for (int row = 0; row < tile.height(); row += network.rows) {
-      for (int i = 0; i < network.inputs; ++i) values[static_cast<std::size_t>(i)] = image_row(row + i);
+      for (int i = 0; i < network.inputs; ++i) {
+        values[static_cast<std::size_t>(i)] = memory + shape.pitch * std::min(row + i, last);
+      }
       run_network(network, values.data(), width, in_.channels);
-      for (int i = 0; i < network.rows; ++i) {
-        store(row + i, values[network.outputs[static_cast<std::size_t>(i)]]);
+      for (int i = 0; i < network.rows && row + i < tile.height(); ++i) {
+        std::memcpy(out_.pixel(tile.x0, tile.y0 + row + i),
+                    values[network.outputs[static_cast<std::size_t>(i)]],
+                    static_cast<std::size_t>(width) * sizeof(T));
       }
     }
   }
@@ -154,11 +178,12 @@ class Median {
     const std::ptrdiff_t pitch = static_cast<std::ptrdiff_t>(wide) * channels + median_slack;
     T* const values = reinterpret_cast<T*>(scratch);
     T* channel_values = values;
-    float* rest = scratch + static_cast<std::size_t>(pitch) * high * sizeof(T) / sizeof(float) + 16;
-    load(tile, values, pitch);
+    const std::size_t lines = static_cast<std::size_t>(pitch) * high * sizeof(T) / 64 + 1;  // of a cache
+    float* rest = scratch + lines * 16;
+    if (!load(tile, values, pitch)) return;
     if (channels > 1) {
       channel_values = reinterpret_cast<T*>(rest);
-      rest += static_cast<std::size_t>(pitch) * high * sizeof(T) / sizeof(float) + 16;
+      rest += lines * 16;
     }
     const LargeMedian<T> median(radius_);
     for (int channel = 0; channel < channels; ++channel) {
@@ -172,6 +197,17 @@ class Median {
       median.filter(channel_values, pitch, tile.width(), tile.height(),
                     out_.pixel(tile.x0, tile.y0) + channel, out_.row_stride, channels, rest);
     }
+  }
+
+  void finish(const Rect& tile, float* scratch) const {
+    if (std::is_same_v<T, float> && radius_ > 2) {
+      for (int y = tile.y0; y < tile.y1; ++y) {
+        // The sign of zero must not depend on the order in which a network met them.
+        T* row = out_.pixel(tile.x0, y);
+        for (int i = 0; i < tile.width() * out_.channels; ++i) row[i] = static_cast<T>(row[i] + T{});
+      }
+    }
+    shrink(tile, scratch);
   }
 
   // Near the edge of a shrinking window, the pixels that are there are selected from one by one.
@@ -209,6 +245,7 @@ class Median {
   SampleRows<const T> in_;
   SampleRows<T> out_;
   Extent image_;
+  std::atomic<bool>* saw_nonfinite_;  // null: there is nothing to be seen
 };
 
 template <class T>
@@ -218,9 +255,8 @@ void filter_samples(const MedianParams& params, const DirectCall& call) {
                                call.in.spec.channels};
   const SampleRows<T> out{static_cast<T*>(call.out.data), call.out_rect, call.out.strides.y / sample,
                           call.out.spec.channels};
-  Median<T>(params, in, out, call.image).run(call.workers, [&](int worker) {
-    return call.scratch_of(worker);
-  });
+  const Median<T> filter(params, in, out, call.image, &call.saw_nonfinite);
+  filter.run(call.workers, [&](int worker) { return call.scratch_of(worker); });
 }
 
 Direct direct_median(const MedianParams& params, const ImageSpec& spec) {

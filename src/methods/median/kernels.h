@@ -19,17 +19,23 @@ void run_network(const MedianNetwork& network, std::uint16_t* const* values, std
                  int channels);
 void run_network(const MedianNetwork& network, float* const* values, std::ptrdiff_t width, int channels);
 
-// Two rows of medians of 3 x 3 from four rows that begin a pixel to the left. `room` holds six rows of
-// `width` samples and two pixels more, and the slack.
+// Two rows of medians at a time, of windows of 3 x 3 or 5 x 5.
 template <class T>
-struct FourRows {
-  const T* rows[4];
-  T* out[2];
-  T* room;
-  std::ptrdiff_t room_stride;
+struct RowPair {
+  const T*
+      rows[6];  // four or six, from one or two above the first on, beginning one or two pixels to the left
+  T* out[2];    // null where there is no such row
+  std::ptrdiff_t width;  // samples
+  int channels;          // samples a pixel
+  T* beside;             // pair_rows_beside rows of the width, four pixels and the slack
+  std::ptrdiff_t beside_stride;
 };
-void medians_of_nine(const FourRows<std::uint8_t>& at, std::ptrdiff_t width, int channels);
-void medians_of_nine(const FourRows<std::uint16_t>& at, std::ptrdiff_t width, int channels);
-void medians_of_nine(const FourRows<float>& at, std::ptrdiff_t width, int channels);
+inline constexpr int pair_rows_beside = 12;
+void medians_of_9(const RowPair<std::uint8_t>& pair);
+void medians_of_9(const RowPair<std::uint16_t>& pair);
+void medians_of_9(const RowPair<float>& pair);
+void medians_of_25(const RowPair<std::uint8_t>& pair);
+void medians_of_25(const RowPair<std::uint16_t>& pair);
+void medians_of_25(const RowPair<float>& pair);
 
 }  // namespace ungrain

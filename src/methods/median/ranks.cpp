@@ -34,10 +34,12 @@ class Pieces {
 
 std::size_t values_of(int radius) {
   return static_cast<std::size_t>(rank_tile_width + 2 * radius) *
-         static_cast<std::size_t>(rank_tile_height + 2 * radius);
+         static_cast<std::size_t>(rank_tile_height(radius) + 2 * radius);
 }
 
-constexpr std::size_t tile_pixels = static_cast<std::size_t>(rank_tile_width) * rank_tile_height;
+std::size_t tile_pixels(int radius) {
+  return static_cast<std::size_t>(rank_tile_width) * static_cast<std::size_t>(rank_tile_height(radius));
+}
 
 // Where the medians of the tile's parts lie, roughly: the median of some ranks of each.
 int middle_of_medians(const RankTile& tile) {
@@ -64,8 +66,8 @@ int middle_of_medians(const RankTile& tile) {
 // Counts thresholds around where the medians seem to lie, and beside these for as long as some median may be
 // there. tile.median becomes the medians' ranks.
 void find_medians(const RankTile& tile) {
-  std::fill_n(tile.median, tile_pixels, std::uint16_t{0});
-  if (tile.below != nullptr) std::fill_n(tile.below, tile_pixels, std::uint16_t{0});
+  std::fill_n(tile.median, tile_pixels(tile.radius), std::uint16_t{0});
+  if (tile.below != nullptr) std::fill_n(tile.below, tile_pixels(tile.radius), std::uint16_t{0});
   const int step = thresholds_at_once();
   int first = std::clamp(middle_of_medians(tile) - step / 2, 1, std::max(1, ranks - step));
   int end = first + step;
@@ -78,7 +80,7 @@ void find_medians(const RankTile& tile) {
     higher = count_thresholds(tile, end).all;
   }
   const auto reached_by_all = static_cast<std::uint16_t>(std::max(1, first) - 1);
-  for (std::size_t i = 0; i < tile_pixels; ++i) {
+  for (std::size_t i = 0; i < tile_pixels(tile.radius); ++i) {
     tile.median[i] = static_cast<std::uint16_t>(tile.median[i] + reached_by_all);
   }
 }
@@ -134,9 +136,9 @@ LargeMedian<T>::LargeMedian(int radius) : radius_(radius) {}
 template <class T>
 std::size_t LargeMedian<T>::scratch_floats(int radius) {
   std::size_t bytes = rounded_up(RankTile::room_bytes(radius)) +
-                      rounded_up((tile_pixels + median_slack) * sizeof(std::uint16_t));
+                      rounded_up((tile_pixels(radius) + median_slack) * sizeof(std::uint16_t));
   if constexpr (!std::is_same_v<T, std::uint8_t>) {
-    bytes += rounded_up((tile_pixels + median_slack) * sizeof(std::uint16_t)) +
+    bytes += rounded_up((tile_pixels(radius) + median_slack) * sizeof(std::uint16_t)) +
              rounded_up(values_of(radius) + median_slack) +
              rounded_up(values_of(radius) * sizeof(Candidate<T>));
   }
@@ -152,7 +154,7 @@ void LargeMedian<T>::filter(const T* values, std::ptrdiff_t stride, int width, i
   tile.height = height;
   tile.radius = radius_;
   tile.room = pieces.take<std::uint8_t>(RankTile::room_bytes(radius_));
-  tile.median = pieces.take<std::uint16_t>(tile_pixels + median_slack);
+  tile.median = pieces.take<std::uint16_t>(tile_pixels(radius_) + median_slack);
   const auto median_at = [&](int x, int y) { return tile.median[y * rank_tile_width + x]; };
 
   if constexpr (std::is_same_v<T, std::uint8_t>) {
@@ -167,7 +169,7 @@ void LargeMedian<T>::filter(const T* values, std::ptrdiff_t stride, int width, i
   } else {
     const int wide = width + 2 * radius_;
     const int high = height + 2 * radius_;
-    tile.below = pieces.take<std::uint16_t>(tile_pixels + median_slack);
+    tile.below = pieces.take<std::uint16_t>(tile_pixels(radius_) + median_slack);
     auto* const rank_of = pieces.take<std::uint8_t>(values_of(radius_) + median_slack);
     auto* const candidates = pieces.take<Candidate<T>>(values_of(radius_));
     tile.ranks = rank_of;

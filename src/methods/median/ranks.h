@@ -11,8 +11,9 @@
 
 namespace ungrain {
 
-inline constexpr int rank_tile_width = 128;  // pixels
-inline constexpr int rank_tile_height = 64;
+// Pixels. Larger tiles share more, but their medians need more thresholds.
+inline constexpr int rank_tile_width = 96;
+constexpr int rank_tile_height(int radius) { return radius < 32 ? 64 : 96; }
 
 // A tile of 8-bit ranks with its border, and what is found for its pixels.
 struct RankTile {

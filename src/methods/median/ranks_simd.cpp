@@ -15,28 +15,70 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// One where the rank is below the lane's threshold.
-template <class D>
-hn::Vec<D> Below(D d, hn::Vec<D> thresholds, std::uint8_t rank) {
-  return hn::Min(hn::SaturatedSub(thresholds, hn::Set(d, rank)), hn::Set(d, std::uint8_t{1}));
+// Zeros, then ones: from the right place on, what a rank adds to the counts of a vector of thresholds.
+struct Steps {
+  static constexpr int reach = 512;
+  std::uint8_t at[2 * reach];
+  Steps() {
+    for (int i = 0; i < 2 * reach; ++i) at[i] = i > reach ? 1 : 0;
+  }
+  // One where first + lane > rank.
+  const std::uint8_t* of(int first, std::uint8_t rank) const { return at + reach + first - rank; }
+};
+
+// Adds the counts of a row to the tile's medians; what the fewest and the most are.
+void AddCounts(const std::uint16_t* counts, int width, std::uint16_t* median, int& fewest, int& most) {
+  const hn::ScalableTag<std::uint16_t> d;
+  const auto lanes = static_cast<int>(hn::Lanes(d));
+  auto least = hn::Set(d, std::uint16_t{256});
+  auto largest = hn::Zero(d);
+  int x = 0;
+  for (; x + lanes <= width; x += lanes) {
+    const auto count = hn::LoadU(d, counts + x);
+    hn::StoreU(hn::Add(hn::LoadU(d, median + x), count), d, median + x);
+    least = hn::Min(least, count);
+    largest = hn::Max(largest, count);
+  }
+  fewest = std::min<int>(fewest, hn::GetLane(hn::MinOfLanes(d, least)));
+  most = std::max<int>(most, hn::GetLane(hn::MaxOfLanes(d, largest)));
+  for (; x < width; ++x) {
+    median[x] = static_cast<std::uint16_t>(median[x] + counts[x]);
+    fewest = std::min<int>(fewest, counts[x]);
+    most = std::max<int>(most, counts[x]);
+  }
 }
 
-// A column's counts are those of its 2 radius + 1 ranks, at most 129: 8 bits hold them. They slide down the
-// tile; the window's counts, in 16 bits, slide along the row over the columns'.
-ReachedThresholds Count(const RankTile& tile, int first) {
+// Adds signed changes of 8 bits to sums of 16.
+template <class Wide, class V8>
+HWY_INLINE void AddWide(Wide wide, V8 changes, hn::Vec<Wide>& low, hn::Vec<Wide>& high) {
+  const hn::ScalableTag<std::int8_t> d;
+  const hn::Rebind<std::int8_t, Wide> half;
+  const auto both = hn::BitCast(d, changes);
+  low = hn::Add(low, hn::PromoteTo(wide, hn::LowerHalf(half, both)));
+#if HWY_TARGET == HWY_SCALAR  // a single lane has no halves
+  (void)high;
+#else
+  high = hn::Add(high, hn::PromoteTo(wide, hn::UpperHalf(half, both)));
+#endif
+}
+
+// A column's counts are those of its 2 radius + 1 ranks, at most 127: 8 bits hold them and their differences.
+// They slide down the tile; the window's counts, in 16 bits, slide along the row over the columns'.
+template <bool WithBelow>
+ReachedThresholds CountChunk(const RankTile& tile, int first) {
   const hn::ScalableTag<std::uint8_t> d;
   const hn::ScalableTag<std::int16_t> wide;
-  const hn::Rebind<std::uint8_t, decltype(wide)> half;
   const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
   const std::ptrdiff_t upper = lanes / 2;
   constexpr bool has_upper = HWY_TARGET != HWY_SCALAR;  // more than one lane
   const int side = 2 * tile.radius + 1;
   const int columns = tile.width + side - 1;
-  const auto thresholds = hn::Iota(d, static_cast<std::uint8_t>(first));
+  static const Steps steps;
 
   // Lanes whose threshold is not from 1 to 255 are never reached.
   HWY_ALIGN std::int16_t limits[256];
-  HWY_ALIGN std::int16_t counts[256] = {};
+  HWY_ALIGN std::int16_t sums[256] = {};
+  HWY_ALIGN std::uint16_t counts[rank_tile_width];
   for (int lane = 0; lane < lanes; ++lane) {
     const bool valid = first + lane >= 1 && first + lane <= 255;
     limits[lane] = valid ? static_cast<std::int16_t>(side * side / 2 + 1) : std::int16_t{0};
@@ -49,57 +91,49 @@ ReachedThresholds Count(const RankTile& tile, int first) {
   for (int x = 0; x < columns; ++x) {
     auto count = hn::Zero(d);
     for (int y = 0; y < side - 1; ++y) {
-      count = hn::Add(count, Below(d, thresholds, tile.ranks[y * tile.ranks_stride + x]));
+      count = hn::Add(count, hn::LoadU(d, steps.of(first, tile.ranks[y * tile.ranks_stride + x])));
     }
     hn::StoreU(count, d, column_counts + x * lanes);
   }
-  ReachedThresholds reached{.none = false, .all = false};
+  int fewest = 256;
+  int most = 0;
   for (int y = 0; y < tile.height; ++y) {
     const std::uint8_t* entering = tile.ranks + (y + side - 1) * tile.ranks_stride;
     const std::uint8_t* leaving = tile.ranks + (y - 1) * tile.ranks_stride;
     for (int x = 0; x < columns; ++x) {
       std::uint8_t* at = column_counts + x * lanes;
-      auto count = hn::Add(hn::LoadU(d, at), Below(d, thresholds, entering[x]));
-      if (y > 0) count = hn::Sub(count, Below(d, thresholds, leaving[x]));
+      auto count = hn::Add(hn::LoadU(d, at), hn::LoadU(d, steps.of(first, entering[x])));
+      if (y > 0) count = hn::Sub(count, hn::LoadU(d, steps.of(first, leaving[x])));
       hn::StoreU(count, d, at);
     }
-    const auto low_of = [&](int x) {
-      return hn::PromoteTo(wide, hn::LoadU(half, column_counts + x * lanes));
-    };
-    const auto high_of = [&](int x) {
-      return hn::PromoteTo(wide, hn::LoadU(half, column_counts + x * lanes + upper));
-    };
     auto low = hn::Zero(wide);
     auto high = hn::Zero(wide);
-    for (int x = 0; x < side - 1; ++x) {
-      low = hn::Add(low, low_of(x));
-      high = hn::Add(high, high_of(x));
-    }
-    std::uint16_t* median = tile.median + y * rank_tile_width;
-    std::uint16_t* below = tile.below == nullptr ? nullptr : tile.below + y * rank_tile_width;
-    int fewest = 256;
-    int most = 0;
+    for (int x = 0; x < side - 1; ++x) AddWide(wide, hn::LoadU(d, column_counts + x * lanes), low, high);
     for (int x = 0; x < tile.width; ++x) {
-      low = hn::Add(low, low_of(x + side - 1));
-      high = hn::Add(high, high_of(x + side - 1));
-      auto count = static_cast<int>(hn::CountTrue(wide, hn::Lt(low, limits_low)));
-      if (has_upper) count += static_cast<int>(hn::CountTrue(wide, hn::Lt(high, limits_high)));
-      median[x] = static_cast<std::uint16_t>(median[x] + count);
-      fewest = std::min(fewest, count);
-      most = std::max(most, count);
-      if (below != nullptr && count > 0) {
-        if (has_upper) hn::StoreU(high, wide, counts + upper);
-        hn::StoreU(low, wide, counts);
-        const int last = std::max(0, 1 - first) + count - 1;
-        below[x] = std::max(below[x], static_cast<std::uint16_t>(counts[last]));
+      const auto joining = hn::LoadU(d, column_counts + (x + side - 1) * lanes);
+      if (x == 0) {
+        AddWide(wide, joining, low, high);
+      } else {
+        AddWide(wide, hn::Sub(joining, hn::LoadU(d, column_counts + (x - 1) * lanes)), low, high);
       }
-      low = hn::Sub(low, low_of(x));
-      high = hn::Sub(high, high_of(x));
+      auto count = hn::CountTrue(wide, hn::Lt(low, limits_low));
+      if constexpr (has_upper) count += hn::CountTrue(wide, hn::Lt(high, limits_high));
+      counts[x] = static_cast<std::uint16_t>(count);
+      if (WithBelow && count > 0) {
+        if constexpr (has_upper) hn::StoreU(high, wide, sums + upper);
+        hn::StoreU(low, wide, sums);
+        std::uint16_t& below = tile.below[y * rank_tile_width + x];
+        const int last = std::max(0, 1 - first) + static_cast<int>(count) - 1;
+        below = std::max(below, static_cast<std::uint16_t>(sums[last]));
+      }
     }
-    reached.none = reached.none || fewest == 0;
-    reached.all = reached.all || most == valid_lanes;
+    AddCounts(counts, tile.width, tile.median + y * rank_tile_width, fewest, most);
   }
-  return reached;
+  return {.none = fewest == 0, .all = most == valid_lanes};
+}
+
+ReachedThresholds Count(const RankTile& tile, int first) {
+  return tile.below != nullptr ? CountChunk<true>(tile, first) : CountChunk<false>(tile, first);
 }
 
 int Thresholds() { return static_cast<int>(hn::Lanes(hn::ScalableTag<std::uint8_t>())); }
