@@ -40,12 +40,14 @@ struct Separable {
     return static_cast<float>(1 / inside);
   }
 
-  // A row of a tile is about 4 KiB, so that the rows of a small window stay in a core's first cache; tiles
-  // are as high as what they share with their neighbours.
-  int tile_width(int channels) const { return std::max(1024 / channels, 64); }
-  int tile_height() const { return std::max(64, 2 * radius); }
+  // A row of a tile is about 4 KiB. Tiles are higher than what they share with their neighbours, so that
+  // little is computed twice, but not so high that they need megabytes.
+  int tile_width(int channels) const { return std::max((radius <= 128 ? 1024 : 256) / channels, 64); }
+  int tile_height() const { return std::clamp(4 * radius, 64, 1024); }
+  // An odd number of cache lines: the rows of a column spread over the cache.
   std::ptrdiff_t pitch(int channels) const {
-    return static_cast<std::ptrdiff_t>(tile_width(channels)) * channels + separable_slack;
+    constexpr std::ptrdiff_t line = 16;
+    return ((tile_width(channels) * channels + separable_slack) / line | 1) * line;
   }
   std::ptrdiff_t line_floats(int channels) const {
     return static_cast<std::ptrdiff_t>(tile_width(channels) + 2 * radius) * channels + separable_slack;
@@ -68,6 +70,17 @@ constexpr PixelType type_of = std::is_same_v<T, std::uint8_t>    ? PixelType::u8
                               : std::is_same_v<T, std::uint16_t> ? PixelType::u16
                                                                  : PixelType::f32;
 
+// A shrinking window's weights add up to less at the edges: multiplies a tile's row by what is missing.
+void mend_edges(const Separable& how, const Rect& tile, int image_width, int channels, float* values) {
+  const auto mend = [&](int x) {
+    const float factor = how.missing(x, image_width);
+    for (int c = 0; c < channels; ++c) values[(x - tile.x0) * channels + c] *= factor;
+  };
+  const int left_end = std::min(tile.x1, how.radius);
+  for (int x = tile.x0; x < left_end; ++x) mend(x);
+  for (int x = std::max({tile.x0, left_end, image_width - how.radius}); x < tile.x1; ++x) mend(x);
+}
+
 template <class T>
 class TileFilter {
  public:
@@ -82,6 +95,7 @@ class TileFilter {
         radius_(how.radius),
         count_(static_cast<std::ptrdiff_t>(tile.width()) * in.channels),
         pitch_(how.pitch(in.channels)),
+        first_row_(tile.y0 - how.radius),
         saw_nonfinite_(saw_nonfinite) {
     line_ = memory;
     samples_ = reinterpret_cast<T*>(line_ + how.line_floats(channels_));
@@ -92,18 +106,23 @@ class TileFilter {
   }
 
   void filter() {
-    const int first = tile_.y0 - radius_;
-    int loaded = first;
-    if (how_.is_box) start_box();
-    for (int y = tile_.y0; y < tile_.y1; ++y) {
-      for (; loaded <= y + radius_; ++loaded) {
-        filter_along_row(loaded);
-        if (how_.is_box) loaded_for_box(loaded);
+    if (how_.is_box) {
+      for (int y = first_row_; y < tile_.y1 + radius_; ++y) {
+        filter_along_row(y);
+        add_to_box(y);
+        if (y - radius_ >= tile_.y0) store(y - radius_, 0, count_);
       }
-      if (!how_.is_box) {
-        weighted_sum(row(y), pitch_, how_.half.data(), radius_, count_, result_);
+      return;
+    }
+    for (int y = first_row_; y < tile_.y1 + radius_; ++y) filter_along_row(y);
+    // Down strips whose rows stay in a core's first cache.
+    const std::ptrdiff_t strip = radius_ < 3 ? count_ : 64;
+    for (std::ptrdiff_t x = 0; x < count_; x += strip) {
+      const std::ptrdiff_t width = std::min(strip, count_ - x);
+      for (int y = tile_.y0; y < tile_.y1; ++y) {
+        weighted_sum(row(y) + x, pitch_, how_.half.data(), radius_, width, result_);
+        store(y, x, width);
       }
-      store(y);
     }
   }
 
@@ -123,7 +142,7 @@ class TileFilter {
     } else {
       weighted_sum(line_ + radius_ * channels_, channels_, how_.half.data(), radius_, count_, row(y));
     }
-    if (how_.border == Border::shrink) mend_edges(row(y));
+    if (how_.border == Border::shrink) mend_edges(how_, tile_, image_.width, channels_, row(y));
   }
 
   void load_line(int y) {
@@ -139,17 +158,6 @@ class TileFilter {
     }
   }
 
-  // A shrinking window's weights add up to less at the edges.
-  void mend_edges(float* values) const {
-    const auto mend = [&](int x) {
-      const float factor = how_.missing(x, image_.width);
-      for (int c = 0; c < channels_; ++c) values[(x - tile_.x0) * channels_ + c] *= factor;
-    };
-    const int left_end = std::min(tile_.x1, radius_);
-    for (int x = tile_.x0; x < left_end; ++x) mend(x);
-    for (int x = std::max({tile_.x0, left_end, image_.width - radius_}); x < tile_.x1; ++x) mend(x);
-  }
-
   // Boxes along y. The image's rows are parted into blocks of the window's length: a window is the end of one
   // block, summed from below, and the beginning of the next, summed from above. A block's rows become sums
   // from below as soon as its last row is there. Long sums are taken in two levels, so that they stay
@@ -161,21 +169,24 @@ class TileFilter {
   }
   int block_begin(int y) const { return block_of(y) * how_.length(); }
 
-  // Rows of the block that the first window begins in come before any window's end and must all be there:
-  // they are, as soon as the first window is.
-  void start_box() { first_row_ = tile_.y0 - radius_; }
+  // Adds what was summed to what was summed before it.
+  void carry(float* before, const float* sum, bool is_first) const {
+    if (is_first) {
+      std::memcpy(before, sum, static_cast<std::size_t>(count_) * sizeof(float));
+    } else {
+      add_rows(before, sum, count_, before);
+    }
+  }
 
-  void loaded_for_box(int y) {
+  // Leaves the sum of the window that ends with row y in result_, if all of it is there. Of a block whose
+  // beginning is not, no window needs the sum from above.
+  void add_to_box(int y) {
     const int begin = block_begin(y);
     const int window_begin = y - 2 * radius_;
     if (begin >= first_row_) {
       const int place = y - begin;
       const bool restarts = place % most_in_a_sum == 0;
-      if (restarts && place > 0) {
-        place == most_in_a_sum
-            ? std::memcpy(older_, running_, static_cast<std::size_t>(count_) * sizeof(float))
-            : (add_rows(older_, running_, count_, older_), nullptr);
-      }
+      if (restarts && place > 0) carry(older_, running_, place == most_in_a_sum);
       const bool two_levels = place >= most_in_a_sum;
       const bool whole_block = window_begin == begin;
       const float* behind = whole_block || window_begin < first_row_ ? nullptr : row(window_begin);
@@ -192,22 +203,20 @@ class TileFilter {
     for (int y = last; y >= first; --y) {
       const int place = last - y;
       const bool restarts = place % most_in_a_sum == 0;
-      if (restarts && place > 0) {
-        place == most_in_a_sum ? std::memcpy(before, sum, static_cast<std::size_t>(count_) * sizeof(float))
-                               : (add_rows(before, sum, count_, before), nullptr);
-      }
+      if (restarts && place > 0) carry(before, sum, place == most_in_a_sum);
       slide_box(row(y), place >= most_in_a_sum ? before : nullptr, restarts, count_, sum, row(y));
     }
   }
 
-  void store(int y) {
+  // Part of row y, from the float `first` on.
+  void store(int y, std::ptrdiff_t first, std::ptrdiff_t count) {
     float factor = how_.is_box ? how_.half[0] : 1.0F;
     if (how_.border == Border::shrink) factor *= how_.missing(y, image_.height);
-    T* const out = out_.pixel(tile_.x0, y);
+    T* const out = out_.pixel(tile_.x0, y) + first;
     if (factor == 1 && std::is_same_v<T, float>) {
-      std::memcpy(out, result_, static_cast<std::size_t>(count_) * sizeof(float));
+      std::memcpy(out, result_, static_cast<std::size_t>(count) * sizeof(float));
     } else {
-      samples_from(type_of<T>, result_, count_, factor, out);
+      samples_from(type_of<T>, result_, count, factor, out);
     }
   }
 
@@ -220,6 +229,7 @@ class TileFilter {
   int radius_;
   std::ptrdiff_t count_;  // floats of a row
   std::ptrdiff_t pitch_;
+  int first_row_;
   std::atomic<bool>* saw_nonfinite_;  // null: there is nothing to be seen
   float* line_;
   T* samples_;
@@ -227,7 +237,85 @@ class TileFilter {
   float* running_;
   float* older_;
   float* rows_;
-  int first_row_ = 0;
+};
+
+// A box of integers: its columns' sums slide down the image's own rows, exactly, and only then go along x.
+template <class T>
+class IntegerBox {
+ public:
+  using Sum = std::conditional_t<std::is_same_v<T, std::uint8_t>, std::uint16_t, std::uint32_t>;
+
+  // Whether the sums of a column fit.
+  static bool takes(int radius) { return !std::is_same_v<T, std::uint8_t> || radius < 128; }
+
+  IntegerBox(const Separable& how, const SampleRows<const T>& in, const SampleRows<T>& out,
+             const Extent& image, const Rect& tile, float* memory)
+      : how_(how),
+        in_(in),
+        out_(out),
+        image_(image),
+        tile_(tile),
+        channels_(in.channels),
+        radius_(how.radius),
+        left_(std::max(0, tile.x0 - radius_)),
+        columns_(std::min(image.width, tile.x1 + radius_) - left_),
+        line_(memory),
+        sums_(reinterpret_cast<Sum*>(memory + how.line_floats(channels_))),
+        result_(memory + 2 * how.line_floats(channels_)) {}
+
+  void filter() {
+    float* const inside = line_ + static_cast<std::ptrdiff_t>(left_ - (tile_.x0 - radius_)) * channels_;
+    const std::ptrdiff_t columns = static_cast<std::ptrdiff_t>(columns_) * channels_;
+    std::fill_n(sums_, columns, Sum{});
+    for (int y = tile_.y0 - radius_; y < tile_.y0 + radius_; ++y) {
+      slide_sums(samples_of(y), nullptr, columns, sums_, inside);
+    }
+    const std::ptrdiff_t count = static_cast<std::ptrdiff_t>(tile_.width()) * channels_;
+    for (int y = tile_.y0; y < tile_.y1; ++y) {
+      slide_sums(samples_of(y + radius_), y == tile_.y0 ? nullptr : samples_of(y - radius_ - 1), columns,
+                 sums_, inside);
+      extend_line();
+      box_along_line(line_, channels_, how_.length(), how_.half[0], count, result_);
+      float factor = how_.half[0];
+      if (how_.border == Border::shrink) {
+        factor *= how_.missing(y, image_.height);
+        mend_edges(how_, tile_, image_.width, channels_, result_);
+      }
+      samples_from(type_of<T>, result_, count, factor, out_.pixel(tile_.x0, y));
+    }
+  }
+
+ private:
+  // The part of an image row that the tile needs; null where there is none.
+  const T* samples_of(int y) const {
+    const int row = border_index(how_.border, y, image_.height);
+    return row == no_pixel ? nullptr : in_.pixel(left_, row);
+  }
+
+  // The columns beyond the edges have the sums of the columns that stand there.
+  void extend_line() {
+    const auto fill = [&](int x) {
+      const int column = border_index(how_.border, x, image_.width);
+      float* to = line_ + static_cast<std::ptrdiff_t>(x - (tile_.x0 - radius_)) * channels_;
+      const float* from = line_ + static_cast<std::ptrdiff_t>(column - (tile_.x0 - radius_)) * channels_;
+      for (int c = 0; c < channels_; ++c) to[c] = column == no_pixel ? 0.0F : from[c];
+    };
+    for (int x = tile_.x0 - radius_; x < left_; ++x) fill(x);
+    for (int x = left_ + columns_; x < tile_.x1 + radius_; ++x) fill(x);
+  }
+
+  const Separable& how_;
+  SampleRows<const T> in_;
+  SampleRows<T> out_;
+  Extent image_;
+  Rect tile_;
+  int channels_;
+  int radius_;
+  int left_;  // the first image column that is summed
+  int columns_;
+  float* line_;
+  Sum* sums_;
+  float* result_;
 };
 
 template <class T, class ScratchOf>
@@ -235,6 +323,12 @@ void run(const Separable& how, const SampleRows<const T>& in, const SampleRows<T
          Workers& workers, ScratchOf scratch_of, std::atomic<bool>* saw_nonfinite) {
   for_tiles(workers, out.rect, how.tile_width(in.channels), how.tile_height(),
             [&](const Rect& tile, int worker) {
+              if constexpr (!std::is_same_v<T, float>) {
+                if (how.is_box && IntegerBox<T>::takes(how.radius)) {
+                  IntegerBox<T>(how, in, out, image, tile, scratch_of(worker)).filter();
+                  return;
+                }
+              }
               TileFilter<T>(how, in, out, image, tile, scratch_of(worker), saw_nonfinite).filter();
             });
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace ungrain {
 
@@ -26,5 +27,11 @@ void box_along_line(float* line, std::ptrdiff_t step, int length, float scale, s
 // behind is null.
 void slide_box(const float* row, const float* behind, bool restart, std::ptrdiff_t count, float* running,
                float* out);
+
+// sums[i] += entering[i] - leaving[i], exact in integers; line[i] = sums[i]. Either row may be null.
+void slide_sums(const std::uint8_t* entering, const std::uint8_t* leaving, std::ptrdiff_t count,
+                std::uint16_t* sums, float* line);
+void slide_sums(const std::uint16_t* entering, const std::uint16_t* leaving, std::ptrdiff_t count,
+                std::uint32_t* sums, float* line);
 
 }  // namespace ungrain

@@ -109,6 +109,53 @@ void SlideBox(const float* row, const float* behind, bool restart, std::ptrdiff_
   }
 }
 
+template <bool Enters, bool Leaves, class T, class Sum>
+void SlideRow(const T* entering, const T* leaving, std::ptrdiff_t count, Sum* sums, float* line) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const hn::Rebind<T, decltype(d)> narrow;
+  const hn::Rebind<Sum, decltype(d)> wide;
+  const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
+  std::ptrdiff_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    auto sum = hn::LoadU(wide, sums + i);
+    if constexpr (Enters) sum = hn::Add(sum, hn::PromoteTo(wide, hn::LoadU(narrow, entering + i)));
+    if constexpr (Leaves) sum = hn::Sub(sum, hn::PromoteTo(wide, hn::LoadU(narrow, leaving + i)));
+    hn::StoreU(sum, wide, sums + i);
+    if constexpr (sizeof(Sum) == 2) {
+      hn::StoreU(hn::ConvertTo(d, hn::PromoteTo(di, sum)), d, line + i);
+    } else {
+      hn::StoreU(hn::ConvertTo(d, hn::BitCast(di, sum)), d, line + i);
+    }
+  }
+  for (; i < count; ++i) {  // the rows may end here
+    sums[i] = static_cast<Sum>(sums[i] + (Enters ? entering[i] : 0) - (Leaves ? leaving[i] : 0));
+    line[i] = static_cast<float>(static_cast<std::int32_t>(sums[i]));
+  }
+}
+
+template <class T, class Sum>
+void SlideSums(const T* entering, const T* leaving, std::ptrdiff_t count, Sum* sums, float* line) {
+  if (entering != nullptr && leaving != nullptr) {
+    SlideRow<true, true>(entering, leaving, count, sums, line);
+  } else if (entering != nullptr) {
+    SlideRow<true, false>(entering, leaving, count, sums, line);
+  } else if (leaving != nullptr) {
+    SlideRow<false, true>(entering, leaving, count, sums, line);
+  } else {
+    SlideRow<false, false>(entering, leaving, count, sums, line);
+  }
+}
+
+void SlideSumsU8(const std::uint8_t* entering, const std::uint8_t* leaving, std::ptrdiff_t count,
+                 std::uint16_t* sums, float* line) {
+  SlideSums(entering, leaving, count, sums, line);
+}
+void SlideSumsU16(const std::uint16_t* entering, const std::uint16_t* leaving, std::ptrdiff_t count,
+                  std::uint32_t* sums, float* line) {
+  SlideSums(entering, leaving, count, sums, line);
+}
+
 }  // namespace
 }  // namespace ungrain::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -122,6 +169,8 @@ HWY_EXPORT(WeightedSum);
 HWY_EXPORT(AddRows);
 HWY_EXPORT(BoxAlongLine);
 HWY_EXPORT(SlideBox);
+HWY_EXPORT(SlideSumsU8);
+HWY_EXPORT(SlideSumsU16);
 
 }  // namespace
 
@@ -139,6 +188,14 @@ void box_along_line(float* line, std::ptrdiff_t step, int length, float scale, s
 void slide_box(const float* row, const float* behind, bool restart, std::ptrdiff_t count, float* running,
                float* out) {
   HWY_DYNAMIC_DISPATCH(SlideBox)(row, behind, restart, count, running, out);
+}
+void slide_sums(const std::uint8_t* entering, const std::uint8_t* leaving, std::ptrdiff_t count,
+                std::uint16_t* sums, float* line) {
+  HWY_DYNAMIC_DISPATCH(SlideSumsU8)(entering, leaving, count, sums, line);
+}
+void slide_sums(const std::uint16_t* entering, const std::uint16_t* leaving, std::ptrdiff_t count,
+                std::uint32_t* sums, float* line) {
+  HWY_DYNAMIC_DISPATCH(SlideSumsU16)(entering, leaving, count, sums, line);
 }
 
 }  // namespace ungrain
