@@ -6,7 +6,9 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/convert_simd.h"
 #include "core/half.h"
+#include "core/samples.h"
 
 namespace ungrain {
 namespace {
@@ -82,6 +84,9 @@ void for_samples(int width, std::ptrdiff_t stride, Step step) {
 template <class Real>
 void load_row(const ConstImageView& view, int y, int channel, Real* out) {
   const std::byte* row = row_of(view, y, channel);
+  if constexpr (std::is_same_v<Real, float>) {
+    if (lies_planar(view)) return floats_from(view.spec.type, row, view.spec.width, out);
+  }
   with_sample_type(view.spec.type, [&]<class Sample>(Sample) {
     for_samples<Sample>(view.spec.width, view.strides.x,
                         [&](int x, std::ptrdiff_t at) { out[x] = to_real<Real>(read_at<Sample>(row + at)); });
@@ -92,6 +97,9 @@ template <class Real>
 void store_row(const ImageView& view, int y, int channel, const Real* values, double scale) {
   std::byte* row = row_of(view, y, channel);
   const auto factor = static_cast<Real>(scale);
+  if constexpr (std::is_same_v<Real, float>) {
+    if (lies_planar(view)) return samples_from(view.spec.type, values, view.spec.width, factor, row);
+  }
   with_sample_type(view.spec.type, [&]<class Sample>(Sample) {
     for_samples<Sample>(view.spec.width, view.strides.x, [&](int x, std::ptrdiff_t at) {
       const auto sample = from_real<Sample>(values[x] * factor);
@@ -104,6 +112,66 @@ template void load_row(const ConstImageView&, int, int, float*);
 template void load_row(const ConstImageView&, int, int, double*);
 template void store_row(const ImageView&, int, int, const float*, double);
 template void store_row(const ImageView&, int, int, const double*, double);
+
+namespace {
+
+// Interleaved pixels go through pieces of this many, channel by channel, which stay in a core's first cache.
+constexpr int piece_pixels = 512;
+
+struct PieceOfChannels {
+  alignas(64) std::byte samples[max_channels][piece_pixels * sizeof(float)];
+};
+
+}  // namespace
+
+void load_channels(const ConstImageView& view, int y, int count, float* const* out) {
+  const int channels = view.spec.channels;
+  if (channels == 1 || !lies_interleaved(view)) {
+    for (int channel = 0; channel < count; ++channel) load_row(view, y, channel, out[channel]);
+    return;
+  }
+  const int bytes = bytes_per_sample(view.spec.type);
+  PieceOfChannels piece;
+  for (int x = 0; x < view.spec.width; x += piece_pixels) {
+    const int pixels = std::min(piece_pixels, view.spec.width - x);
+    void* rows[max_channels];
+    for (int channel = 0; channel < channels; ++channel) {
+      const bool as_it_is = view.spec.type == PixelType::f32 && channel < count;
+      rows[channel] = as_it_is ? static_cast<void*>(out[channel] + x) : piece.samples[channel];
+    }
+    split_channels(bytes, channels, row_of(view, y, 0) + x * view.strides.x, pixels, rows);
+    if (view.spec.type == PixelType::f32) continue;
+    for (int channel = 0; channel < count; ++channel) {
+      floats_from(view.spec.type, rows[channel], pixels, out[channel] + x);
+    }
+  }
+}
+
+void store_channels(const ImageView& view, int y, int count, const float* const* values, double scale) {
+  const int channels = view.spec.channels;
+  if (channels == 1 || !lies_interleaved(view)) {
+    for (int channel = 0; channel < count; ++channel) store_row(view, y, channel, values[channel], scale);
+    return;
+  }
+  const int bytes = bytes_per_sample(view.spec.type);
+  const bool as_it_is = view.spec.type == PixelType::f32 && scale == 1;
+  PieceOfChannels piece;
+  for (int x = 0; x < view.spec.width; x += piece_pixels) {
+    const int pixels = std::min(piece_pixels, view.spec.width - x);
+    const void* rows[max_channels];
+    for (int channel = 0; channel < channels; ++channel) {
+      const float* from = values[std::min(channel, count - 1)] + x;
+      rows[channel] = as_it_is ? static_cast<const void*>(from) : piece.samples[channel];
+      if (!as_it_is && channel < count) {
+        samples_from(view.spec.type, from, pixels, static_cast<float>(scale), piece.samples[channel]);
+      }
+    }
+    if (!as_it_is) {
+      for (int channel = count; channel < channels; ++channel) rows[channel] = rows[0];
+    }
+    join_channels(bytes, channels, rows, pixels, row_of(view, y, 0) + x * view.strides.x);
+  }
+}
 
 void copy_row(const ConstImageView& in, int in_y, const ImageView& out, int out_y, int channel) {
   const std::byte* from = row_of(in, in_y, channel);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -12,7 +11,9 @@
 #include <fmt/format.h>
 
 #include "core/convert.h"
+#include "core/convert_simd.h"
 #include "core/run_checks.h"
+#include "core/samples.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -62,24 +63,37 @@ std::optional<BasicPlanes<Float>> planes_in_place(const View& view, int count) {
                             view.strides.channel / sample, count};
 }
 
-bool row_is_finite(const float* row, int width) {
-  constexpr std::uint32_t exponent = 0x7f800000U;
-  std::uint32_t bad = 0;  // no branch, so that the compiler vectorises this
-  for (int x = 0; x < width; ++x) {
-    bad |= static_cast<std::uint32_t>((std::bit_cast<std::uint32_t>(row[x]) & exponent) == exponent);
-  }
-  return bad == 0;
-}
-
 // A row of floats for each worker.
 float* line_of(std::span<float> lines, const Workers& workers, int worker) {
   return lines.data() + static_cast<std::size_t>(worker) * (lines.size() / workers.count());
+}
+
+// Whether a filter can go from one to the other without looking at strides. Rows that are overwritten are
+// read through a window of interleaved rows.
+bool samples_lie_alike(const ConstImageView& in, bool in_place, const ImageView& out) {
+  if (lies_interleaved(out)) return in_place || lies_interleaved(in);
+  return !in_place && lies_planar(in) && lies_planar(out);
+}
+
+template <class View>
+View channel_of(View view, int channel) {
+  using Byte = std::conditional_t<std::is_same_v<View, ImageView>, std::byte, const std::byte>;
+  view.data = static_cast<Byte*>(view.data) + channel * view.strides.channel;
+  view.spec.channels = 1;
+  return view;
 }
 
 struct BadPixel {
   int x = 0;
   int y = 0;
 };
+
+// Whether a row of floats can be seen to be finite without taking it apart.
+bool packed_floats_are_finite(const ConstImageView& view, int y) {
+  if (view.spec.type != PixelType::f32 || !lies_interleaved(view)) return false;
+  const auto* row = static_cast<const float*>(view.rows(y, 1).data);
+  return all_finite(row, static_cast<std::ptrdiff_t>(view.spec.width) * view.spec.channels);
+}
 
 // The first pixel, in reading order, with a colour sample that is not finite.
 std::optional<BadPixel> first_bad_pixel(const ConstImageView& view, Workers& workers,
@@ -88,10 +102,11 @@ std::optional<BadPixel> first_bad_pixel(const ConstImageView& view, Workers& wor
   std::optional<BadPixel> first;
   workers.for_each(view.spec.height, [&](std::int64_t item, int worker) {
     const int y = static_cast<int>(item);
+    if (packed_floats_are_finite(view, y)) return;
     float* row = line_of(lines, workers, worker);
     for (int channel = 0; channel < view.spec.colour_channels(); ++channel) {
       load_row(view, y, channel, row);
-      if (row_is_finite(row, view.spec.width)) continue;
+      if (all_finite(row, view.spec.width)) continue;
       const float* bad = std::find_if(row, row + view.spec.width, [](float v) { return !std::isfinite(v); });
       const int x = static_cast<int>(bad - row);
       const std::lock_guard lock(mutex);
@@ -110,14 +125,19 @@ BufferPlan::BufferPlan(const Pipeline& pipeline, const ImageSpec& spec, const Op
   std::size_t most_scratch = 0;
   for (const Stage& stage : pipeline.stages) {
     planes.push_back(stage.planes);
-    most_scratch = std::max(most_scratch, (stage.scratch + 15) / 16 * 16);
+    most_scratch = std::max(most_scratch, stage.scratch);
   }
+  most_scratch = (std::max(most_scratch, pipeline.direct.scratch) + 15) / 16 * 16;
   scratch = most_scratch * static_cast<std::size_t>(threads);
   lines = static_cast<std::size_t>(threads) * ((static_cast<std::size_t>(spec.width) + 15) / 16 * 16);
   if (pipeline.wraps) {
     head_rows = std::min(spec.height, total_reach(pipeline, {spec.width, spec.height}).y);
   }
   raw_rows = raw_rows_held(pipeline, spec, options, band_rows);
+  if (pipeline.direct.run) {
+    const int reach = total_reach(pipeline, {spec.width, spec.height}).y;
+    raw_rows = std::max(raw_rows, std::min(spec.height, band_rows + 2 * reach));
+  }
   raw_row_bytes = static_cast<std::size_t>(interleaved_strides(spec).y);
   out_row_bytes = static_cast<std::size_t>(spec.width) * spec.channels * sizeof(float);
 }
@@ -157,6 +177,7 @@ struct Execution::Job {
   double scale = 1;  // from the input's white level to the output's
   double alpha_scale = 1;
   bool fill = false;                         // conversion looks for what is not finite
+  bool direct = false;                       // without float planes
   std::optional<ConstPlanes> source_planes;  // the input's own memory, where it serves as it is
   std::optional<Planes> final_planes;        // the output's own memory, likewise
   std::optional<ImageView> out;              // the output, unless rows go to a writer
@@ -165,9 +186,11 @@ struct Execution::Job {
   std::vector<RowRange> columns;  // of each result
   Report report;
   std::atomic<std::int64_t> bad_pixels{0};
-  std::int64_t rows_total = 0;  // of all stages, for the progress
+  std::atomic<bool> saw_nonfinite{false};  // the direct filter did
+  std::int64_t rows_total = 0;             // of all stages, for the progress
   std::int64_t rows_done = 0;
   std::int64_t rows_now = 0;
+  double told = 0;
   Clock::time_point last_progress;
 };
 
@@ -180,7 +203,27 @@ Report Execution::run(const ConstImageView& in, const ImageView& out) {
   job.out_rect = rect_of(out);
   const bool in_place = runs_in_place(in, out);
 
+  job.out = out;
+  job.out_spec = out.spec;
+  job.scale = out.spec.white() / spec_.white();
+  job.direct = runs_directly(job) && samples_lie_alike(in, in_place, out);
+
   workers_.watch(&options_.cancel, nullptr);
+  ViewReader reader(in, job.in_rect.y0);
+  ViewSource still(in, job.in_rect.y0);
+  StreamSource moving(reader, in.spec, raw_);
+  job.source = in_place ? static_cast<RawSource*>(&moving) : &still;
+  // A filter that looks at every sample itself tells whether all were finite; what it wrote is written again
+  // where they were not.
+  const bool looks_itself = job.direct && !in_place && job.in_rect == job.out_rect && is_float(spec_.type) &&
+                            options_.nonfinite != NonFinite::error;
+  if (looks_itself) {
+    execute(job);
+    if (!job.saw_nonfinite) return job.report;
+    job.saw_nonfinite = false;
+    job.report = {};
+    job.rows_done = job.rows_total = 0;
+  }
   if (is_float(spec_.type)) {
     // Looked for beforehand, so that an error comes before the output is touched and clean input is used as
     // it is.
@@ -189,20 +232,13 @@ Report Execution::run(const ConstImageView& in, const ImageView& out) {
       refuse_pixel(job.in_rect.x0 + bad->x, job.in_rect.y0 + bad->y);
     }
     job.fill = bad.has_value();
+    job.direct = job.direct && !job.fill;
   }
-
-  job.out = out;
-  job.out_spec = out.spec;
-  job.scale = out.spec.white() / spec_.white();
   if (!in_place && !job.fill) job.source_planes = planes_in_place<const float>(in, spec_.colour_channels());
   if (job.scale == 1 && !pipeline_.stages.empty()) {
     job.final_planes = planes_in_place<float>(out, spec_.colour_channels());
   }
 
-  ViewReader reader(in, job.in_rect.y0);
-  ViewSource still(in, job.in_rect.y0);
-  StreamSource moving(reader, in.spec, raw_);
-  job.source = in_place ? static_cast<RawSource*>(&moving) : &still;
   execute(job);
   return job.report;
 }
@@ -215,6 +251,7 @@ Report Execution::run(RowReader& in, RowWriter& out, const ImageSpec& out_spec) 
   job.writer = &out;
   job.out_spec = out_spec;
   job.scale = out_spec.white() / spec_.white();
+  job.direct = runs_directly(job);
   StreamSource source(in, spec_, raw_);
   job.source = &source;
   workers_.watch(&options_.cancel, nullptr);
@@ -226,9 +263,39 @@ void Execution::run_async(const ConstImageView&, const ImageView&, Stream) {
   throw Error(ErrorCode::unsupported, "run_async() needs a GPU; run() is what the CPU has");
 }
 
+bool Execution::runs_directly(const Job& job) const {
+  return pipeline_.direct.run && !job.fill && job.out_spec.type == spec_.type && job.scale == 1;
+}
+
 void Execution::execute(Job& job) {
   const Clock::time_point start = Clock::now();
   job.alpha_scale = natural_range(job.out_spec.type) / natural_range(spec_.type);
+  job.last_progress = start;
+  const auto tell = [&](std::int64_t done, std::int64_t of) {
+    constexpr std::chrono::milliseconds quiet{20};
+    if (!options_.progress || job.rows_total == 0 || Clock::now() - job.last_progress < quiet) return;
+    job.last_progress = Clock::now();
+    const double part = static_cast<double>(done) / static_cast<double>(of);
+    const double fraction = (static_cast<double>(job.rows_done) + part * static_cast<double>(job.rows_now)) /
+                            static_cast<double>(job.rows_total);
+    job.told = std::max(job.told, fraction);
+    options_.progress(job.told);
+  };
+  workers_.watch(&options_.cancel, tell);
+  for (const Stage& stage : pipeline_.stages) job.report.stages.push_back({stage.name, 0});
+  if (job.direct) {
+    filter_directly(job);
+  } else {
+    filter_in_stages(job);
+  }
+  if (options_.progress && !job.saw_nonfinite) options_.progress(1);
+  job.report.ms = ms_since(start);
+  job.report.threads = workers_.count();
+  job.report.buffer_bytes = plan_.bytes();
+  job.report.nonfinite_pixels = job.bad_pixels;
+}
+
+void Execution::filter_in_stages(Job& job) {
   job.columns = columns_for(pipeline_, spec_.width, {job.out_rect.x0, job.out_rect.x1});
   job.columns[0] = {job.in_rect.x0, job.in_rect.x1};
   BandSchedule schedule(pipeline_, spec_.height, {job.out_rect.y0, job.out_rect.y1}, band_rows_);
@@ -237,18 +304,6 @@ void Execution::execute(Job& job) {
     if (result > 0 || pipeline_.stages.empty()) job.rows_total += schedule.all_rows(result).count();
   }
   head_.start(job.columns[0], 0);
-  for (const Stage& stage : pipeline_.stages) job.report.stages.push_back({stage.name, 0});
-
-  job.last_progress = start;
-  const auto tell = [&](std::int64_t done, std::int64_t of) {
-    constexpr std::chrono::milliseconds quiet{20};
-    if (!options_.progress || job.rows_total == 0 || Clock::now() - job.last_progress < quiet) return;
-    job.last_progress = Clock::now();
-    const double part = static_cast<double>(done) / static_cast<double>(of);
-    options_.progress((static_cast<double>(job.rows_done) + part * static_cast<double>(job.rows_now)) /
-                      static_cast<double>(job.rows_total));
-  };
-  workers_.watch(&options_.cancel, tell);
 
   while (const BandStep* step = schedule.next()) {
     for (int result = 0; result < schedule.results(); ++result) {
@@ -270,11 +325,48 @@ void Execution::execute(Job& job) {
     emit_rows(job, step->output);
     ++job.report.bands;
   }
-  if (options_.progress) options_.progress(1);
-  job.report.ms = ms_since(start);
-  job.report.threads = workers_.count();
-  job.report.buffer_bytes = plan_.bytes();
-  job.report.nonfinite_pixels = job.bad_pixels;
+}
+
+// Band by band where the input's rows come one after the other; all at once where they stay.
+void Execution::filter_directly(Job& job) {
+  const RowRange all{job.out_rect.y0, job.out_rect.y1};
+  const int reach = total_reach(pipeline_, {spec_.width, spec_.height}).y;
+  job.rows_total = all.count();
+  for (RowRange rows{all.begin, all.begin}; rows.end < all.end;) {
+    rows = {rows.end, std::min(all.end, rows.end + (job.source->stays() ? all.count() : band_rows_))};
+    job.rows_now = rows.count();
+    const RowRange needed = clipped({rows.begin - reach, rows.end + reach}, {job.in_rect.y0, job.in_rect.y1});
+    const ConstImageView in = job.source->rows(needed);
+    const ImageView out = room_for(job, rows);
+    const Clock::time_point start = Clock::now();
+    DirectCall call{in,
+                    out,
+                    {job.in_rect.x0, needed.begin, job.in_rect.x1, needed.end},
+                    {job.out_rect.x0, rows.begin, job.out_rect.x1, rows.end},
+                    {spec_.width, spec_.height},
+                    workers_,
+                    scratch_.span(),
+                    job.saw_nonfinite};
+    if (lies_interleaved(in)) {
+      pipeline_.direct.run(call);
+    } else {
+      for (int channel = 0; channel < spec_.colour_channels(); ++channel) {
+        call.in = channel_of(in, channel);
+        call.out = channel_of(out, channel);
+        pipeline_.direct.run(call);
+      }
+    }
+    job.report.stages.front().ms += ms_since(start);
+    if (spec_.alpha) {
+      const ConstImageView raw = columns_of(in.rows(rows.begin - needed.begin, rows.count()),
+                                            job.out_rect.x0 - job.in_rect.x0, job.out_rect.width());
+      for (int y = 0; y < rows.count(); ++y) copy_row(raw, y, out, y, spec_.channels - 1);
+    }
+    if (job.writer != nullptr) job.writer->write_rows(rows.begin, out);
+    job.rows_done += rows.count();
+    job.rows_now = 0;
+    ++job.report.bands;
+  }
 }
 
 // The source's rows as float planes. Rows beyond the edge, which only a wrap border asks for, are the other
@@ -335,11 +427,12 @@ void Execution::load_real_rows(Job& job, RowRange real, const Planes& planes, bo
     const int raw_y = real.begin + offset - raw_rows.begin;
     const int to_y = planes.rect.y0 + offset;
     const int width = planes.rect.width();
+    float* rows[max_channels];
+    for (int channel = 0; channel < planes.count; ++channel) rows[channel] = planes.row(channel, to_y);
+    load_channels(raw, raw_y, planes.count, rows);
     bool finite = true;
-    for (int channel = 0; channel < planes.count; ++channel) {
-      float* row = planes.row(channel, to_y);
-      load_row(raw, raw_y, channel, row);
-      finite = finite && (!job.fill || row_is_finite(row, width));
+    for (int channel = 0; job.fill && channel < planes.count; ++channel) {
+      finite = finite && all_finite(rows[channel], width);
     }
     if (finite) return;
     std::int64_t bad = 0;
@@ -387,16 +480,18 @@ void Execution::run_stage(Job& job, int index, RowRange rows) {
   job.report.stages[index].ms += ms_since(start);
 }
 
-void Execution::emit_rows(Job& job, RowRange rows) {
-  if (job.out) {
-    store_rows(job, rows, job.out->rows(rows.begin - job.out_rect.y0, rows.count()));
-    return;
-  }
+// Where output rows go: the output's own memory, or the buffer of those on the way to the writer.
+ImageView Execution::room_for(const Job& job, RowRange rows) const {
+  if (job.out) return job.out->rows(rows.begin - job.out_rect.y0, rows.count());
   ImageSpec band = job.out_spec;
   band.height = rows.count();
-  const ImageView to(out_.data(), band);
+  return {out_.data(), band};
+}
+
+void Execution::emit_rows(Job& job, RowRange rows) {
+  const ImageView to = room_for(job, rows);
   store_rows(job, rows, to);
-  job.writer->write_rows(rows.begin, to);
+  if (job.writer != nullptr) job.writer->write_rows(rows.begin, to);
 }
 
 void Execution::store_rows(Job& job, RowRange rows, const ImageView& to) {
@@ -411,10 +506,11 @@ void Execution::store_rows(Job& job, RowRange rows, const ImageView& to) {
   workers_.for_each(rows.count(), [&](std::int64_t item, int worker) {
     const int y = static_cast<int>(item);
     if (!job.final_planes) {
+      const float* values[max_channels];
       for (int channel = 0; channel < planes.count; ++channel) {
-        store_row(to, y, channel, planes.row(channel, rows.begin + y) + (job.out_rect.x0 - planes.rect.x0),
-                  job.scale);
+        values[channel] = planes.row(channel, rows.begin + y) + (job.out_rect.x0 - planes.rect.x0);
       }
+      store_channels(to, y, planes.count, values, job.scale);
     }
     if (!raw) return;
     float* row = line_of(lines_.span(), workers_, worker);

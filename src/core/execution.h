@@ -48,10 +48,14 @@ class Execution : public Executor {
  private:
   struct Job;  // one run
 
+  bool runs_directly(const Job& job) const;
   void execute(Job& job);
+  void filter_directly(Job& job);
+  void filter_in_stages(Job& job);
   void load_rows(Job& job, RowRange rows);
   void load_real_rows(Job& job, RowRange real, const Planes& planes, bool count_bad);
   void run_stage(Job& job, int stage, RowRange rows);
+  ImageView room_for(const Job& job, RowRange rows) const;
   void emit_rows(Job& job, RowRange rows);
   void store_rows(Job& job, RowRange rows, const ImageView& to);
   ConstPlanes result_planes(const Job& job, int result) const;

@@ -2,6 +2,7 @@
 // compute it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
@@ -64,10 +65,35 @@ struct Stage {
 #define UNGRAIN_CUDA_VERSION(build) nullptr
 #endif
 
+// The whole of a method in one go, on samples as they lie in memory. Every channel of a row is filtered,
+// alpha too: the engine puts that back.
+struct DirectCall {
+  ConstImageView in;  // covers the output and the reach around it, as far as the image goes
+  ImageView out;  // of the same type; both interleaved, or both of one channel whose samples lie side by side
+  Rect in_rect;   // where they lie in the image
+  Rect out_rect;
+  Extent image;
+  Workers& workers;
+  std::span<float> scratch;          // Direct::scratch floats for each worker
+  std::atomic<bool>& saw_nonfinite;  // to be set where a float sample inside out_rect is NaN or infinity
+
+  float* scratch_of(int worker) const {
+    return scratch.data() + static_cast<std::size_t>(worker) * (scratch.size() / workers.count());
+  }
+};
+
+// A CPU version without float planes: used instead of the stages where the input's samples are written back
+// as the same type, lie packed and are finite. Float samples give the stages' bits.
+struct Direct {
+  std::size_t scratch = 0;  // floats for each worker
+  std::function<void(const DirectCall&)> run = {};
+};
+
 // What one backend does for given parameters. No stages: the output is the input.
 struct Pipeline {
   std::vector<Stage> stages = {};
   bool wraps = false;  // rows beyond the edge are the other edge's
+  Direct direct = {};  // instead of the stages, where it can be; not where it wraps
 };
 
 // Values that belong together, under one name. `white` is the level that strengths are to be for.

@@ -29,6 +29,7 @@ class RawSource {
   virtual ConstImageView rows(RowRange wanted) = 0;
   // Rows from here on must stay readable; earlier ones may be dropped.
   virtual void retain_from(int /*row*/) {}
+  virtual bool stays() const { return false; }  // all rows can be had at any time
 };
 
 // All of it lies in memory and stays as it is.
@@ -38,6 +39,7 @@ class ViewSource : public RawSource {
   ConstImageView rows(RowRange wanted) override {
     return view_.rows(wanted.begin - first_row_, wanted.count());
   }
+  bool stays() const override { return true; }
 
  private:
   ConstImageView view_;

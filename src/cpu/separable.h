@@ -8,8 +8,11 @@
 
 namespace ungrain {
 
-// `half` holds the weights of the centre and of the pixels 1, 2, … to either side. Two stages; sums in
-// double, in the order of the image's coordinates.
-Pipeline separable_mean(const std::vector<double>& half, Border border, int planes);
+// `half` holds the weights of the centre and of the pixels 1, 2, … to either side. Time is linear in the
+// radius.
+Pipeline weighted_mean(const std::vector<double>& half, Border border, const ImageSpec& spec);
+
+// All weights alike: time hardly depends on the radius.
+Pipeline box_mean(int radius, Border border, const ImageSpec& spec);
 
 }  // namespace ungrain

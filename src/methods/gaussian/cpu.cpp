@@ -10,7 +10,7 @@ Pipeline gaussian_cpu(const GaussianParams& params, const ImageSpec& spec) {
   if (params.sigma == 0 || radius == 0) return {};
   std::vector<double> half;
   for (int k = 0; k <= radius; ++k) half.push_back(std::exp(-std::pow(k / params.sigma, 2) / 2));
-  return separable_mean(half, params.border, spec.colour_channels());
+  return weighted_mean(half, params.border, spec);
 }
 
 }  // namespace ungrain

@@ -13,7 +13,9 @@ inline MethodCases median_cases() {
           .variants = {{"r0", P{.radius = 0}},
                        {"r1", P{.radius = 1}},
                        {"r2", P{.radius = 2}},
-                       {"r5", P{.radius = 5}}},
+                       {"r5", P{.radius = 5}},
+                       {"r7", P{.radius = 7}},
+                       {"r18", P{.radius = 18}, {}, true}},
           .borders = true,
           .cpu_tolerance = 1e-7,
           .cuda_tolerance = 1e-7};

@@ -1,57 +1,27 @@
-// Median on the CPU: tiles with their borders in a core's cache. A 3 x 3 window is sorted by a network of
-// minima and maxima over whole rows; larger ones are selected pixel by pixel.
+// Median on the CPU: tiles with their borders in a core's cache, on the samples themselves where the engine
+// lets us, on float planes otherwise. Small windows by networks of minima and maxima over whole rows, large
+// ones by counting.
 #include <algorithm>
-#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+#include <vector>
 
-#include "core/border.h"
+#include "core/convert_simd.h"
+#include "core/samples.h"
 #include "cpu/tiles.h"
+#include "methods/median/kernels.h"
 #include "methods/median/median.h"
+#include "methods/median/network.h"
+#include "methods/median/ranks.h"
 
 namespace ungrain {
 namespace {
 
-constexpr int tile_width = 256;
-constexpr int tile_height = 16;
-
-int pitch_for(int radius) { return tile_width + 2 * radius; }
-
-std::size_t window_pixels(int radius) { return static_cast<std::size_t>(2 * radius + 1) * (2 * radius + 1); }
-
-// The tile with its border, then room for one window.
-std::size_t scratch_floats(int radius) {
-  return static_cast<std::size_t>(pitch_for(radius)) * (tile_height + 2 * radius) + window_pixels(radius);
-}
-
-inline void sort_two(float& a, float& b) {
-  const float low = a < b ? a : b;
-  b = a < b ? b : a;
-  a = low;
-}
-
-// The median of nine: sort each row of three; of the rows' minima take the largest, of the middles the
-// middle, of the maxima the smallest; the middle of these is the median.
-inline float median_of_nine(std::array<float, 9> v) {
-  for (std::size_t row = 0; row < 9; row += 3) {
-    sort_two(v[row], v[row + 1]);
-    sort_two(v[row + 1], v[row + 2]);
-    sort_two(v[row], v[row + 1]);
-  }
-  const auto larger = [](float a, float b) { return a > b ? a : b; };
-  const auto smaller = [](float a, float b) { return a < b ? a : b; };
-  float low = larger(larger(v[0], v[3]), v[6]);
-  float high = smaller(smaller(v[2], v[5]), v[8]);
-  sort_two(v[1], v[4]);
-  float middle = larger(v[1], smaller(v[4], v[7]));
-  sort_two(low, high);
-  return larger(low, smaller(middle, high));
-}
-
-void row_of_nines(const float* above, const float* here, const float* below, int width, float* out) {
-  for (int x = 0; x < width; ++x) {
-    out[x] = median_of_nine({above[x - 1], above[x], above[x + 1], here[x - 1], here[x], here[x + 1],
-                             below[x - 1], below[x], below[x + 1]});
-  }
-}
+// Up to this radius a network is faster than counting (Xeon, Sapphire Rapids).
+template <class T>
+constexpr int largest_network = std::is_same_v<T, std::uint8_t> ? 6 : 16;
 
 float select_median(float* values, std::size_t count) {
   float* const middle = values + count / 2;
@@ -61,34 +31,250 @@ float select_median(float* values, std::size_t count) {
   return static_cast<float>((static_cast<double>(below) + *middle) / 2);
 }
 
-void median_of_tile(const MedianParams& params, const StageCall& call, const Rect& tile, int plane,
-                    float* scratch) {
-  const int radius = params.radius;
-  const int pitch = pitch_for(radius);
-  const bool shrink = params.border == Border::shrink;
-  gather(call.in[0], plane, call.image, params.border,
-         {tile.x0 - radius, tile.y0 - radius, tile.x1 + radius, tile.y1 + radius}, scratch, pitch);
-  float* const window = scratch + static_cast<std::ptrdiff_t>(pitch) * (tile_height + 2 * radius);
-  for (int y = tile.y0; y < tile.y1; ++y) {
-    const float* centre = scratch + (y - tile.y0 + radius) * pitch + radius;
-    float* out = call.out.row(plane, y) + (tile.x0 - call.out.rect.x0);
-    if (radius == 1 && !shrink) {
-      row_of_nines(centre - pitch, centre, centre + pitch, tile.width(), out);
-      continue;
-    }
-    const int top = shrink ? std::max(-radius, -y) : -radius;
-    const int bottom = shrink ? std::min(radius, call.image.height - 1 - y) : radius;
-    for (int x = tile.x0; x < tile.x1; ++x) {
-      const int left = shrink ? std::max(-radius, -x) : -radius;
-      const int right = shrink ? std::min(radius, call.image.width - 1 - x) : radius;
-      float* end = window;
-      for (int dy = top; dy <= bottom; ++dy) {
-        const float* row = centre + dy * pitch + (x - tile.x0);
-        end = std::copy(row + left, row + right + 1, end);
-      }
-      out[x - tile.x0] = select_median(window, static_cast<std::size_t>(end - window));
+std::size_t window_pixels(int radius) { return static_cast<std::size_t>(2 * radius + 1) * (2 * radius + 1); }
+
+// A network's tile: how wide, and how its rows lie in memory.
+template <class T>
+struct NetworkTile {
+  NetworkTile(int radius, int channels) {
+    // The rows that a network works on at a time fill most of a core's first cache.
+    constexpr int cache = 40 << 10;
+    const int values = radius <= 2 ? pair_rows_beside : median_network(radius).values;
+    const int bytes = std::clamp(cache / values / 64 * 64, 256, 2048);
+    width = std::max(8, bytes / static_cast<int>(sizeof(T)) / channels - 2 * radius);
+    height = 32;
+    pitch = (width + 2 * radius) * channels + median_slack / static_cast<std::ptrdiff_t>(sizeof(T));
+    rows_of_image = height + 2 * radius;
+    rows_beside = values;
+  }
+  std::size_t scratch_floats() const {
+    return static_cast<std::size_t>(pitch) * (rows_of_image + rows_beside) * sizeof(T) / sizeof(float) + 16;
+  }
+
+  int width;
+  int height;
+  std::ptrdiff_t pitch;  // samples
+  int rows_of_image;
+  int rows_beside;
+};
+
+template <class T>
+std::size_t scratch_floats(int radius, int channels) {
+  const std::size_t selection = window_pixels(radius);
+  if (radius <= largest_network<T>) {
+    return std::max(selection, NetworkTile<T>(radius, channels).scratch_floats());
+  }
+  const auto values = static_cast<std::size_t>((rank_tile_width + 2 * radius) * channels + median_slack) *
+                      static_cast<std::size_t>(rank_tile_height(radius) + 2 * radius);
+  return std::max(selection,
+                  2 * values * sizeof(T) / sizeof(float) + 32 + LargeMedian<T>::scratch_floats(radius));
+}
+
+// One image, or one plane of it.
+template <class T>
+class Median {
+ public:
+  Median(const MedianParams& params, const SampleRows<const T>& in, const SampleRows<T>& out,
+         const Extent& image, std::atomic<bool>* saw_nonfinite = nullptr)
+      : params_(params),
+        radius_(params.radius),
+        in_(in),
+        out_(out),
+        image_(image),
+        saw_nonfinite_(saw_nonfinite) {}
+
+  template <class ScratchOf>
+  void run(Workers& workers, ScratchOf scratch_of) const {
+    if (radius_ <= largest_network<T>) {
+      const NetworkTile<T> shape(radius_, in_.channels);
+      for_tiles(workers, out_.rect, shape.width, shape.height, [&](const Rect& tile, int worker) {
+        filter_by_network(shape, tile, reinterpret_cast<T*>(scratch_of(worker)));
+        if (saw_nonfinite_ == nullptr || !*saw_nonfinite_) finish(tile, scratch_of(worker));
+      });
+    } else {
+      for_tiles(workers, out_.rect, rank_tile_width, rank_tile_height(radius_),
+                [&](const Rect& tile, int worker) {
+                  filter_by_counting(tile, scratch_of(worker));
+                  if (saw_nonfinite_ == nullptr || !*saw_nonfinite_) finish(tile, scratch_of(worker));
+                });
     }
   }
+
+ private:
+  // Copies the tile with its border; false where there is something that is not finite.
+  bool load(const Rect& tile, T* to, std::ptrdiff_t pitch) const {
+    const Rect all{tile.x0 - radius_, tile.y0 - radius_, tile.x1 + radius_, tile.y1 + radius_};
+    gather(in_, image_, params_.border, all, to, pitch);
+    return is_finite(to, pitch, static_cast<std::ptrdiff_t>(all.width()) * in_.channels, all.height());
+  }
+
+  bool is_finite(const T* values, std::ptrdiff_t pitch, std::ptrdiff_t width, int height) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (saw_nonfinite_ == nullptr) return true;
+      for (int row = 0; row < height; ++row) {
+        if (all_finite(values + row * pitch, width)) continue;
+        *saw_nonfinite_ = true;
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Whether vectors can read the tile's surroundings where they lie: no border, and more of the image behind.
+  bool readable_in_place(const Rect& tile) const {
+    return tile.x0 >= radius_ && tile.x1 + radius_ <= image_.width && tile.y0 >= radius_ &&
+           tile.y1 + radius_ < in_.rect.y1 &&
+           in_.row_stride * static_cast<std::ptrdiff_t>(sizeof(T)) >= median_slack;
+  }
+
+  void filter_by_network(const NetworkTile<T>& shape, const Rect& tile, T* memory) const {
+    const std::ptrdiff_t width = static_cast<std::ptrdiff_t>(tile.width()) * in_.channels;
+    const T* rows = memory;
+    std::ptrdiff_t pitch = shape.pitch;
+    if (radius_ <= 2 && readable_in_place(tile)) {
+      rows = in_.pixel(tile.x0 - radius_, tile.y0 - radius_);
+      pitch = in_.row_stride;
+    } else if (!load(tile, memory, pitch)) {
+      return;
+    }
+    T* const beside = memory + shape.pitch * shape.rows_of_image;
+    const int last = tile.height() + 2 * radius_ - 1;
+    const auto image_row = [&](int row) { return rows + pitch * std::min(row, last); };
+    if (radius_ <= 2) {
+      for (int row = 0; row < tile.height(); row += 2) {
+        RowPair<T> pair{{}, {}, width, in_.channels, beside, shape.pitch};
+        for (int i = 0; i < 2 * radius_ + 2; ++i) pair.rows[i] = image_row(row + i);
+        for (const int own : {radius_, radius_ + 1}) {
+          if (!is_finite(pair.rows[own] + radius_ * in_.channels, 0, width, 1)) return;
+        }
+        for (int i = 0; i < 2 && row + i < tile.height(); ++i)
+          pair.out[i] = out_.pixel(tile.x0, tile.y0 + row + i);
+        radius_ == 1 ? medians_of_9(pair) : medians_of_25(pair);
+      }
+      return;
+    }
+    const MedianNetwork& network = median_network(radius_);
+    std::vector<T*> values(static_cast<std::size_t>(network.values));
+    for (int i = network.inputs; i < network.values; ++i) {
+      values[static_cast<std::size_t>(i)] = beside + shape.pitch * (i - network.inputs);
+    }
+    for (int row = 0; row < tile.height(); row += network.rows) {
+      for (int i = 0; i < network.inputs; ++i) {
+        values[static_cast<std::size_t>(i)] = memory + shape.pitch * std::min(row + i, last);
+      }
+      run_network(network, values.data(), width, in_.channels);
+      for (int i = 0; i < network.rows && row + i < tile.height(); ++i) {
+        std::memcpy(out_.pixel(tile.x0, tile.y0 + row + i),
+                    values[network.outputs[static_cast<std::size_t>(i)]],
+                    static_cast<std::size_t>(width) * sizeof(T));
+      }
+    }
+  }
+
+  void filter_by_counting(const Rect& tile, float* scratch) const {
+    const int wide = tile.width() + 2 * radius_;
+    const int high = tile.height() + 2 * radius_;
+    const int channels = in_.channels;
+    const std::ptrdiff_t pitch = static_cast<std::ptrdiff_t>(wide) * channels + median_slack;
+    T* const values = reinterpret_cast<T*>(scratch);
+    T* channel_values = values;
+    const std::size_t lines = static_cast<std::size_t>(pitch) * high * sizeof(T) / 64 + 1;  // of a cache
+    float* rest = scratch + lines * 16;
+    if (!load(tile, values, pitch)) return;
+    if (channels > 1) {
+      channel_values = reinterpret_cast<T*>(rest);
+      rest += lines * 16;
+    }
+    const LargeMedian<T> median(radius_);
+    for (int channel = 0; channel < channels; ++channel) {
+      if (channels > 1) {
+        for (int y = 0; y < high; ++y) {
+          const T* from = values + y * pitch + channel;
+          T* to = channel_values + y * pitch;
+          for (int x = 0; x < wide; ++x) to[x] = from[static_cast<std::ptrdiff_t>(x) * channels];
+        }
+      }
+      median.filter(channel_values, pitch, tile.width(), tile.height(),
+                    out_.pixel(tile.x0, tile.y0) + channel, out_.row_stride, channels, rest);
+    }
+  }
+
+  void finish(const Rect& tile, float* scratch) const {
+    if (std::is_same_v<T, float> && radius_ > 2) {
+      for (int y = tile.y0; y < tile.y1; ++y) {
+        // The sign of zero must not depend on the order in which a network met them.
+        T* row = out_.pixel(tile.x0, y);
+        for (int i = 0; i < tile.width() * out_.channels; ++i) row[i] = static_cast<T>(row[i] + T{});
+      }
+    }
+    shrink(tile, scratch);
+  }
+
+  // Near the edge of a shrinking window, the pixels that are there are selected from one by one.
+  void shrink(const Rect& tile, float* window) const {
+    if (params_.border != Border::shrink) return;
+    const auto at_edge = [&](int position, int size) {
+      return position < radius_ || position >= size - radius_;
+    };
+    for (int y = tile.y0; y < tile.y1; ++y) {
+      const bool all = at_edge(y, image_.height);
+      for (int x = tile.x0; x < tile.x1; ++x) {
+        if (!all && !at_edge(x, image_.width)) {
+          x = std::min(tile.x1, image_.width - radius_) - 1;
+          continue;
+        }
+        for (int channel = 0; channel < in_.channels; ++channel) select(x, y, channel, window);
+      }
+    }
+  }
+
+  void select(int x, int y, int channel, float* window) const {
+    float* end = window;
+    for (int wy = std::max(0, y - radius_); wy <= std::min(image_.height - 1, y + radius_); ++wy) {
+      for (int wx = std::max(0, x - radius_); wx <= std::min(image_.width - 1, x + radius_); ++wx) {
+        *end++ = static_cast<float>(in_.pixel(wx, wy)[channel]);
+      }
+    }
+    const float median = select_median(window, static_cast<std::size_t>(end - window));
+    // An integer between two is rounded to even, as when float planes are stored.
+    out_.pixel(x, y)[channel] = static_cast<T>(std::is_same_v<T, float> ? median : std::nearbyint(median));
+  }
+
+  MedianParams params_;
+  int radius_;
+  SampleRows<const T> in_;
+  SampleRows<T> out_;
+  Extent image_;
+  std::atomic<bool>* saw_nonfinite_;  // null: there is nothing to be seen
+};
+
+template <class T>
+void filter_samples(const MedianParams& params, const DirectCall& call) {
+  constexpr std::ptrdiff_t sample = sizeof(T);
+  const SampleRows<const T> in{static_cast<const T*>(call.in.data), call.in_rect, call.in.strides.y / sample,
+                               call.in.spec.channels};
+  const SampleRows<T> out{static_cast<T*>(call.out.data), call.out_rect, call.out.strides.y / sample,
+                          call.out.spec.channels};
+  const Median<T> filter(params, in, out, call.image, &call.saw_nonfinite);
+  filter.run(call.workers, [&](int worker) { return call.scratch_of(worker); });
+}
+
+Direct direct_median(const MedianParams& params, const ImageSpec& spec) {
+  const auto of_type = [&]<class T>(T) -> Direct {
+    return {scratch_floats<T>(params.radius, spec.channels),
+            [params](const DirectCall& call) { filter_samples<T>(params, call); }};
+  };
+  switch (spec.type) {
+    case PixelType::u8:
+      return of_type(std::uint8_t{});
+    case PixelType::u16:
+      return of_type(std::uint16_t{});
+    case PixelType::f32:
+      return of_type(float{});
+    case PixelType::f16:
+      break;
+  }
+  return {};
 }
 
 }  // namespace
@@ -96,18 +282,18 @@ void median_of_tile(const MedianParams& params, const StageCall& call, const Rec
 Pipeline median_cpu(const MedianParams& params, const ImageSpec& spec) {
   if (params.radius == 0) return {};
   const auto run = [params](const StageCall& call) {
-    for_tiles(call.workers, call.out.rect, tile_width, tile_height, [&](const Rect& tile, int worker) {
-      for (int plane = 0; plane < call.out.count; ++plane) {
-        median_of_tile(params, call, tile, plane, call.scratch_of(worker));
-      }
-    });
+    for (int plane = 0; plane < call.out.count; ++plane) {
+      Median<float>(params, rows_of_plane(call.in[0], plane), rows_of_plane(call.out, plane), call.image)
+          .run(call.workers, [&](int worker) { return call.scratch_of(worker); });
+    }
   };
   return {.stages = {{.name = "median",
                       .reach = {.x = params.radius, .y = params.radius},
                       .planes = spec.colour_channels(),
-                      .scratch = scratch_floats(params.radius),
+                      .scratch = scratch_floats<float>(params.radius, 1),
                       .run = run}},
-          .wraps = params.border == Border::wrap};
+          .wraps = params.border == Border::wrap,
+          .direct = params.border == Border::wrap ? Direct{} : direct_median(params, spec)};
 }
 
 }  // namespace ungrain
