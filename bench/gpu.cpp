@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/common.h"
 #include "cuda/memory.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/methods.h"
@@ -25,23 +26,18 @@
 namespace ungrain {
 namespace {
 
+using bench::median;
+using bench::spec_of;
+
 constexpr int runs = 25;
 constexpr int warm_up = 5;
 // ex2.approx.f32, measured on an H200; one special function unit of four lanes a quarter of a multiprocessor.
 constexpr double exponentials_per_second = 4.15e12;
 
-struct Size {
+struct NamedSize : bench::Size {
   const char* name;
-  int width;
-  int height;
 };
-constexpr Size sizes[] = {{"1080p", 1920, 1080}, {"20 Mpx", 5522, 3651}};
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
+constexpr NamedSize sizes[] = {{{1920, 1080}, "1080p"}, {{5522, 3651}, "20 Mpx"}};
 
 // Mid-gray with a ramp and noise of 25 of 255, on the GPU.
 class GpuImage {
@@ -152,17 +148,8 @@ double time_npp(const ImageSpec& spec, int radius) {
 double time_npp(const ImageSpec&, int) { return 0; }
 #endif
 
-ImageSpec spec_of(const Size& size, PixelType type, bool rgb) {
-  ImageSpec spec{.width = size.width, .height = size.height, .type = type};
-  if (rgb) {
-    spec.channels = 3;
-    spec.colour = Colour::rgb;
-  }
-  return spec;
-}
-
-void print_row(const std::string& what, const Size& size, const char* type, int radius, const Times& ours,
-               double npp, double taps) {
+void print_row(const std::string& what, const NamedSize& size, const char* type, int radius,
+               const Times& ours, double npp, double taps) {
   const double bound = taps * size.width * size.height / exponentials_per_second * 1e3;
   fmt::print("| {:<22} | {:<6} | {:<8} | {:>2} | {:>8.4f} | {:>8.4f} | {:>8} | {:>6} | {:>5.0f} % |\n", what,
              size.name, type, radius, ours.kernels, ours.whole, npp > 0 ? fmt::format("{:.4f}", npp) : "-",
@@ -182,13 +169,13 @@ void run_all(const std::string& only) {
         .quality = quality,
         .colour = quality == BilateralQuality::grid ? ColourMode::per_channel : ColourMode::joint});
   };
-  const auto row = [&](const std::string& what, const Size& size, const char* type, int radius,
+  const auto row = [&](const std::string& what, const NamedSize& size, const char* type, int radius,
                        const MethodParams& params, const ImageSpec& spec, bool npp, double taps_each) {
     if (!what.starts_with(only)) return;
     print_row(what, size, type, radius, time_ours(params, spec), npp ? time_npp(spec, radius) : 0, taps_each);
   };
   const auto taps = [](int radius) { return (2.0 * radius + 1) * (2 * radius + 1); };
-  for (const Size& size : sizes) {
+  for (const NamedSize& size : sizes) {
     for (const int radius : {1, 2, 3, 5, 7, 9, 11, 13, 15}) {
       const ImageSpec spec = spec_of(size, PixelType::f32, false);
       row("bilateral", size, "f32", radius, bilateral(radius, 1, BilateralQuality::exact), spec, true,
