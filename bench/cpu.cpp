@@ -245,6 +245,13 @@ class Answers {
     invalid(fmt::format("no case '{}'", name));
   }
 
+  static PixelType type_named(const std::string& text) {
+    for (const PixelType type : {PixelType::u8, PixelType::u16, PixelType::f16, PixelType::f32}) {
+      if (text == name(type)) return type;
+    }
+    invalid(fmt::format("no samples of type '{}'", text));
+  }
+
   Trial& trial(const Json& request) { return *trials_.at(request.at("id").get<int>()); }
 
   Json open(const Json& request) {
@@ -269,9 +276,9 @@ class Answers {
     if (request.contains("id")) {
       io::write_image(path, trial(request).output().view());
     } else {
-      const Case& of = case_named(request.at("case"));
       const Size size{request.at("width"), request.at("height")};
-      io::write_image(path, noisy_picture(spec_of(size, of.type, of.rgb))->view());
+      const bool rgb = request.at("colour") == "rgb";
+      io::write_image(path, noisy_picture(spec_of(size, type_named(request.at("type")), rgb))->view());
     }
     return {{"path", path}};
   }
