@@ -262,6 +262,7 @@ class Answers {
     auto trial = std::make_unique<Trial>(case_named(request.at("case")), setup);
     trial->check();
     Json answer = {{"id", next_id_},
+                   {"first_ms", trial->first_ms()},
                    {"error", trial->error()},
                    {"right", trial->right()},
                    {"threads", trial->threads()},

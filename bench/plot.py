@@ -3,8 +3,8 @@ import math
 
 INK = "#808890"
 COLOURS = ("#3b82f6", "#e8590c", "#2f9e44", "#ae3ec9", "#c08a00", "#0c9fb5", "#e64980", "#7a8f2a")
-WIDTH, HEIGHT = 760, 400
-LEFT, RIGHT, TOP, BOTTOM = 70, 190, 30, 50
+WIDTH, HEIGHT = 820, 400
+LEFT, RIGHT, TOP, BOTTOM = 70, 250, 30, 50
 
 
 def _text(x, y, words, colour=INK, anchor="middle", more=""):

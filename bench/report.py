@@ -32,7 +32,7 @@ def cells(row):
     tail = [error_text(row), number(row["mpixel_per_s"]),
             percent(row["bounds"]["fma_ms"] / ours["ms"]) if row["bounds"]["fma_ms"] else "-",
             percent(row["bounds"]["copy_ms"] / ours["ms"])]
-    own = [*head, number(ours["ms"]), percent(ours["spread"])]
+    own = [*head, number(ours["ms"]), percent(ours["spread"]) if ours["turns"] > 1 else "-"]
     peers = [[peer["name"], number(peer["ms"]), number(peer["ratio"])] for peer in row["peers"]]
     return [[*own, *peer, *tail] for peer in peers or [[row["no_peer"], "", ""]]]
 

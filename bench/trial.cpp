@@ -86,11 +86,11 @@ Trial::Trial(const Case& what, const Setup& setup)
 }
 
 void Trial::check() {
-  run_once();
+  first_ms_ = run_once();
   const ImageSpec& whole = spec();
   // As many pixels as the reference makes in some tens of milliseconds.
   const int side =
-      std::clamp(static_cast<int>(64 / std::sqrt(std::max(1.0, case_.reference_cost / 4))), 8, 64);
+      std::clamp(static_cast<int>(64 / std::sqrt(std::max(1.0, case_.reference_cost / 16))), 8, 64);
   Denoiser reference = make_denoiser(case_, whole, {.size = setup_.size, .reference = true});
   error_ = 0;
   check_at(reference, 0, 0, side);

@@ -2,6 +2,7 @@
 import statistics
 import time
 
+LONG = 6  # seconds: a turn that takes longer is not repeated
 SETTLE = 0.002  # seconds: threads of the one before us may still be waiting for work
 
 
@@ -36,7 +37,7 @@ class Callable:
 def take_turns(members, seconds, most=9):
     """Times of the members, in about as many seconds altogether. A turn is one member after the other, each as often as
     its share of the time allows; what counts of it is the median. The first turn is warm-up, unless it alone takes most
-    of the time."""
+    of the time; where it takes very long it is the only one."""
     if not members:
         return []
 
@@ -49,7 +50,9 @@ def take_turns(members, seconds, most=9):
 
     first = turn(0)
     took = sum(first) / 1e3
-    if took > seconds / 3:
+    if took > LONG:
+        turns = [first]
+    elif took > seconds / 3:
         turns = [first, turn(0)]
     else:
         count = max(3, min(most, int(seconds / took)))

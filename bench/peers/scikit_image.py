@@ -4,7 +4,7 @@ from skimage import restoration
 
 from . import Peer
 
-LARGEST = 4_000_000  # pixels; at half a Mpixel/s more would take all the time there is
+LARGEST = 4_000_000  # samples; at half a Mpixel/s more would take all the time there is
 
 
 class ScikitImage:
@@ -14,7 +14,8 @@ class ScikitImage:
         del threads  # it has none
 
     def peers_of(self, case):
-        if case["method"] != "nlm" or case["type"] != "f32" or case["width"] * case["height"] > LARGEST:
+        samples = case["width"] * case["height"] * (3 if case["colour"] == "rgb" else 1)
+        if case["method"] != "nlm" or case["type"] != "f32" or samples > LARGEST:
             return []
         params = case["params"]
         patch, distance, h = int(params["patch"]), int(params["search"]) // 2, float(params["h"])
