@@ -37,6 +37,7 @@ struct Options {
   std::string simd;
   std::string json;
   bool quick = false;
+  bool cpu_time = false;
   bool ask = false;
 };
 
@@ -130,7 +131,8 @@ struct Effort {
 
 Json measure(const Case& what, const Size& size, const Options& options, const Effort& effort,
              Ceilings& ceilings) {
-  Trial trial(what, {.size = size, .threads = options.threads, .simd = options.simd});
+  Trial trial(what,
+              {.size = size, .threads = options.threads, .simd = options.simd, .cpu_time = options.cpu_time});
   trial.check();  // the first run of it is the warm-up
   Json row = description(what);
   row["width"] = size.width;
@@ -258,7 +260,8 @@ class Answers {
     const Setup setup{.size = {request.at("width"), request.at("height")},
                       .threads = request.value("threads", options_.threads),
                       .simd = request.value("simd", options_.simd),
-                      .reference = request.value("reference", false)};
+                      .reference = request.value("reference", false),
+                      .cpu_time = options_.cpu_time};
     auto trial = std::make_unique<Trial>(case_named(request.at("case")), setup);
     trial->check();
     Json answer = {{"id", next_id_},
@@ -316,8 +319,10 @@ int run(int count, char** arguments) {
       ->check(CLI::IsMember(simd_targets()));
   app.add_option("--json", options.json, "write the results into this file, too");
   app.add_flag("--quick", options.quick, "short and rough");
+  app.add_flag("--cpu-time", options.cpu_time, "time of the processor: for one thread on a busy machine");
   app.add_flag("--ask", options.ask, "answer requests on the standard input");
   CLI11_PARSE(app, count, arguments);
+  if (options.cpu_time && options.threads != 1) invalid("--cpu-time needs --threads 1");
   if (options.ask) {
     answer_requests(options);
     return 0;

@@ -4,8 +4,8 @@ import subprocess
 
 
 class Program:
-    def __init__(self, path, words=(), threads=0, quick=False):
-        command = [path, "--ask", "--threads", str(threads), *(["--quick"] if quick else []), *words]
+    def __init__(self, path, words=(), threads=0, flags=()):
+        command = [path, "--ask", "--threads", str(threads), *flags, *words]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, do, **request):
@@ -24,15 +24,21 @@ class Program:
         self.process.wait()
 
 
+LONG = 3e3  # ms: where the run that is checked took longer, it is the first that counts
+
+
 class Ours:
-    """One case on one image, ready to be timed; checked against the reference when it is made."""
+    """One case on one image, ready to be timed; run once and checked against the reference when it is made."""
 
     def __init__(self, program, case, width, height, **setup):
         self.program = program
         self.answer = program.ask("open", case=case, width=width, height=height, **setup)
         self.id = self.answer["id"]
+        self.first = [self.answer["first_ms"]] if self.answer["first_ms"] > LONG else []
 
     def run(self, seconds):
+        if self.first:
+            return [self.first.pop()]
         return self.program.ask("run", id=self.id, seconds=seconds)["ms"]
 
     def save(self, path):

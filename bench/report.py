@@ -2,7 +2,7 @@
 import statistics
 
 COLUMNS = ("filter", "image", "ours ms", "±", "peer", "peer ms", "peer / ours", "error", "Mpixel/s", "of FMA", "of copy")
-WIDTHS = (38, 9, 9, 5, 24, 9, 11, 7, 8, 6, 7)
+WIDTHS = (38, 9, 9, 5, 28, 9, 11, 7, 8, 6, 7)
 
 
 def number(value):
@@ -116,9 +116,15 @@ def differences(results):
 def ceilings_line(machine):
     rates = machine["multiply_adds_per_ns"][machine["simd"]]
     copy = machine["copy_bytes_per_ns"]
-    return (f"{machine['simd']}, {machine['threads']} threads: {rates['all_threads']:.0f} G multiply-adds/s "
+    return (f"{machine['simd']}, {machine['threads']} thread{'s' if machine['threads'] > 1 else ''}: {rates['all_threads']:.0f} G multiply-adds/s "
             f"({rates['one_thread']:.0f} on one thread), copies of {copy['bytes'] >> 20} MiB {copy['rate']:.1f} GB/s "
             "(read and written)")
+
+
+def conditions_line(results):
+    """What makes times untrue."""
+    clock = "the processor's time, not the clock's; " if results["cpu_time"] else ""
+    return f"{clock}load average {results['load']:.1f} before"
 
 
 SIZES_TITLE = "Cost over the size of the image"
@@ -144,7 +150,7 @@ def page(results, about, picture):
         "By `make bench`: from an image in memory to an image in memory, every result held against the reference first. "
         "Ours and the peers take turns in one run, with the same number of threads; medians. What the columns mean and "
         "how the peers are called: [bench/README.md](../../bench/README.md).", "",
-        f"- {ceilings_line(machine)}", f"- peers: {beside or 'none'}" + (f"; {peers['missing']}" if peers["missing"] else ""),
+        f"- {ceilings_line(machine)}", f"- {conditions_line(results)}", f"- peers: {beside or 'none'}" + (f"; {peers['missing']}" if peers["missing"] else ""),
         ""]
     for size in dict.fromkeys(size_text(row) for row in results["rows"]):
         rows = [cell for row in results["rows"] if size_text(row) == size for cell in cells(row)]

@@ -20,6 +20,7 @@ struct Setup {
   int threads = 0;         // 0: one for each processor
   std::string simd = {};   // a set of vector instructions; empty: the best
   bool reference = false;  // the reference instead of the CPU version
+  bool cpu_time = false;   // times are the processor's, not the clock's
 };
 
 class Trial {
