@@ -64,8 +64,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include <time.h>
-
 #include <algorithm>
 #include <atomic>
 #include <barrier>
@@ -77,18 +75,12 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "bench/ceilings.h"
+#include "bench/common.h"
 
 namespace ungrain::bench {
 namespace {
 
 HWY_EXPORT(RunChains);
-
-// Of this thread alone: what else the machine does meanwhile is not counted.
-double thread_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
 
 // Threads that start together; the sum of what each of them did in a nanosecond. `prepare` runs on each
 // thread before, `work` returns how much it did.
@@ -98,9 +90,9 @@ double rate_of(int threads, const std::function<void(int)>& prepare, const std::
   const auto body = [&](int thread) {
     prepare(thread);
     start.arrive_and_wait();
-    const double before = thread_ns();
+    const double before = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
     const double done = work(thread);
-    rates[static_cast<std::size_t>(thread)] = done / (thread_ns() - before);
+    rates[static_cast<std::size_t>(thread)] = done / (nanoseconds(CLOCK_THREAD_CPUTIME_ID) - before);
   };
   std::vector<std::thread> others;
   for (int thread = 1; thread < threads; ++thread) others.emplace_back(body, thread);

@@ -1,6 +1,8 @@
 // What the benchmarks share.
 #pragma once
 
+#include <time.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -21,6 +23,13 @@ inline ImageSpec spec_of(const Size& size, PixelType type, bool rgb) {
     spec.colour = Colour::rgb;
   }
   return spec;
+}
+
+// Of the clock (CLOCK_MONOTONIC), of the processors' work for this process or for this thread.
+inline double nanoseconds(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
 inline double quantile(std::vector<double> values, double share) {

@@ -115,9 +115,9 @@ def differences(results):
 
 def ceilings_line(machine):
     rates = machine["multiply_adds_per_ns"][machine["simd"]]
-    copy = machine["copy_bytes_per_ns"]
-    return (f"{machine['simd']}, {machine['threads']} thread{'s' if machine['threads'] > 1 else ''}: {rates['all_threads']:.0f} G multiply-adds/s "
-            f"({rates['one_thread']:.0f} on one thread), copies of {copy['bytes'] >> 20} MiB {copy['rate']:.1f} GB/s "
+    copy, threads = machine["copy_bytes_per_ns"], machine["threads"]
+    return (f"{machine['simd']}, {threads} thread{'s' if threads > 1 else ''}: "
+            f"{rates['all_threads']:.0f} G multiply-adds/s ({rates['one_thread']:.0f} on one thread), copies of {copy['bytes'] >> 20} MiB {copy['rate']:.1f} GB/s "
             "(read and written)")
 
 
@@ -150,8 +150,8 @@ def page(results, about, picture):
         "By `make bench`: from an image in memory to an image in memory, every result held against the reference first. "
         "Ours and the peers take turns in one run, with the same number of threads; medians. What the columns mean and "
         "how the peers are called: [bench/README.md](../../bench/README.md).", "",
-        f"- {ceilings_line(machine)}", f"- {conditions_line(results)}", f"- peers: {beside or 'none'}" + (f"; {peers['missing']}" if peers["missing"] else ""),
-        ""]
+        f"- {ceilings_line(machine)}", f"- {conditions_line(results)}",
+        f"- peers: {beside or 'none'}" + (f"; {peers['missing']}" if peers["missing"] else ""), ""]
     for size in dict.fromkeys(size_text(row) for row in results["rows"]):
         rows = [cell for row in results["rows"] if size_text(row) == size for cell in cells(row)]
         text += [f"## {size}", "", *table(COLUMNS, rows), ""]

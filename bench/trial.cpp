@@ -1,10 +1,8 @@
 #include "bench/trial.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
-#include <ctime>
 #include <utility>
 
 #include "cpu/simd.h"
@@ -48,12 +46,6 @@ Denoiser make_denoiser(const Case& what, const ImageSpec& spec, const Setup& set
   use_simd_target(setup.simd);
   const Device device = {setup.reference ? Device::Kind::reference : Device::Kind::cpu};
   return Denoiser::create(what.params_for(spec), spec, {.device = device, .threads = setup.threads});
-}
-
-double now_ms(bool cpu_time) {
-  if (cpu_time) return static_cast<double>(std::clock()) * 1e3 / CLOCKS_PER_SEC;
-  const std::chrono::duration<double, std::milli> now = std::chrono::steady_clock::now().time_since_epoch();
-  return now.count();
 }
 
 }  // namespace
@@ -127,11 +119,12 @@ bool Trial::right() const { return error_ >= 0 && error_ <= (is_float(spec().typ
 
 double Trial::run_once() {
   use_simd_target(setup_.simd);
-  const double start = now_ms(setup_.cpu_time);
+  const clockid_t clock = setup_.cpu_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+  const double start = nanoseconds(clock);
   const Report report = denoiser_.run(in_->view(), out_.view());
-  const double end = now_ms(setup_.cpu_time);
+  const double end = nanoseconds(clock);
   threads_ = report.threads;
-  return end - start;
+  return (end - start) / 1e6;
 }
 
 std::vector<double> Trial::run_for(double seconds) {

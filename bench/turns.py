@@ -2,7 +2,7 @@
 import statistics
 import time
 
-LONG = 6  # seconds: a turn that takes longer is not repeated
+LONG = 3  # seconds: what takes longer is not repeated
 SETTLE = 0.002  # seconds: threads of the one before us may still be waiting for work
 
 
@@ -36,25 +36,23 @@ class Callable:
 
 def take_turns(members, seconds, most=9):
     """Times of the members, in about as many seconds altogether. A turn is one member after the other, each as often as
-    its share of the time allows; what counts of it is the median. The first turn is warm-up, unless it alone takes most
-    of the time; where it takes very long it is the only one."""
-    if not members:
-        return []
-
-    def turn(share):
-        result = []
-        for member in members:
+    its share of the time allows; what counts of it is the median. The first turn is warm-up, unless turns take most of
+    the time; what takes very long has no other."""
+    def turn(which, share):
+        for index in which:
             time.sleep(SETTLE)
-            result.append(statistics.median(member.run(share)))
-        return result
+            found[index].append(statistics.median(members[index].run(share)))
 
-    first = turn(0)
-    took = sum(first) / 1e3
-    if took > LONG:
-        turns = [first]
-    elif took > seconds / 3:
-        turns = [first, turn(0)]
-    else:
+    found = [[] for _ in members]
+    turn(range(len(members)), 0)
+    short = [index for index, ms in enumerate(found) if ms[0] < LONG * 1e3]
+    took = sum(found[index][0] for index in short) / 1e3
+    if took > seconds / 3:
+        turn(short, 0)
+    elif short:
         count = max(3, min(most, int(seconds / took)))
-        turns = [turn(seconds / count / len(members)) for _ in range(count)]
-    return [Times([one[index] for one in turns]) for index in range(len(members))]
+        for index in short:
+            found[index].clear()
+        for _ in range(count):
+            turn(short, seconds / count / len(short))
+    return [Times(ms) for ms in found]
