@@ -1,13 +1,14 @@
 # ungrain: every command a newcomer needs. Thin: the work is in CMake presets and tools/.
 #   make demo   render a scene, add noise, denoise it; pictures in build/demo
 #   make test   build everything and run every test
-# Both install what is missing first (Debian's packages, with sudo where it is needed) and say what they install.
+#   make bench  times on this machine beside OpenCV and scikit-image; QUICK=1 in a minute, RECORD=1 into docs/results
+# They install what is missing first (Debian's packages, with sudo where it is needed) and say what they install.
 SHELL := /bin/bash
 PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: all setup build demo test sanitize lint format docs install clean
+.PHONY: all setup build demo test bench sanitize lint format docs install clean
 all: build
 
 setup:
@@ -22,6 +23,9 @@ demo: build
 
 test: build
 	@tools/test $(PRESET)
+
+bench: build
+	@tools/bench $(PRESET) $(if $(QUICK),--quick) $(if $(RECORD),--record) $(ARGS)
 
 # The address, undefined-behaviour and thread sanitizers over all C++ tests.
 sanitize: setup

@@ -22,7 +22,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "bench/ceilings.h"
+#include "bench/gpu_ceilings.h"
 #include "bench/npp.h"
 #include "bench/pictures.h"
 #include "cuda/memory.h"

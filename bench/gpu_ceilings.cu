@@ -1,4 +1,4 @@
-#include "bench/ceilings.h"
+#include "bench/gpu_ceilings.h"
 
 #include <algorithm>
 #include <functional>
