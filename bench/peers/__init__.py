@@ -2,8 +2,6 @@
 from dataclasses import dataclass
 from typing import Callable
 
-REQUIREMENTS = ("numpy", "opencv-python-headless", "scikit-image")
-
 
 @dataclass(frozen=True)
 class Peer:
