@@ -272,6 +272,12 @@ std::vector<Row> run_rows(Ceilings& ceilings, const std::string& only) {
       add("nlm joint", size, rgb, patch, plain, joint_work, false);
       add("nlm-bilateral joint", size, rgb, patch, mixed, joint_work, false);
     }
+    for (const PixelType type : {PixelType::u8, PixelType::u16}) {
+      const ImageSpec integers = spec_of(size, type);
+      const NlmParams plain{
+          .search = search, .patch = 7, .h = 0.1 * integers.white(), .self = SelfWeight::one};
+      add("nlm", size, integers, 7, plain, nlm_work(search, 1, running_sums), false);
+    }
     for (const double patch_sigma : {1.2, 1.6, 2.1, 2.8}) {
       const MethodParams gaussian =
           NlmParams{.search = search, .patch_sigma = patch_sigma, .sigma = 0.1, .h = 0.1};

@@ -454,11 +454,12 @@ class PatchSearchBlock {
         static_assert(whole_lanes <= 1, "sums of the lanes in between are not kept apart");
         const int left = around - i;  // columns that lie in other lanes
         const int right = i + around - (Columns - 1);
+        // Whole lanes first: neighbouring columns have that sum in common.
         if (left >= Columns) sum += left_whole;
+        if (right >= Columns) sum += right_whole;
         if (left > 0 && left % Columns != 0) {
           sum += __shfl_up_sync(all, suffixes[Columns - left % Columns], left / Columns + 1);
         }
-        if (right >= Columns) sum += right_whole;
         if (right > 0 && right % Columns != 0) {
           sum += __shfl_down_sync(all, prefixes[right % Columns - 1], right / Columns + 1);
         }
