@@ -48,6 +48,7 @@ void WindowTile::set_scale(double wanted, double white) {
   constexpr double weakest = 1e-9;
   constexpr double strongest = 1e6;
   scale = static_cast<float>(std::clamp(wanted, weakest / white, strongest / white));
+  unscale = 1 / scale;
 }
 
 void WindowTile::set_taps(const std::vector<WindowTap>& window) {

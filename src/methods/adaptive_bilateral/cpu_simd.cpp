@@ -109,7 +109,7 @@ HWY_INLINE void SecondPass(D d, const WindowRow& row, int x, const float* square
     sum2 = AddProduct<2, Channels>(weight, LoadChannel<2, Channels>(d, pixel, plane), sum2);
     sum3 = AddProduct<3, Channels>(weight, LoadChannel<3, Channels>(d, pixel, plane), sum3);
   });
-  const auto per_weight = hn::Div(hn::Set(d, 1 / row.kernel.scale), weights);
+  const auto per_weight = hn::Div(hn::Set(d, row.kernel.unscale), weights);
   const float* const centre = row.centre + x;
   // Sums of values become sums of differences from the centre.
   sum0 = SubtractProduct<0, Channels>(LoadChannel<0, Channels>(d, centre, plane), weights, sum0);

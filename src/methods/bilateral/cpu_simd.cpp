@@ -44,7 +44,7 @@ void FilterRow(const WindowRow& row) {
       sum2 = AddProduct<2, Channels>(weight, d2, sum2);
       sum3 = AddProduct<3, Channels>(weight, d3, sum3);
     });
-    const auto per_weight = hn::Div(hn::Set(d, 1 / row.kernel.scale), weights);
+    const auto per_weight = hn::Div(hn::Set(d, row.kernel.unscale), weights);
     StoreChange<0, Channels>(d, sum0, per_weight, row, x);
     StoreChange<1, Channels>(d, sum1, per_weight, row, x);
     StoreChange<2, Channels>(d, sum2, per_weight, row, x);
