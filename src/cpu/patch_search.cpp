@@ -20,8 +20,6 @@
 namespace ungrain {
 namespace {
 
-// Shifts up to this long are taken both ways: further ones would compute more around a tile than that saves.
-constexpr int longest_pair = 48;
 constexpr int block = 64;  // shifts a side for which the shifted pixels are gathered at once, one way
 
 constexpr int up_to_vectors(int n) { return (n + longest_vector - 1) / longest_vector * longest_vector; }
@@ -45,7 +43,7 @@ struct Kernel : PatchKernel {
     noise = static_cast<float>(std::min(1e30, 2 * std::pow(s.noise / s.strength, 2) * log2_e));
     compares_pixels = !std::isinf(s.range) || !std::isinf(s.space);
     pixel_scale = scale_of(s.range * to_unit * std::sqrt(2.0), divisor);
-    pairs = search != whole_image && search / 2 <= longest_pair;
+    pairs = search != whole_image && search / 2 <= farthest_pair;
     tile_height = pairs && search / 2 > 16 ? 128 : 64;
   }
 
@@ -67,7 +65,7 @@ struct Kernel : PatchKernel {
   double space;
   double to_unit = 1;  // pixels times this are compared and summed
   bool pairs = false;
-  int tile_width = 112;
+  int tile_width = 240;
   int tile_height = 64;
 };
 
@@ -83,7 +81,6 @@ struct Memory {
         sums_plane(static_cast<std::ptrdiff_t>(sums_pitch) * kernel.tile_height),
         widest(kernel.tile_width + (kernel.pairs ? kernel.search / 2 : 0)),
         shares_pitch(up_to_vectors(widest)),
-        farthest(kernel.pairs ? kernel.search / 2 : 0),
         channels(kernel.channels),
         reach(kernel.reach) {}
 
@@ -91,7 +88,7 @@ struct Memory {
     return static_cast<std::size_t>(alignment + channels * (still_plane() + moving_plane()) + 2 * behind +
                                     shares_pitch * shifts_at_once +
                                     (PatchSums::values + channels) * sums_plane) +
-           patch_shifts_floats(reach, widest, farthest);
+           patch_shifts_floats(reach);
   }
   std::ptrdiff_t still_plane() const { return static_cast<std::ptrdiff_t>(still_pitch) * still_rows; }
   std::ptrdiff_t moving_plane() const { return static_cast<std::ptrdiff_t>(moving_pitch) * moving_rows; }
@@ -104,7 +101,7 @@ struct Memory {
     };
     const auto address = reinterpret_cast<std::uintptr_t>(memory) / sizeof(float);
     take(static_cast<std::ptrdiff_t>((alignment - address % alignment) % alignment));
-    rows = take(static_cast<std::ptrdiff_t>(patch_shifts_floats(reach, widest, farthest)));
+    rows = take(static_cast<std::ptrdiff_t>(patch_shifts_floats(reach)));
     sums = take((PatchSums::values + channels) * sums_plane);
     shares = take(static_cast<std::ptrdiff_t>(shares_pitch) * shifts_at_once);
     still = take(still_plane() * channels + behind);
@@ -123,7 +120,6 @@ struct Memory {
   std::ptrdiff_t sums_plane;
   int widest;  // rectangle of weights
   int shares_pitch;
-  int farthest;  // shift down whose weights are kept
   int channels;
   int reach;
   float* rows = nullptr;    // add_patch_shifts's
@@ -221,17 +217,17 @@ class Tile {
               std::min(area.x1, std::max(first.x1, last.x1)), std::min(area.y1, first.y1)};
     }
     if (area.width() <= 0 || area.height() <= 0) return;
+    Rect weights = area;
+    if (kernel_.pairs) {
+      weights = {area.x0 - std::max(dx + count - 1, 0), area.y0 - dy, area.x1 - std::min(dx, 0), area.y1};
+    }
     PatchShifts group{.count = count, .pairs = kernel_.pairs};
     for (int s = 0; s < count; ++s) {
       PatchShift& shift = group.shift[s];
       shift.dx = dx + s;
       shift.dy = dy;
       shift.exponent = kernel_.exponent_of_shift(shift.dx, dy);
-      shift.weights = area;
-      if (kernel_.pairs) {
-        shift.weights = {area.x0 - std::max(shift.dx, 0), area.y0 - dy, area.x1 - std::min(shift.dx, 0),
-                         area.y1};
-      }
+      shift.weights = weights;
       const Rect inside = both_inside(shift.dx, dy);
       shift.counted = only_inside ? inside : everywhere;
       shift.compared = shrinks ? inside : everywhere;

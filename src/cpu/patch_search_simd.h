@@ -35,7 +35,7 @@ struct PatchShift {
   const float* inverse_shares = nullptr;
 };
 
-// Shifts that are added at once, whose dy is the same.
+// Shifts that are added at once: dy and the rectangle of weights are the same, dx is one more for each.
 inline constexpr int shifts_at_once = 3;
 
 struct PatchShifts {
@@ -54,8 +54,12 @@ struct PatchSums {
   static constexpr int values = 2;
 };
 
-// Floats of memory that add_patch_shifts needs for rectangles of weights that wide and shifts that far down.
-std::size_t patch_shifts_floats(int reach, int widest, int farthest);
+// Rectangles of weights are at most this wide, shifts that are taken both ways at most this far down.
+inline constexpr int widest_weights = 240 + 64;
+inline constexpr int farthest_pair = 48;
+
+// Floats of memory that add_patch_shifts needs, aligned for the longest vector.
+std::size_t patch_shifts_floats(int reach);
 
 // Adds to `sums` (PatchSums) for the pixels of `area`. `still` are the pixels that are shifted, `moving`
 // those they are compared with; 2 * longest_vector floats behind the last row are read.
