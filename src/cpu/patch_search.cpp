@@ -20,6 +20,8 @@
 namespace ungrain {
 namespace {
 
+// Shifts up to this long are taken both ways: further ones would compute more around a tile than that saves.
+constexpr int longest_pair = 48;
 constexpr int block = 64;  // shifts a side for which the shifted pixels are gathered at once, one way
 
 constexpr int up_to_vectors(int n) { return (n + longest_vector - 1) / longest_vector * longest_vector; }
@@ -43,7 +45,7 @@ struct Kernel : PatchKernel {
     noise = static_cast<float>(std::min(1e30, 2 * std::pow(s.noise / s.strength, 2) * log2_e));
     compares_pixels = !std::isinf(s.range) || !std::isinf(s.space);
     pixel_scale = scale_of(s.range * to_unit * std::sqrt(2.0), divisor);
-    pairs = search != whole_image && search / 2 <= farthest_pair;
+    pairs = search != whole_image && search / 2 <= longest_pair;
     tile_height = pairs && search / 2 > 16 ? 128 : 64;
   }
 
@@ -88,7 +90,7 @@ struct Memory {
     return static_cast<std::size_t>(alignment + channels * (still_plane() + moving_plane()) + 2 * behind +
                                     shares_pitch * shifts_at_once +
                                     (PatchSums::values + channels) * sums_plane) +
-           patch_shifts_floats(reach);
+           patch_shifts_floats();
   }
   std::ptrdiff_t still_plane() const { return static_cast<std::ptrdiff_t>(still_pitch) * still_rows; }
   std::ptrdiff_t moving_plane() const { return static_cast<std::ptrdiff_t>(moving_pitch) * moving_rows; }
@@ -101,7 +103,7 @@ struct Memory {
     };
     const auto address = reinterpret_cast<std::uintptr_t>(memory) / sizeof(float);
     take(static_cast<std::ptrdiff_t>((alignment - address % alignment) % alignment));
-    rows = take(static_cast<std::ptrdiff_t>(patch_shifts_floats(reach)));
+    rows = take(static_cast<std::ptrdiff_t>(patch_shifts_floats()));
     sums = take((PatchSums::values + channels) * sums_plane);
     shares = take(static_cast<std::ptrdiff_t>(shares_pitch) * shifts_at_once);
     still = take(still_plane() * channels + behind);

@@ -1,8 +1,7 @@
-// Row by row, so that all but the tile itself stays in the first-level cache: squared differences of a row,
-// their sums along the patch's rows, the sums of those along its columns, the weights, the pixels' sums. Two
-// rows are taken at once, the upper one even in image coordinates, and their sums share pairs of rows that
-// begin at odd distances: 2.5 additions a pixel for a patch of 7, in an order that the image's coordinates
-// alone decide.
+// Three passes over a tile. Down each column of vectors: squared differences, and their sums along the
+// patch's columns. Along each row: the sums of those along the patch's rows, which are the exponents, and the
+// weights. Then what each pixel takes from a few shifts at once. Every sum's order is decided by the image's
+// coordinates alone; where two rows share a part of their sums, the upper one is even.
 #include "cpu/patch_search_simd.h"
 
 #include <algorithm>
@@ -23,44 +22,23 @@ namespace {
 constexpr int most_reach = 15;
 constexpr int any_reach = -1;  // known only when called
 
-constexpr int weight_pairs(int farthest) { return (farthest + 1) / 2 + 1; }
-constexpr int most_pairs = std::max(most_reach + 1, weight_pairs(farthest_pair));
+constexpr int up_to(int step, int n) { return (n + step - 1) / step * step; }
 
-constexpr int up_to_vectors(int n) { return (n + longest_vector - 1) / longest_vector * longest_vector; }
+// Rows of sums and weights: as wide as the widest rectangle of weights, with the columns that its patches and
+// its last vectors reach.
+constexpr int pitch = up_to(longest_vector, widest_weights + 2 * most_reach) + longest_vector;
 
-// Rows of the memory: as wide as the widest rectangle of weights, with the columns that its patches and its
-// last vectors reach. A constant, so that neighbouring rows need no pointers of their own.
-constexpr int pitch = up_to_vectors(widest_weights) + up_to_vectors(2 * most_reach) + 3 * longest_vector;
+// Sums along columns are computed for this many rows at once.
+constexpr int row_step = 4;
+// Rows of them: the tile's and those of the longest shift, from an even row on.
+constexpr int most_rows = up_to(row_step, highest_weights + 1);
+// Squared differences down one column of vectors.
+constexpr int column_rows = most_rows + 2 * most_reach;
 
-// Pairs of rows that are kept while later ones are computed.
-class PairRing {
- public:
-  void lay_out(float* memory, int count) {
-    count_ = count;
-    latest_ = count - 1;
-    for (int k = 0; k < 2 * count; ++k)
-      places_[k] = memory + static_cast<std::ptrdiff_t>(k % count) * 2 * pitch;
-  }
-  std::ptrdiff_t floats() const { return static_cast<std::ptrdiff_t>(count_) * 2 * pitch; }
-  void advance() { latest_ = latest_ + 1 == count_ ? 0 : latest_ + 1; }
-  // All of them, the oldest first and the latest last.
-  float* const* rows() const { return places_ + latest_ + 1; }
-  float* latest() const { return places_[latest_]; }
-  float* back(int steps) const { return places_[latest_ + count_ - steps]; }
-
- private:
-  int count_ = 0;
-  int latest_ = 0;
-  float* places_[2 * most_pairs];
-};
-
-// Lines of one shift, a pitch apart: squared differences of two rows, and for flat patches the sums of
-// neighbours in those.
-constexpr int lines_of_shift = 4;
-constexpr int line_of_pairs = 2;
-
+constexpr std::ptrdiff_t sums_floats = static_cast<std::ptrdiff_t>(most_rows) * pitch;
+// From the weights of one shift to those of the next.
 constexpr std::ptrdiff_t weights_of_shift =
-    static_cast<std::ptrdiff_t>(weight_pairs(farthest_pair)) * 2 * pitch;
+    static_cast<std::ptrdiff_t>(highest_weights) * pitch + longest_vector;
 
 }  // namespace
 }  // namespace ungrain
@@ -75,147 +53,154 @@ using Vector = hn::Vec<Floats>;
 constexpr Floats d;
 constexpr int exp_degree = 4;
 
-// Two rows of a shift: the even row y and the one below. Pointers are to the upper of two rows.
-struct RowPair {
-  const PatchKernel* kernel;
-  const PatchShift* shift;
-  const float* lines;
-  float* const*
-      patch_rows;        // sums along rows of patches: from row y - reach on, then those that are computed
-  float* const* shared;  // for flat patches: sums of a pair's lower and the next one's upper row
-  float* weights;
-  const float* still[2];  // the pixels themselves
-  const float* moving[2];
-  std::ptrdiff_t still_plane;
-  std::ptrdiff_t moving_plane;
-  float row_share[2];  // 1 / the share of the patch's rows that are compared
-};
+HWY_INLINE int Lanes() { return static_cast<int>(hn::Lanes(d)); }
 
-// Squared differences of one row.
+// Squared differences down one column of vectors, into `squares`, a longest vector a row.
 template <int Channels>
-void SquareRow(const float* a, std::ptrdiff_t a_plane, const float* b, std::ptrdiff_t b_plane, int channels,
-               int count, float* HWY_RESTRICT squares) {
-  const int n = static_cast<int>(hn::Lanes(d));
+void SquareColumn(const float* HWY_RESTRICT a, std::ptrdiff_t a_pitch, std::ptrdiff_t a_plane,
+                  const float* HWY_RESTRICT b, std::ptrdiff_t b_pitch, std::ptrdiff_t b_plane, int channels,
+                  int rows, float* HWY_RESTRICT squares) {
   const int planes = Channels > 0 ? Channels : channels;
-  for (int x = 0; x < count; x += n) {
-    const auto first = hn::Sub(hn::LoadU(d, a + x), hn::LoadU(d, b + x));
+  for (int y = 0; y < rows; ++y, a += a_pitch, b += b_pitch, squares += longest_vector) {
+    const auto first = hn::Sub(hn::LoadU(d, a), hn::LoadU(d, b));
     auto sum = hn::Mul(first, first);
     for (int c = 1; c < planes; ++c) {
-      const auto next = hn::Sub(hn::LoadU(d, a + c * a_plane + x), hn::LoadU(d, b + c * b_plane + x));
+      const auto next = hn::Sub(hn::LoadU(d, a + c * a_plane), hn::LoadU(d, b + c * b_plane));
       sum = hn::MulAdd(next, next, sum);
     }
-    hn::Store(sum, d, squares + x);
+    hn::Store(sum, d, squares);
   }
 }
 
-using SquareRowFunction = decltype(&SquareRow<0>);
-
-SquareRowFunction ChooseSquareRow(int channels) {
-  return channels == 1 ? SquareRow<1> : channels == 3 ? SquareRow<3> : SquareRow<0>;
-}
-
-void AddNeighbours(const float* HWY_RESTRICT squares, int count, float* HWY_RESTRICT pairs) {
-  const int n = static_cast<int>(hn::Lanes(d));
-  for (int x = 0; x < count; x += n) {
-    hn::Store(hn::Add(hn::Load(d, squares + x), hn::LoadU(d, squares + x + 1)), d, pairs + x);
+// Sums of 2 reach + 1 rows of a column, from an even row on, for an even number of rows. Two rows share the
+// sum of pairs of rows, and each pair is added once.
+template <int Reach>
+void SumFlatColumn(const PatchKernel& kernel, const float* HWY_RESTRICT squares, int rows,
+                   float* HWY_RESTRICT sums) {
+  const int reach = Reach == any_reach ? kernel.reach : Reach;
+  const auto square = [&](int row) HWY_ATTR { return hn::Load(d, squares + row * longest_vector); };
+  const auto pair = [&](int row) HWY_ATTR { return hn::Add(square(row), square(row + 1)); };
+  if (Reach == any_reach) {
+    for (int y = 0; y < rows; y += 2, sums += 2 * pitch) {
+      if (reach == 0) {
+        hn::Store(square(y), d, sums);
+        hn::Store(square(y + 1), d, sums + pitch);
+        continue;
+      }
+      auto shared = pair(y + 1);
+      for (int k = 1; k < reach; ++k) shared = hn::Add(shared, pair(y + 2 * k + 1));
+      hn::Store(hn::Add(shared, square(y)), d, sums);
+      hn::Store(hn::Add(shared, square(y + 2 * reach + 1)), d, sums + pitch);
+    }
+    return;
+  }
+  auto first = pair(1);
+  auto second = Reach > 2 ? pair(3) : first;
+  auto last = square(2 * Reach - 1);
+  for (int y = 0; y < rows; y += 2, sums += 2 * pitch) {
+    const auto upper = square(y + 2 * Reach);
+    const auto lower = square(y + 2 * Reach + 1);
+    const auto next = hn::Add(last, upper);
+    last = lower;
+    auto shared = next;
+    if (Reach == 2) shared = hn::Add(first, next);
+    if (Reach == 3) shared = hn::Add(hn::Add(first, second), next);
+    first = Reach > 2 ? second : next;
+    second = next;
+    hn::Store(hn::Add(shared, square(y)), d, sums);
+    hn::Store(hn::Add(shared, lower), d, sums + pitch);
   }
 }
 
-// Patches whose pixels all count the same.
+// The same with weights, for a number of rows that is a multiple of row_step.
+void SumWeightedColumn(const PatchKernel& kernel, const float* HWY_RESTRICT squares, int rows,
+                       float* HWY_RESTRICT sums) {
+  static_assert(row_step == 4);
+  const int side = 2 * kernel.reach + 1;
+  const float* HWY_RESTRICT weights = kernel.patch.data();
+  for (int y = 0; y < rows; y += row_step, squares += row_step * longest_vector, sums += row_step * pitch) {
+    auto sum0 = hn::Zero(d);
+    auto sum1 = sum0;
+    auto sum2 = sum0;
+    auto sum3 = sum0;
+    const float* row = squares;
+    for (int k = 0; k < side; ++k, row += longest_vector) {
+      const auto weight = hn::Set(d, weights[k]);
+      sum0 = hn::MulAdd(weight, hn::Load(d, row), sum0);
+      sum1 = hn::MulAdd(weight, hn::Load(d, row + longest_vector), sum1);
+      sum2 = hn::MulAdd(weight, hn::Load(d, row + 2 * longest_vector), sum2);
+      sum3 = hn::MulAdd(weight, hn::Load(d, row + 3 * longest_vector), sum3);
+    }
+    hn::Store(sum0, d, sums);
+    hn::Store(sum1, d, sums + pitch);
+    hn::Store(sum2, d, sums + 2 * pitch);
+    hn::Store(sum3, d, sums + 3 * pitch);
+  }
+}
+
+// Sums along the rows of patches whose pixels all count the same.
 template <int Reach>
 class FlatPatch {
  public:
-  explicit FlatPatch(const RowPair& rows)
-      : reach_(Reach == any_reach ? rows.kernel->reach : Reach), lines_(rows.lines) {
-    if (reach_ == 0) return;
-    first_above_ = rows.patch_rows[0];
-    last_above_ = rows.patch_rows[reach_ - 1] + pitch;
-    shared_found_ = rows.shared[reach_ - 1];
-    for (int k = 0; k + 1 < reach_; ++k) shared_[k] = rows.shared[k];
-  }
+  explicit FlatPatch(const PatchKernel& kernel) : reach_(Reach == any_reach ? kernel.reach : Reach) {}
 
-  HWY_INLINE Vector AlongRow(int line, int x) const {
-    const float* squares = lines_ + line * pitch + x;
-    if (reach_ == 0) return hn::Load(d, squares);
-    const float* pairs = squares + line_of_pairs * pitch;
-    auto sum = hn::Load(d, pairs);
-    for (int k = 1; k < reach_; ++k) sum = hn::Add(sum, hn::LoadU(d, pairs + 2 * k));
-    return hn::Add(sum, hn::LoadU(d, squares + 2 * reach_));
-  }
-
-  // The last row above and the upper one, which later rows take as one.
-  HWY_INLINE Vector AddPair(int x, Vector upper) const {
-    if (reach_ == 0) return upper;
-    const auto pair = hn::Add(hn::Load(d, last_above_ + x), upper);
-    hn::Store(pair, d, shared_found_ + x);
-    return pair;
-  }
-
-  HWY_INLINE void AlongColumns(int x, Vector upper, Vector lower, Vector& sum0, Vector& sum1) const {
-    auto shared = AddPair(x, upper);
-    for (int k = reach_ - 2; k >= 0; --k) shared = hn::Add(shared, hn::Load(d, shared_[k] + x));
-    sum0 = reach_ == 0 ? upper : hn::Add(shared, hn::Load(d, first_above_ + x));
-    sum1 = reach_ == 0 ? lower : hn::Add(shared, lower);
+  HWY_INLINE Vector AlongRow(const float* sums) const {
+    if (reach_ == 0) return hn::LoadU(d, sums);
+    auto sum = Pair(sums);
+    for (int k = 1; k < reach_; ++k) sum = hn::Add(sum, Pair(sums + 2 * k));
+    return hn::Add(sum, hn::LoadU(d, sums + 2 * reach_));
   }
 
  private:
+  static HWY_INLINE Vector Pair(const float* sums) {
+    return hn::Add(hn::LoadU(d, sums), hn::LoadU(d, sums + 1));
+  }
+
   int reach_;
-  const float* lines_;
-  const float* first_above_ = nullptr;
-  const float* last_above_ = nullptr;
-  const float* shared_[Reach == any_reach ? most_reach : Reach];
-  float* shared_found_ = nullptr;
 };
 
-// Patches whose weights are products of one weight along each axis, the same to both sides.
+// Of patches with weights, which are the same to both sides.
 template <int Reach>
 class WeightedPatch {
  public:
-  explicit WeightedPatch(const RowPair& rows)
-      : reach_(Reach == any_reach ? rows.kernel->reach : Reach), lines_(rows.lines) {
-    for (int k = 0; k <= reach_; ++k) weight_[k] = rows.kernel->patch[static_cast<std::size_t>(k)];
-    for (int k = 0; k < reach_; ++k) above_[k] = rows.patch_rows[k];
+  explicit WeightedPatch(const PatchKernel& kernel) : reach_(Reach == any_reach ? kernel.reach : Reach) {
+    for (int k = 0; k <= reach_; ++k) weight_[k] = kernel.patch[static_cast<std::size_t>(k)];
   }
 
-  HWY_INLINE Vector AlongRow(int line, int x) const {
-    const float* squares = lines_ + line * pitch + x;
-    auto sum = hn::Mul(Weight(0), hn::Load(d, squares));
-    for (int k = 1; k <= 2 * reach_; ++k) sum = hn::MulAdd(Weight(k), hn::LoadU(d, squares + k), sum);
+  HWY_INLINE Vector AlongRow(const float* sums) const {
+    auto sum = hn::Mul(Weight(0), hn::LoadU(d, sums));
+    for (int k = 1; k <= 2 * reach_; ++k) sum = hn::MulAdd(Weight(k), hn::LoadU(d, sums + k), sum);
     return sum;
-  }
-
-  HWY_INLINE Vector AddPair(int, Vector upper) const { return upper; }
-
-  HWY_INLINE void AlongColumns(int x, Vector upper, Vector lower, Vector& sum0, Vector& sum1) const {
-    sum0 = hn::Mul(Weight(0), upper);
-    sum1 = hn::Mul(Weight(0), lower);
-    if (reach_ == 0) return;
-    sum1 = hn::MulAdd(Weight(1), upper, sum1);
-    for (int k = reach_ - 1; k >= 0; --k) {
-      const auto odd = hn::Load(d, above_[k] + pitch + x);
-      sum0 = hn::MulAdd(Weight(2 * k + 1), odd, sum0);
-      sum1 = hn::MulAdd(Weight(2 * k), odd, sum1);
-      const auto even = hn::Load(d, above_[k] + x);
-      sum0 = hn::MulAdd(Weight(2 * k), even, sum0);
-      if (k > 0) sum1 = hn::MulAdd(Weight(2 * k - 1), even, sum1);
-    }
   }
 
  private:
   HWY_INLINE Vector Weight(int k) const { return hn::Set(d, weight_[k <= reach_ ? k : 2 * reach_ - k]); }
 
   int reach_;
-  const float* lines_;
-  const float* above_[Reach == any_reach ? most_reach : Reach];
   float weight_[(Reach == any_reach ? most_reach : Reach) + 1];
+};
+
+// Where weights are found: a row of sums at a time.
+struct WeightRows {
+  const PatchKernel& kernel;
+  const PatchShift& shift;
+  const float* sums;  // along columns, of the first row of weights, from the first column of its patches on
+  float* weights;
+  const float* still;  // the pixels themselves
+  std::ptrdiff_t still_pitch;
+  std::ptrdiff_t still_plane;
+  const float* moving;
+  std::ptrdiff_t moving_pitch;
+  std::ptrdiff_t moving_plane;
 };
 
 // The exponent of 2 of a weight, for nlm.
 class PatchesAlone {
  public:
-  explicit PatchesAlone(const RowPair& rows) : scale_(rows.kernel->scale), noise_(rows.kernel->noise) {}
+  explicit PatchesAlone(const WeightRows& rows) : scale_(rows.kernel.scale), noise_(rows.kernel.noise) {}
 
-  HWY_INLINE Vector Exponent(int, int, Vector distance) const {
+  void NextRow() {}
+  HWY_INLINE Vector Exponent(int, Vector distance) const {
     const auto above_noise = hn::NegMulAdd(distance, hn::Set(d, scale_), hn::Set(d, noise_));
     return hn::Min(above_noise, hn::Zero(d));
   }
@@ -228,31 +213,41 @@ class PatchesAlone {
 // For nlm-bilateral.
 class PatchesAndPixels {
  public:
-  explicit PatchesAndPixels(const RowPair& rows)
-      : still_{rows.still[0], rows.still[1]},
-        moving_{rows.moving[0], rows.moving[1]},
+  explicit PatchesAndPixels(const WeightRows& rows)
+      : still_(rows.still),
+        still_pitch_(rows.still_pitch),
         still_plane_(rows.still_plane),
+        moving_(rows.moving),
+        moving_pitch_(rows.moving_pitch),
         moving_plane_(rows.moving_plane),
-        channels_(rows.kernel->channels),
-        scale_(rows.kernel->scale),
-        pixel_scale_(rows.kernel->pixel_scale),
-        of_shift_(-rows.shift->exponent) {}
+        channels_(rows.kernel.channels),
+        scale_(rows.kernel.scale),
+        pixel_scale_(rows.kernel.pixel_scale),
+        of_shift_(-rows.shift.exponent) {}
 
-  HWY_INLINE Vector Exponent(int row, int x, Vector distance) const {
-    auto exponent = hn::NegMulAdd(distance, hn::Set(d, scale_), hn::Set(d, of_shift_));
-    const float* a = still_[row] + x;
-    const float* b = moving_[row] + x;
-    for (int c = 0; c < channels_; ++c, a += still_plane_, b += moving_plane_) {
-      const auto difference = hn::Sub(hn::LoadU(d, a), hn::LoadU(d, b));
-      exponent = hn::NegMulAdd(hn::Mul(difference, difference), hn::Set(d, pixel_scale_), exponent);
+  void NextRow() {
+    still_ += still_pitch_;
+    moving_ += moving_pitch_;
+  }
+
+  HWY_INLINE Vector Exponent(int x, Vector distance) const {
+    const auto first = hn::Sub(hn::LoadU(d, still_ + x), hn::LoadU(d, moving_ + x));
+    auto squares = hn::Mul(first, first);
+    for (int c = 1; c < channels_; ++c) {
+      const auto next =
+          hn::Sub(hn::LoadU(d, still_ + c * still_plane_ + x), hn::LoadU(d, moving_ + c * moving_plane_ + x));
+      squares = hn::MulAdd(next, next, squares);
     }
-    return exponent;
+    const auto of_patch = hn::NegMulAdd(distance, hn::Set(d, scale_), hn::Set(d, of_shift_));
+    return hn::NegMulAdd(squares, hn::Set(d, pixel_scale_), of_patch);
   }
 
  private:
-  const float* still_[2];
-  const float* moving_[2];
+  const float* still_;
+  std::ptrdiff_t still_pitch_;
   std::ptrdiff_t still_plane_;
+  const float* moving_;
+  std::ptrdiff_t moving_pitch_;
   std::ptrdiff_t moving_plane_;
   int channels_;
   float scale_;
@@ -260,133 +255,125 @@ class PatchesAndPixels {
   float of_shift_;
 };
 
-template <class Patch>
-void SumAlongRows(const RowPair& rows) {
-  const int n = static_cast<int>(hn::Lanes(d));
-  const int width = rows.shift->weights.width();
-  const Patch patch(rows);
-  float* found = rows.patch_rows[rows.kernel->reach];
-  for (int x = 0; x < width; x += n) {
-    const auto upper = patch.AlongRow(0, x);
-    hn::Store(upper, d, found + x);
-    hn::Store(patch.AlongRow(1, x), d, found + pitch + x);
-    patch.AddPair(x, upper);
-  }
+// 1 / the share of the patch's rows that are compared.
+float InverseRowShare(const PatchKernel& kernel, const PatchShift& shift, int y) {
+  const int side = 2 * kernel.reach + 1;
+  const int begin = std::max(0, shift.compared.y0 - (y - kernel.reach));
+  const int end = std::min(side, shift.compared.y1 - (y - kernel.reach));
+  if (begin == 0 && end == side) return 1;
+  float share = 0;
+  for (int k = begin; k < end; ++k) share += kernel.patch[static_cast<std::size_t>(k)];
+  return share > 0 ? 1 / share : 0;
 }
 
 template <class Patch, class Terms, bool Shares>
-void FindWeights(const RowPair& rows) {
-  const int n = static_cast<int>(hn::Lanes(d));
-  const int width = rows.shift->weights.width();
-  const Patch patch(rows);
-  const Terms terms(rows);
-  float* found = rows.patch_rows[rows.kernel->reach];
+void FindWeights(const WeightRows& rows) {
+  const int n = Lanes();
+  const int width = rows.shift.weights.width();
+  const Patch patch(rows.kernel);
+  Terms terms(rows);
+  const float* sums = rows.sums;
   float* weights = rows.weights;
-  for (int x = 0; x < width; x += n) {
-    const auto upper = patch.AlongRow(0, x);
-    const auto lower = patch.AlongRow(1, x);
-    hn::Store(upper, d, found + x);
-    hn::Store(lower, d, found + pitch + x);
-    auto sum0 = upper;
-    auto sum1 = lower;
-    patch.AlongColumns(x, upper, lower, sum0, sum1);
-    if (Shares) {
-      const auto share = hn::LoadU(d, rows.shift->inverse_shares + x);
-      sum0 = hn::Mul(sum0, hn::Mul(share, hn::Set(d, rows.row_share[0])));
-      sum1 = hn::Mul(sum1, hn::Mul(share, hn::Set(d, rows.row_share[1])));
+  for (int y = rows.shift.weights.y0; y < rows.shift.weights.y1; ++y, sums += pitch, weights += pitch) {
+    const float row_share = Shares ? InverseRowShare(rows.kernel, rows.shift, y) : 1;
+    for (int x = 0; x < width; x += n) {
+      auto sum = patch.AlongRow(sums + x);
+      if (Shares) {
+        sum = hn::Mul(sum, hn::Mul(hn::LoadU(d, rows.shift.inverse_shares + x), hn::Set(d, row_share)));
+      }
+      hn::Store(Exp2OrZero<exp_degree>(d, terms.Exponent(x, sum)), d, weights + x);
     }
-    hn::Store(Exp2OrZero<exp_degree>(d, terms.Exponent(0, x, sum0)), d, weights + x);
-    hn::Store(Exp2OrZero<exp_degree>(d, terms.Exponent(1, x, sum1)), d, weights + pitch + x);
+    terms.NextRow();
   }
 }
 
-struct RowSteps {
-  void (*sum_along_rows)(const RowPair&);
-  void (*find_weights)(const RowPair&);
-};
-
-template <class Patch, class Terms>
-constexpr RowSteps StepsFor() {
-  return {SumAlongRows<Patch>, FindWeights<Patch, Terms, false>};
-}
-
-// Any reach, where the border may cut patches off.
-template <class Patch, class Terms>
-constexpr RowSteps StepsFor(bool shares) {
-  return {SumAlongRows<Patch>, shares ? FindWeights<Patch, Terms, true> : FindWeights<Patch, Terms, false>};
-}
+using FindWeightsFunction = void (*)(const WeightRows&);
 
 template <class Terms>
-RowSteps ChooseFlatSteps(int reach, bool shares) {
-  if (reach == 1 && !shares) return StepsFor<FlatPatch<1>, Terms>();
-  if (reach == 2 && !shares) return StepsFor<FlatPatch<2>, Terms>();
-  if (reach == 3 && !shares) return StepsFor<FlatPatch<3>, Terms>();
-  return StepsFor<FlatPatch<any_reach>, Terms>(shares);
+FindWeightsFunction ChooseFlatWeights(int reach, bool shares) {
+  if (shares) return FindWeights<FlatPatch<any_reach>, Terms, true>;
+  if (reach == 1) return FindWeights<FlatPatch<1>, Terms, false>;
+  if (reach == 2) return FindWeights<FlatPatch<2>, Terms, false>;
+  if (reach == 3) return FindWeights<FlatPatch<3>, Terms, false>;
+  return FindWeights<FlatPatch<any_reach>, Terms, false>;
 }
 
-RowSteps ChooseWeightedSteps(int reach, bool shares) {
-  if (reach == 2 && !shares) return StepsFor<WeightedPatch<2>, PatchesAlone>();
-  if (reach == 3 && !shares) return StepsFor<WeightedPatch<3>, PatchesAlone>();
-  if (reach == 4 && !shares) return StepsFor<WeightedPatch<4>, PatchesAlone>();
-  if (reach == 5 && !shares) return StepsFor<WeightedPatch<5>, PatchesAlone>();
-  return StepsFor<WeightedPatch<any_reach>, PatchesAlone>(shares);
+FindWeightsFunction ChooseWeightedWeights(int reach, bool shares) {
+  if (shares) return FindWeights<WeightedPatch<any_reach>, PatchesAlone, true>;
+  if (reach == 2) return FindWeights<WeightedPatch<2>, PatchesAlone, false>;
+  if (reach == 3) return FindWeights<WeightedPatch<3>, PatchesAlone, false>;
+  if (reach == 4) return FindWeights<WeightedPatch<4>, PatchesAlone, false>;
+  if (reach == 5) return FindWeights<WeightedPatch<5>, PatchesAlone, false>;
+  return FindWeights<WeightedPatch<any_reach>, PatchesAlone, false>;
 }
 
 // The usual sides of patches are compiled each for itself.
-RowSteps ChooseSteps(const PatchKernel& kernel, bool shares) {
-  if (kernel.compares_pixels) return ChooseFlatSteps<PatchesAndPixels>(kernel.reach, shares);
-  if (kernel.flat) return ChooseFlatSteps<PatchesAlone>(kernel.reach, shares);
-  return ChooseWeightedSteps(kernel.reach, shares);
+FindWeightsFunction ChooseFindWeights(const PatchKernel& kernel, bool shares) {
+  if (kernel.compares_pixels) return ChooseFlatWeights<PatchesAndPixels>(kernel.reach, shares);
+  if (kernel.flat) return ChooseFlatWeights<PatchesAlone>(kernel.reach, shares);
+  return ChooseWeightedWeights(kernel.reach, shares);
 }
 
-// What one row takes from the shifts: the first one's, from which the next ones' lie at constant distances.
-struct TakenRow {
+auto ChooseSquareColumn(int channels) {
+  return channels == 1 ? SquareColumn<1> : channels == 3 ? SquareColumn<3> : SquareColumn<0>;
+}
+
+auto ChooseSumColumn(const PatchKernel& kernel) {
+  if (!kernel.flat) return SumWeightedColumn;
+  return kernel.reach == 1   ? SumFlatColumn<1>
+         : kernel.reach == 2 ? SumFlatColumn<2>
+         : kernel.reach == 3 ? SumFlatColumn<3>
+                             : SumFlatColumn<any_reach>;
+}
+
+// What the pixels of a rectangle take from the shifts: the first one's, from which the next ones' lie at
+// constant distances.
+struct TakenRows {
   const float* weights;  // of p for p + shift
   const float* values;
   const float* back_weights;  // of p - shift for p
   const float* back_values;
-  std::ptrdiff_t plane;  // of the values
-  int width;
-  int channels;
+  std::ptrdiff_t values_pitch;
+  std::ptrdiff_t values_plane;
   float* sums;
+  std::ptrdiff_t sums_pitch;
   std::ptrdiff_t sums_plane;
+  int width;
+  int height;
+  int channels;
 };
 
-// Weights of shift s in one row, and one channel's values.
-HWY_INLINE Vector Forth(const float* weights, int s, int x) {
-  return hn::LoadU(d, weights + s * weights_of_shift + x);
-}
-HWY_INLINE Vector Back(const float* weights, int s, int x) {
-  return hn::LoadU(d, weights + s * (weights_of_shift - 1) + x);
+HWY_INLINE Vector Forth(const float* weights, int s) { return hn::LoadU(d, weights + s * weights_of_shift); }
+HWY_INLINE Vector Back(const float* weights, int s) {
+  return hn::LoadU(d, weights + s * (weights_of_shift - 1));
 }
 
-// Nothing is stored before all is read, so that each weight is read once; weights have names, not places in
-// an array, so that vectors of unknown length stay possible.
+// The weights and the first channel. Nothing is stored before all is read, so that each weight is read once.
 template <int Shifts, bool Pairs, bool Largest>
-void TakeRow(const TakenRow& row) {
+void TakeFirst(const TakenRows& rows, int y) {
   static_assert(shifts_at_once == 3);
-  const int n = static_cast<int>(hn::Lanes(d));
-  const int width = row.width;
-  const float* forth = row.weights;
-  const float* back = row.back_weights;
-  float* weight_sums = row.sums + PatchSums::weights * row.sums_plane;
-  float* largest = row.sums + PatchSums::largest * row.sums_plane;
-  float* sums = row.sums + PatchSums::values * row.sums_plane;
-  const float* values = row.values;
-  const float* back_values = row.back_values;
+  const int n = Lanes();
+  const int width = rows.width;
+  const float* forth = rows.weights + y * pitch;
+  const float* back = rows.back_weights + y * pitch;
+  const float* values = rows.values + y * rows.values_pitch;
+  const float* back_values = rows.back_values + y * rows.values_pitch;
+  float* weight_sums = rows.sums + y * rows.sums_pitch + PatchSums::weights * rows.sums_plane;
+  float* largest = rows.sums + y * rows.sums_pitch + PatchSums::largest * rows.sums_plane;
+  float* sums = rows.sums + y * rows.sums_pitch + PatchSums::values * rows.sums_plane;
   for (int x = 0; x < width; x += n) {
     auto weight_sum = hn::LoadU(d, weight_sums + x);
     auto most = Largest ? hn::LoadU(d, largest + x) : weight_sum;
     auto sum = hn::LoadU(d, sums + x);
     const auto take = [&](int s) HWY_ATTR {
-      const auto w = Forth(forth, s, x);
+      const auto w = Forth(forth + x, s);
       sum = hn::MulAdd(w, hn::LoadU(d, values + s + x), sum);
       if (!Pairs) {
         weight_sum = hn::Add(weight_sum, w);
         if (Largest) most = hn::Max(most, w);
         return;
       }
-      const auto v = Back(back, s, x);
+      const auto v = Back(back + x, s);
       sum = hn::MulAdd(v, hn::LoadU(d, back_values - s + x), sum);
       weight_sum = hn::Add(weight_sum, hn::Add(w, v));
       if (Largest) most = hn::Max(most, hn::Max(w, v));
@@ -398,247 +385,160 @@ void TakeRow(const TakenRow& row) {
     if (Largest) hn::StoreU(most, d, largest + x);
     hn::StoreU(sum, d, sums + x);
   }
-  for (int c = 1; c < row.channels; ++c) {
-    sums += row.sums_plane;
-    values += row.plane;
-    back_values += row.plane;
-    for (int x = 0; x < width; x += n) {
-      auto sum = hn::LoadU(d, sums + x);
-      for (int s = 0; s < Shifts; ++s) {
-        sum = hn::MulAdd(Forth(forth, s, x), hn::LoadU(d, values + s + x), sum);
-        if (Pairs) sum = hn::MulAdd(Back(back, s, x), hn::LoadU(d, back_values - s + x), sum);
-      }
-      hn::StoreU(sum, d, sums + x);
+}
+
+template <int Shifts, bool Pairs>
+void TakeChannel(const TakenRows& rows, int y, int c) {
+  const int n = Lanes();
+  const int width = rows.width;
+  const float* forth = rows.weights + y * pitch;
+  const float* back = rows.back_weights + y * pitch;
+  const float* values = rows.values + y * rows.values_pitch + c * rows.values_plane;
+  const float* back_values = rows.back_values + y * rows.values_pitch + c * rows.values_plane;
+  float* sums = rows.sums + y * rows.sums_pitch + (PatchSums::values + c) * rows.sums_plane;
+  for (int x = 0; x < width; x += n) {
+    auto sum = hn::LoadU(d, sums + x);
+    for (int s = 0; s < Shifts; ++s) {
+      sum = hn::MulAdd(Forth(forth + x, s), hn::LoadU(d, values + s + x), sum);
+      if (Pairs) sum = hn::MulAdd(Back(back + x, s), hn::LoadU(d, back_values - s + x), sum);
     }
+    hn::StoreU(sum, d, sums + x);
   }
 }
 
-using TakeRowFunction = void (*)(const TakenRow&);
+template <int Shifts, bool Pairs, bool Largest>
+void TakeRows(const TakenRows& rows) {
+  for (int y = 0; y < rows.height; ++y) {
+    TakeFirst<Shifts, Pairs, Largest>(rows, y);
+    for (int c = 1; c < rows.channels; ++c) TakeChannel<Shifts, Pairs>(rows, y, c);
+  }
+}
+
+using TakeRowsFunction = void (*)(const TakenRows&);
 
 template <int Shifts>
-TakeRowFunction ChooseTakeRow(int shifts, bool pairs, bool largest) {
+TakeRowsFunction ChooseTakeRows(int shifts, bool pairs, bool largest) {
   if constexpr (Shifts > 1) {
-    if (shifts < Shifts) return ChooseTakeRow<Shifts - 1>(shifts, pairs, largest);
+    if (shifts < Shifts) return ChooseTakeRows<Shifts - 1>(shifts, pairs, largest);
   }
-  if (pairs) return largest ? TakeRow<Shifts, true, true> : TakeRow<Shifts, true, false>;
-  return largest ? TakeRow<Shifts, false, true> : TakeRow<Shifts, false, false>;
+  if (pairs) return largest ? TakeRows<Shifts, true, true> : TakeRows<Shifts, true, false>;
+  return largest ? TakeRows<Shifts, false, true> : TakeRows<Shifts, false, false>;
 }
 
-// One shift of a call of add_patch_shifts.
-class ShiftRows {
+// The weights of one shift.
+class Shift {
  public:
-  // Returns the memory that is left.
-  float* prepare(const PatchKernel& kernel, const PatchShift& shift, const ConstPlanes& still,
-                 const ConstPlanes& moving, int back, float* memory, float* weights_memory) {
-    kernel_ = &kernel;
-    shift_ = &shift;
-    square_row_ = ChooseSquareRow(kernel.channels);
-    columns_ = up_to_vectors(shift.weights.width()) + 2 * kernel.reach;
-    first_column_ = shift.weights.x0 - kernel.reach;
-    cuts_columns_ = first_column_ < shift.compared.x0 || first_column_ + columns_ > shift.compared.x1;
-    all_count_ = shift.counted.contains(
-        {shift.weights.x0, shift.weights.y0 - 1, shift.weights.x0 + columns_, shift.weights.y1 + 1});
-    still_ = &still;
-    moving_ = &moving;
-    lines_ = memory;
-    memory += lines_of_shift * pitch;
-    patch_rows_.lay_out(memory, kernel.reach + 1);
-    memory += patch_rows_.floats();
-    shared_.lay_out(memory, std::max(1, kernel.reach));
-    memory += shared_.floats();
-    weights_.lay_out(weights_memory, weight_pairs(back));
-    pair_ = {};
-    pair_.kernel = &kernel;
-    pair_.shift = &shift;
-    pair_.lines = lines_;
-    pair_.still_plane = still.plane_stride;
-    pair_.moving_plane = moving.plane_stride;
-    return memory;
-  }
-
-  // Of the rows y and y + 1.
-  void find_squares(int y) const {
-    for (int line = 0; line < 2; ++line) find_squares_of_row(y + line, lines_ + line * pitch);
-  }
-
-  void add_neighbours() const {
-    for (int line = 0; line < 2; ++line) {
-      AddNeighbours(lines_ + line * pitch, columns_ - 2, lines_ + (line_of_pairs + line) * pitch);
-    }
-  }
-
-  // The sums along the rows y + reach and y + reach + 1 of patches, whose squares are there.
-  void sum_along_rows(const RowSteps& steps) {
-    next_rows();
-    steps.sum_along_rows(pair_);
-  }
-
-  // These and, as all that they need is there, the weights of rows y and y + 1.
-  void find_weights(const RowSteps& steps, int y) {
-    next_rows();
-    weights_.advance();
-    pair_.weights = weights_.latest();
-    if (kernel_->compares_pixels) find_pixels(y);
-    if (shift_->inverse_shares != nullptr) {
-      for (int line = 0; line < 2; ++line) pair_.row_share[line] = inverse_row_share(y + line);
-    }
-    steps.find_weights(pair_);
-    if (all_count_) return;
-    for (int line = 0; line < 2; ++line) clear_uncounted(y + line, pair_.weights + line * pitch);
-  }
-
-  // The upper of two rows of weights.
-  const float* weights_back(int steps) const { return weights_.back(steps); }
-
- private:
-  void find_squares_of_row(int y, float* squares) const {
-    const Rect& compared = shift_->compared;
-    if (y < compared.y0 || y >= compared.y1) {
-      std::fill_n(squares, columns_, 0.0F);
-      return;
-    }
-    square_row_(&still_->at(0, first_column_, y), still_->plane_stride,
-                &moving_->at(0, first_column_ + shift_->dx, y + shift_->dy), moving_->plane_stride,
-                kernel_->channels, columns_, squares);
-    if (!cuts_columns_) return;
-    const int begin = std::clamp(compared.x0 - first_column_, 0, columns_);
-    const int end = std::clamp(compared.x1 - first_column_, begin, columns_);
-    std::fill_n(squares, begin, 0.0F);
-    std::fill_n(squares + end, columns_ - end, 0.0F);
-  }
-
-  void next_rows() {
-    patch_rows_.advance();
-    shared_.advance();
-    pair_.patch_rows = patch_rows_.rows();
-    pair_.shared = shared_.rows();
-  }
-
-  void find_pixels(int y) {
-    for (int line = 0; line < 2; ++line) {
-      // A row that only fills up the pair has no pixels of its own.
-      const int row = std::clamp(y + line, shift_->weights.y0, shift_->weights.y1 - 1);
-      pair_.still[line] = &still_->at(0, shift_->weights.x0, row);
-      pair_.moving[line] = &moving_->at(0, shift_->weights.x0 + shift_->dx, row + shift_->dy);
-    }
-  }
-
-  float inverse_row_share(int y) const {
-    const int side = 2 * kernel_->reach + 1;
-    const int begin = std::max(0, shift_->compared.y0 - (y - kernel_->reach));
-    const int end = std::min(side, shift_->compared.y1 - (y - kernel_->reach));
-    if (begin == 0 && end == side) return 1;
-    float share = 0;
-    for (int k = begin; k < end; ++k) share += kernel_->patch[static_cast<std::size_t>(k)];
-    return share > 0 ? 1 / share : 0;
-  }
-
-  void clear_uncounted(int y, float* weights) const {
-    const Rect& counted = shift_->counted;
-    const int x = shift_->weights.x0;
-    const int width = up_to_vectors(shift_->weights.width());
-    const bool row_counts = y >= counted.y0 && y < counted.y1;
-    const int begin = row_counts ? std::clamp(counted.x0 - x, 0, width) : width;
-    const int end = row_counts ? std::clamp(counted.x1 - x, begin, width) : width;
-    std::fill_n(weights, begin, 0.0F);
-    std::fill_n(weights + end, width - end, 0.0F);
-  }
-
-  const PatchKernel* kernel_;
-  const PatchShift* shift_;
-  const ConstPlanes* still_;
-  const ConstPlanes* moving_;
-  SquareRowFunction square_row_;
-  int columns_;  // with those that patches reach
-  int first_column_;
-  bool cuts_columns_;  // some are not compared
-  bool all_count_;     // every weight
-  float* lines_;
-  PairRing patch_rows_;
-  PairRing shared_;
-  PairRing weights_;
-  RowPair pair_;
-};
-
-// One call of add_patch_shifts.
-class Group {
- public:
-  Group(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,
-        const PatchShifts& shifts, const Rect& area, const Planes& sums, float* memory)
+  Shift(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,
+        const PatchShift& shift, float* memory)
       : kernel_(kernel),
+        still_(still),
         moving_(moving),
-        shifts_(shifts),
-        area_(area),
-        sums_(sums),
-        steps_(ChooseSteps(kernel, shifts.shift[0].inverse_shares != nullptr)),
-        take_row_(ChooseTakeRow<shifts_at_once>(shifts.count, shifts.pairs, kernel.largest)),
-        back_(shifts.pairs ? shifts.shift[0].dy : 0) {
-    float* weights = memory;
-    memory += shifts_at_once * weights_of_shift;
-    for (int s = 0; s < shifts.count; ++s, weights += weights_of_shift) {
-      memory = rows_[s].prepare(kernel, shifts.shift[s], still, moving, back_, memory, weights);
-    }
-  }
+        shift_(shift),
+        squares_(memory),
+        sums_(squares_ + column_rows * longest_vector),
+        even_(shift.weights.y0 - (shift.weights.y0 & 1)),
+        rows_(up_to(row_step, shift.weights.y1 - even_)),
+        x_(shift.weights.x0 - kernel.reach),
+        columns_(up_to(longest_vector, shift.weights.width()) + 2 * kernel.reach) {}
 
-  void add() {
-    const int first_row = area_.y0 - back_;
-    const int even = first_row - (first_row & 1);
-    const int reach = kernel_.reach;
-    for (int y = even - 2 * reach; y < area_.y1; y += 2) {
-      // All shifts' at once: what was just stored is read at other places.
-      for (int s = 0; s < shifts_.count; ++s) rows_[s].find_squares(y + reach);
-      if (kernel_.flat && reach > 0) {
-        for (int s = 0; s < shifts_.count; ++s) rows_[s].add_neighbours();
-      }
-      if (y < even) {
-        for (int s = 0; s < shifts_.count; ++s) rows_[s].sum_along_rows(steps_);
-        continue;
-      }
-      for (int s = 0; s < shifts_.count; ++s) rows_[s].find_weights(steps_, y);
-      if (y >= area_.y0) take_row(y, y);
-      if (y + 1 >= area_.y0 && y + 1 < area_.y1) take_row(y + 1, y);
-    }
+  void find_weights(float* weights) const {
+    sum_columns();
+    const Rect& area = shift_.weights;
+    ChooseFindWeights(kernel_, shift_.inverse_shares != nullptr)(
+        {.kernel = kernel_,
+         .shift = shift_,
+         .sums = sums_ + (area.y0 - even_) * pitch,
+         .weights = weights,
+         .still = &still_.at(0, area.x0, area.y0),
+         .still_pitch = still_.row_stride,
+         .still_plane = still_.plane_stride,
+         .moving = &moving_.at(0, area.x0 + shift_.dx, area.y0 + shift_.dy),
+         .moving_pitch = moving_.row_stride,
+         .moving_plane = moving_.plane_stride});
+    clear_uncounted(weights);
   }
 
  private:
-  // Row y, while the latest rows of weights are `upper` and the one below.
-  void take_row(int y, int upper) {
-    const PatchShift& shift = shifts_.shift[0];
-    const int left = area_.x0 - shift.weights.x0;
-    const auto weights_of_row = [&](int row) {
-      return rows_[0].weights_back((upper - (row - (row & 1))) / 2) + (row & 1) * pitch;
-    };
-    TakenRow row;
-    row.weights = weights_of_row(y) + left;
-    row.values = &moving_.at(0, area_.x0 + shift.dx, y + shift.dy);
-    row.back_weights = row.weights;
-    row.back_values = row.values;
-    if (shifts_.pairs) {
-      row.back_weights = weights_of_row(y - shift.dy) + (left - shift.dx);
-      row.back_values = &moving_.at(0, area_.x0 - shift.dx, y - shift.dy);
+  void sum_columns() const {
+    const auto square_column = ChooseSquareColumn(kernel_.channels);
+    const auto sum_column = ChooseSumColumn(kernel_);
+    // Rows that are not compared, or that only fill up a step, are zero.
+    const int first = even_ - kernel_.reach;
+    const int count = rows_ + 2 * kernel_.reach;
+    const int begin = std::clamp(shift_.compared.y0 - first, 0, count);
+    const int end = std::clamp(shift_.compared.y1 - first, begin, count);
+    std::fill_n(squares_, begin * longest_vector, 0.0F);
+    std::fill_n(squares_ + end * longest_vector, (count - end) * longest_vector, 0.0F);
+    for (int x = 0; x < columns_; x += Lanes()) {
+      if (end > begin) {
+        square_column(&still_.at(0, x_ + x, first + begin), still_.row_stride, still_.plane_stride,
+                      &moving_.at(0, x_ + x + shift_.dx, first + begin + shift_.dy), moving_.row_stride,
+                      moving_.plane_stride, kernel_.channels, end - begin, squares_ + begin * longest_vector);
+      }
+      sum_column(kernel_, squares_, rows_, sums_ + x);
     }
-    row.plane = moving_.plane_stride;
-    row.width = area_.width();
-    row.channels = kernel_.channels;
-    row.sums = &sums_.at(0, area_.x0, y);
-    row.sums_plane = sums_.plane_stride;
-    take_row_(row);
+    clear(sums_, rows_, columns_, shift_.compared.x0 - x_, shift_.compared.x1 - x_);
+  }
+
+  void clear_uncounted(float* weights) const {
+    const Rect& area = shift_.weights;
+    const Rect& counted = shift_.counted;
+    const int width = up_to(longest_vector, area.width());
+    const int begin = std::clamp(counted.y0 - area.y0, 0, area.height());
+    const int end = std::clamp(counted.y1 - area.y0, begin, area.height());
+    clear(weights, begin, width, 0, 0);
+    clear(weights + begin * pitch, end - begin, width, counted.x0 - area.x0, counted.x1 - area.x0);
+    clear(weights + end * pitch, area.height() - end, width, 0, 0);
+  }
+
+  // Columns outside [begin, end).
+  static void clear(float* rows, int height, int width, int begin, int end) {
+    begin = std::clamp(begin, 0, width);
+    end = std::clamp(end, begin, width);
+    if (begin == 0 && end == width) return;
+    for (int y = 0; y < height; ++y, rows += pitch) {
+      std::fill_n(rows, begin, 0.0F);
+      std::fill_n(rows + end, width - end, 0.0F);
+    }
   }
 
   const PatchKernel& kernel_;
+  const ConstPlanes& still_;
   const ConstPlanes& moving_;
-  const PatchShifts& shifts_;
-  const Rect& area_;
-  const Planes& sums_;
-  RowSteps steps_;
-  TakeRowFunction take_row_;
-  int back_;  // rows above a pixel's that it takes weights from
-  ShiftRows rows_[shifts_at_once];
+  const PatchShift& shift_;
+  float* squares_;  // down one column of vectors
+  float* sums_;     // along columns of patches
+  int even_;        // the first row of the sums
+  int rows_;
+  int x_;  // their first column
+  int columns_;
 };
 
 void AddPatchShifts(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,
                     const PatchShifts& shifts, const Rect& area, const Planes& sums, float* memory) {
-  Group(kernel, still, moving, shifts, area, sums, memory).add();
+  float* weights = memory + column_rows * longest_vector + sums_floats;
+  for (int s = 0; s < shifts.count; ++s) {
+    Shift(kernel, still, moving, shifts.shift[s], memory).find_weights(weights + s * weights_of_shift);
+  }
+  const PatchShift& first = shifts.shift[0];
+  const auto weight = [&](int x, int y) {
+    return weights + static_cast<std::ptrdiff_t>(y - first.weights.y0) * pitch + (x - first.weights.x0);
+  };
+  const int dx = shifts.pairs ? first.dx : 0;
+  const int dy = shifts.pairs ? first.dy : 0;
+  ChooseTakeRows<shifts_at_once>(shifts.count, shifts.pairs, kernel.largest)(
+      {.weights = weight(area.x0, area.y0),
+       .values = &moving.at(0, area.x0 + first.dx, area.y0 + first.dy),
+       .back_weights = weight(area.x0 - dx, area.y0 - dy),
+       .back_values = &moving.at(0, area.x0 - dx, area.y0 - dy),
+       .values_pitch = moving.row_stride,
+       .values_plane = moving.plane_stride,
+       .sums = &sums.at(0, area.x0, area.y0),
+       .sums_pitch = sums.row_stride,
+       .sums_plane = sums.plane_stride,
+       .width = area.width(),
+       .height = area.height(),
+       .channels = kernel.channels});
 }
 
 }  // namespace
@@ -654,10 +554,9 @@ HWY_EXPORT(AddPatchShifts);
 
 }  // namespace
 
-std::size_t patch_shifts_floats(int reach) {
-  const int of_shift = lines_of_shift + 2 * (reach + 1) + 2 * std::max(1, reach);
-  return static_cast<std::size_t>(shifts_at_once) *
-         (static_cast<std::size_t>(of_shift) * pitch + static_cast<std::size_t>(weights_of_shift));
+std::size_t patch_shifts_floats() {
+  return static_cast<std::size_t>(column_rows * longest_vector + sums_floats +
+                                  shifts_at_once * weights_of_shift + longest_vector);
 }
 
 void add_patch_shifts(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,

@@ -54,12 +54,12 @@ struct PatchSums {
   static constexpr int values = 2;
 };
 
-// Rectangles of weights are at most this wide, shifts that are taken both ways at most this far down.
-inline constexpr int widest_weights = 240 + 64;
-inline constexpr int farthest_pair = 48;
+// Rectangles of weights are at most this large.
+inline constexpr int widest_weights = 240 + 48;
+inline constexpr int highest_weights = 128 + 48;
 
 // Floats of memory that add_patch_shifts needs, aligned for the longest vector.
-std::size_t patch_shifts_floats(int reach);
+std::size_t patch_shifts_floats();
 
 // Adds to `sums` (PatchSums) for the pixels of `area`. `still` are the pixels that are shifted, `moving`
 // those they are compared with; 2 * longest_vector floats behind the last row are read.
