@@ -67,7 +67,7 @@ struct Kernel : PatchKernel {
   double space;
   double to_unit = 1;  // pixels times this are compared and summed
   bool pairs = false;
-  int tile_width = 240;
+  int tile_width = 176;
   int tile_height = 64;
 };
 

@@ -30,15 +30,15 @@ constexpr int pitch = up_to(longest_vector, widest_weights + 2 * most_reach) + l
 
 // Sums along columns are computed for this many rows at once.
 constexpr int row_step = 4;
-// Rows of them: the tile's and those of the longest shift, from an even row on.
-constexpr int most_rows = up_to(row_step, highest_weights + 1);
-// Squared differences down one column of vectors.
-constexpr int column_rows = most_rows + 2 * most_reach;
+// All passes over this many rows, then the next ones: what they hand on stays in the first-level cache.
+constexpr int block_rows = 16;
+// Squared differences down one column of vectors; the first block has the rows above the tile as well.
+constexpr int column_rows = up_to(row_step, highest_weights + 1) + 2 * most_reach;
 
-constexpr std::ptrdiff_t sums_floats = static_cast<std::ptrdiff_t>(most_rows) * pitch;
-// From the weights of one shift to those of the next.
+// From the weights of one shift to those of the next. Before they are weights they are sums along columns,
+// from an even row on and for a multiple of row_step rows.
 constexpr std::ptrdiff_t weights_of_shift =
-    static_cast<std::ptrdiff_t>(highest_weights) * pitch + longest_vector;
+    static_cast<std::ptrdiff_t>(highest_weights + 1 + row_step) * pitch;
 
 }  // namespace
 }  // namespace ungrain
@@ -184,8 +184,7 @@ class WeightedPatch {
 struct WeightRows {
   const PatchKernel& kernel;
   const PatchShift& shift;
-  const float* sums;  // along columns, of the first row of weights, from the first column of its patches on
-  float* weights;
+  float* weights;      // in whose place are the sums along columns, from the first column of patches on
   const float* still;  // the pixels themselves
   std::ptrdiff_t still_pitch;
   std::ptrdiff_t still_plane;
@@ -272,12 +271,11 @@ void FindWeights(const WeightRows& rows) {
   const int width = rows.shift.weights.width();
   const Patch patch(rows.kernel);
   Terms terms(rows);
-  const float* sums = rows.sums;
   float* weights = rows.weights;
-  for (int y = rows.shift.weights.y0; y < rows.shift.weights.y1; ++y, sums += pitch, weights += pitch) {
+  for (int y = rows.shift.weights.y0; y < rows.shift.weights.y1; ++y, weights += pitch) {
     const float row_share = Shares ? InverseRowShare(rows.kernel, rows.shift, y) : 1;
     for (int x = 0; x < width; x += n) {
-      auto sum = patch.AlongRow(sums + x);
+      auto sum = patch.AlongRow(weights + x);
       if (Shares) {
         sum = hn::Mul(sum, hn::Mul(hn::LoadU(d, rows.shift.inverse_shares + x), hn::Set(d, row_share)));
       }
@@ -425,37 +423,36 @@ TakeRowsFunction ChooseTakeRows(int shifts, bool pairs, bool largest) {
   return largest ? TakeRows<Shifts, false, true> : TakeRows<Shifts, false, false>;
 }
 
-// The weights of one shift.
+// The weights of one shift. Their first row is even, or the first of the tile's.
 class Shift {
  public:
   Shift(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,
-        const PatchShift& shift, float* memory)
+        const PatchShift& shift, float* weights, float* squares)
       : kernel_(kernel),
         still_(still),
         moving_(moving),
         shift_(shift),
-        squares_(memory),
-        sums_(squares_ + column_rows * longest_vector),
+        weights_(weights),
+        squares_(squares),
         even_(shift.weights.y0 - (shift.weights.y0 & 1)),
         rows_(up_to(row_step, shift.weights.y1 - even_)),
         x_(shift.weights.x0 - kernel.reach),
         columns_(up_to(longest_vector, shift.weights.width()) + 2 * kernel.reach) {}
 
-  void find_weights(float* weights) const {
+  void find_weights() const {
     sum_columns();
     const Rect& area = shift_.weights;
     ChooseFindWeights(kernel_, shift_.inverse_shares != nullptr)(
         {.kernel = kernel_,
          .shift = shift_,
-         .sums = sums_ + (area.y0 - even_) * pitch,
-         .weights = weights,
+         .weights = weights_,
          .still = &still_.at(0, area.x0, area.y0),
          .still_pitch = still_.row_stride,
          .still_plane = still_.plane_stride,
          .moving = &moving_.at(0, area.x0 + shift_.dx, area.y0 + shift_.dy),
          .moving_pitch = moving_.row_stride,
          .moving_plane = moving_.plane_stride});
-    clear_uncounted(weights);
+    clear_uncounted();
   }
 
  private:
@@ -469,26 +466,27 @@ class Shift {
     const int end = std::clamp(shift_.compared.y1 - first, begin, count);
     std::fill_n(squares_, begin * longest_vector, 0.0F);
     std::fill_n(squares_ + end * longest_vector, (count - end) * longest_vector, 0.0F);
+    float* sums = weights_ - (shift_.weights.y0 - even_) * pitch;
     for (int x = 0; x < columns_; x += Lanes()) {
       if (end > begin) {
         square_column(&still_.at(0, x_ + x, first + begin), still_.row_stride, still_.plane_stride,
                       &moving_.at(0, x_ + x + shift_.dx, first + begin + shift_.dy), moving_.row_stride,
                       moving_.plane_stride, kernel_.channels, end - begin, squares_ + begin * longest_vector);
       }
-      sum_column(kernel_, squares_, rows_, sums_ + x);
+      sum_column(kernel_, squares_, rows_, sums + x);
     }
-    clear(sums_, rows_, columns_, shift_.compared.x0 - x_, shift_.compared.x1 - x_);
+    clear(sums, rows_, columns_, shift_.compared.x0 - x_, shift_.compared.x1 - x_);
   }
 
-  void clear_uncounted(float* weights) const {
+  void clear_uncounted() const {
     const Rect& area = shift_.weights;
     const Rect& counted = shift_.counted;
     const int width = up_to(longest_vector, area.width());
     const int begin = std::clamp(counted.y0 - area.y0, 0, area.height());
     const int end = std::clamp(counted.y1 - area.y0, begin, area.height());
-    clear(weights, begin, width, 0, 0);
-    clear(weights + begin * pitch, end - begin, width, counted.x0 - area.x0, counted.x1 - area.x0);
-    clear(weights + end * pitch, area.height() - end, width, 0, 0);
+    clear(weights_, begin, width, 0, 0);
+    clear(weights_ + begin * pitch, end - begin, width, counted.x0 - area.x0, counted.x1 - area.x0);
+    clear(weights_ + end * pitch, area.height() - end, width, 0, 0);
   }
 
   // Columns outside [begin, end).
@@ -506,9 +504,9 @@ class Shift {
   const ConstPlanes& still_;
   const ConstPlanes& moving_;
   const PatchShift& shift_;
+  float* weights_;
   float* squares_;  // down one column of vectors
-  float* sums_;     // along columns of patches
-  int even_;        // the first row of the sums
+  int even_;        // the first row of the sums along columns
   int rows_;
   int x_;  // their first column
   int columns_;
@@ -516,29 +514,38 @@ class Shift {
 
 void AddPatchShifts(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,
                     const PatchShifts& shifts, const Rect& area, const Planes& sums, float* memory) {
-  float* weights = memory + column_rows * longest_vector + sums_floats;
-  for (int s = 0; s < shifts.count; ++s) {
-    Shift(kernel, still, moving, shifts.shift[s], memory).find_weights(weights + s * weights_of_shift);
-  }
   const PatchShift& first = shifts.shift[0];
-  const auto weight = [&](int x, int y) {
-    return weights + static_cast<std::ptrdiff_t>(y - first.weights.y0) * pitch + (x - first.weights.x0);
-  };
   const int dx = shifts.pairs ? first.dx : 0;
   const int dy = shifts.pairs ? first.dy : 0;
-  ChooseTakeRows<shifts_at_once>(shifts.count, shifts.pairs, kernel.largest)(
-      {.weights = weight(area.x0, area.y0),
-       .values = &moving.at(0, area.x0 + first.dx, area.y0 + first.dy),
-       .back_weights = weight(area.x0 - dx, area.y0 - dy),
-       .back_values = &moving.at(0, area.x0 - dx, area.y0 - dy),
-       .values_pitch = moving.row_stride,
-       .values_plane = moving.plane_stride,
-       .sums = &sums.at(0, area.x0, area.y0),
-       .sums_pitch = sums.row_stride,
-       .sums_plane = sums.plane_stride,
-       .width = area.width(),
-       .height = area.height(),
-       .channels = kernel.channels});
+  const Rect& found = first.weights;
+  float* weights = memory + column_rows * longest_vector + pitch;
+  const auto weight = [&](int x, int y) {
+    return weights + static_cast<std::ptrdiff_t>(y - found.y0) * pitch + (x - found.x0);
+  };
+  const auto take_rows = ChooseTakeRows<shifts_at_once>(shifts.count, shifts.pairs, kernel.largest);
+  for (int y = area.y0, row = found.y0; y < area.y1;) {
+    const int next = std::min(area.y1, y + block_rows - (y & 1));
+    for (int s = 0; s < shifts.count; ++s) {
+      PatchShift part = shifts.shift[s];
+      part.weights.y0 = row;
+      part.weights.y1 = next;
+      Shift(kernel, still, moving, part, weight(found.x0, row) + s * weights_of_shift, memory).find_weights();
+    }
+    take_rows({.weights = weight(area.x0, y),
+               .values = &moving.at(0, area.x0 + first.dx, y + first.dy),
+               .back_weights = weight(area.x0 - dx, y - dy),
+               .back_values = &moving.at(0, area.x0 - dx, y - dy),
+               .values_pitch = moving.row_stride,
+               .values_plane = moving.plane_stride,
+               .sums = &sums.at(0, area.x0, y),
+               .sums_pitch = sums.row_stride,
+               .sums_plane = sums.plane_stride,
+               .width = area.width(),
+               .height = next - y,
+               .channels = kernel.channels});
+    y = next;
+    row = next;
+  }
 }
 
 }  // namespace
@@ -555,8 +562,7 @@ HWY_EXPORT(AddPatchShifts);
 }  // namespace
 
 std::size_t patch_shifts_floats() {
-  return static_cast<std::size_t>(column_rows * longest_vector + sums_floats +
-                                  shifts_at_once * weights_of_shift + longest_vector);
+  return static_cast<std::size_t>(column_rows * longest_vector + shifts_at_once * weights_of_shift);
 }
 
 void add_patch_shifts(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,
