@@ -76,7 +76,7 @@ struct Memory {
   explicit Memory(const Kernel& kernel)
       : still_reach(kernel.reach + (kernel.pairs ? kernel.search / 2 : 0)),
         still_pitch(kernel.tile_width + 2 * still_reach),
-        still_rows(kernel.tile_height + 2 * still_reach),
+        still_rows(kernel.tile_height + 2 * (still_reach + rows_around)),
         moving_pitch(kernel.pairs ? 0 : still_pitch + block - 1),
         moving_rows(kernel.pairs ? 0 : still_rows + block - 1),
         sums_pitch(kernel.tile_width + longest_vector),
@@ -166,7 +166,9 @@ class Tile {
     constexpr float most = 8e37F;  // whose differences are numbers
     const auto factor = static_cast<float>(kernel_.to_unit);
     for (int c = 0; c < kernel_.channels; ++c) {
-      float* first = memory + c * plane;
+      float* first = memory + c * plane + rows_around * pitch;
+      std::fill_n(first - rows_around * pitch, rows_around * pitch, 0.0F);
+      std::fill_n(first + static_cast<std::ptrdiff_t>(want.height()) * pitch, rows_around * pitch, 0.0F);
       gather(call_.in[0], first_ + c, call_.image, kernel_.border, want, first, pitch);
       for (int y = 0; y < want.height(); ++y) {
         float* row = first + static_cast<std::ptrdiff_t>(y) * pitch;
@@ -175,7 +177,7 @@ class Tile {
       }
     }
     std::fill_n(memory + kernel_.channels * plane, Memory::behind, 0.0F);
-    return {memory, want, pitch, plane, kernel_.channels};
+    return {memory + rows_around * pitch, want, pitch, plane, kernel_.channels};
   }
 
   // In blocks that lie the same for all tiles.
@@ -233,8 +235,6 @@ class Tile {
       const Rect inside = both_inside(shift.dx, dy);
       shift.counted = only_inside ? inside : everywhere;
       shift.compared = shrinks ? inside : everywhere;
-      shift.compared.y0 = std::max({shift.compared.y0, still_.rect.y0, moving_.rect.y0 - dy});
-      shift.compared.y1 = std::min({shift.compared.y1, still_.rect.y1, moving_.rect.y1 - dy});
       if (shrinks) shift.inverse_shares = find_shares(shift, memory_.shares + s * memory_.shares_pitch);
     }
     add_patch_shifts(kernel_, still_, moving_, group, area, sums_, memory_.rows);

@@ -55,64 +55,128 @@ constexpr int exp_degree = 4;
 
 HWY_INLINE int Lanes() { return static_cast<int>(hn::Lanes(d)); }
 
-// Squared differences down one column of vectors, into `squares`, a longest vector a row.
+// Where sums along columns are found, from the first row and column that patches have. `rows` is a multiple
+// of row_step, and the first row of sums is even.
+struct Columns {
+  const PatchKernel& kernel;
+  const float* still;
+  std::ptrdiff_t still_pitch;
+  std::ptrdiff_t still_plane;
+  const float* moving;
+  std::ptrdiff_t moving_pitch;
+  std::ptrdiff_t moving_plane;
+  int columns;
+  int rows;
+  int compared_begin;  // of the rows + 2 reach
+  int compared_end;
+  float* squares;  // down one column of vectors, a longest vector a row
+  float* sums;
+};
+
+// Squared differences, row by row down one column of vectors.
 template <int Channels>
-void SquareColumn(const float* HWY_RESTRICT a, std::ptrdiff_t a_pitch, std::ptrdiff_t a_plane,
-                  const float* HWY_RESTRICT b, std::ptrdiff_t b_pitch, std::ptrdiff_t b_plane, int channels,
-                  int rows, float* HWY_RESTRICT squares) {
-  const int planes = Channels > 0 ? Channels : channels;
-  for (int y = 0; y < rows; ++y, a += a_pitch, b += b_pitch, squares += longest_vector) {
-    const auto first = hn::Sub(hn::LoadU(d, a), hn::LoadU(d, b));
+class SquareColumn {
+ public:
+  SquareColumn(const Columns& columns, int x)
+      : a_(columns.still + x),
+        a_pitch_(columns.still_pitch),
+        a_plane_(columns.still_plane),
+        b_(columns.moving + x),
+        b_pitch_(columns.moving_pitch),
+        b_plane_(columns.moving_plane),
+        channels_(Channels > 0 ? Channels : columns.kernel.channels) {}
+
+  void Skip(int rows) {
+    a_ += rows * a_pitch_;
+    b_ += rows * b_pitch_;
+  }
+
+  HWY_INLINE Vector Next() {
+    const auto first = hn::Sub(hn::LoadU(d, a_), hn::LoadU(d, b_));
     auto sum = hn::Mul(first, first);
-    for (int c = 1; c < planes; ++c) {
-      const auto next = hn::Sub(hn::LoadU(d, a + c * a_plane), hn::LoadU(d, b + c * b_plane));
+    for (int c = 1; c < channels_; ++c) {
+      const auto next = hn::Sub(hn::LoadU(d, a_ + c * a_plane_), hn::LoadU(d, b_ + c * b_plane_));
       sum = hn::MulAdd(next, next, sum);
     }
-    hn::Store(sum, d, squares);
+    Skip(1);
+    return sum;
+  }
+
+ private:
+  const float* a_;
+  std::ptrdiff_t a_pitch_;
+  std::ptrdiff_t a_plane_;
+  const float* b_;
+  std::ptrdiff_t b_pitch_;
+  std::ptrdiff_t b_plane_;
+  int channels_;
+};
+
+// Sums of 2 reach + 1 rows. Two rows share the sum of pairs of rows, and each pair is added once: 2.5
+// additions a row for a reach of 3.
+template <int Channels, int Reach>
+void SumFlatColumns(const Columns& columns) {
+  static_assert(Reach >= 1 && Reach <= 3);
+  const int n = Lanes();
+  for (int x = 0; x < columns.columns; x += n) {
+    SquareColumn<Channels> squares(columns, x);
+    float* sums = columns.sums + x;
+    // Every other square until its row is the first of a sum, and the pairs between.
+    auto old0 = squares.Next();
+    auto last = squares.Next();
+    auto old1 = old0;
+    auto old2 = old0;
+    auto pair0 = last;
+    auto pair1 = last;
+    if (Reach > 1) {
+      old1 = squares.Next();
+      pair0 = hn::Add(last, old1);
+      last = squares.Next();
+    }
+    if (Reach > 2) {
+      old2 = squares.Next();
+      pair1 = hn::Add(last, old2);
+      last = squares.Next();
+    }
+    for (int y = 0; y < columns.rows; y += 2, sums += 2 * pitch) {
+      const auto upper = squares.Next();
+      const auto lower = squares.Next();
+      const auto pair = hn::Add(last, upper);
+      last = lower;
+      auto shared = pair;
+      if (Reach == 2) shared = hn::Add(pair0, pair);
+      if (Reach == 3) shared = hn::Add(hn::Add(pair0, pair1), pair);
+      hn::Store(hn::Add(shared, old0), d, sums);
+      hn::Store(hn::Add(shared, lower), d, sums + pitch);
+      old0 = Reach == 1 ? upper : old1;
+      old1 = Reach == 2 ? upper : old2;
+      old2 = upper;
+      pair0 = Reach == 2 ? pair : pair1;
+      pair1 = pair;
+    }
   }
 }
 
-// Sums of 2 reach + 1 rows of a column, from an even row on, for an even number of rows. Two rows share the
-// sum of pairs of rows, and each pair is added once.
-template <int Reach>
+// The same for any reach, from squares in memory; for an even number of rows.
 void SumFlatColumn(const PatchKernel& kernel, const float* HWY_RESTRICT squares, int rows,
                    float* HWY_RESTRICT sums) {
-  const int reach = Reach == any_reach ? kernel.reach : Reach;
+  const int reach = kernel.reach;
   const auto square = [&](int row) HWY_ATTR { return hn::Load(d, squares + row * longest_vector); };
   const auto pair = [&](int row) HWY_ATTR { return hn::Add(square(row), square(row + 1)); };
-  if (Reach == any_reach) {
-    for (int y = 0; y < rows; y += 2, sums += 2 * pitch) {
-      if (reach == 0) {
-        hn::Store(square(y), d, sums);
-        hn::Store(square(y + 1), d, sums + pitch);
-        continue;
-      }
-      auto shared = pair(y + 1);
-      for (int k = 1; k < reach; ++k) shared = hn::Add(shared, pair(y + 2 * k + 1));
-      hn::Store(hn::Add(shared, square(y)), d, sums);
-      hn::Store(hn::Add(shared, square(y + 2 * reach + 1)), d, sums + pitch);
-    }
-    return;
-  }
-  auto first = pair(1);
-  auto second = Reach > 2 ? pair(3) : first;
-  auto last = square(2 * Reach - 1);
   for (int y = 0; y < rows; y += 2, sums += 2 * pitch) {
-    const auto upper = square(y + 2 * Reach);
-    const auto lower = square(y + 2 * Reach + 1);
-    const auto next = hn::Add(last, upper);
-    last = lower;
-    auto shared = next;
-    if (Reach == 2) shared = hn::Add(first, next);
-    if (Reach == 3) shared = hn::Add(hn::Add(first, second), next);
-    first = Reach > 2 ? second : next;
-    second = next;
+    if (reach == 0) {
+      hn::Store(square(y), d, sums);
+      hn::Store(square(y + 1), d, sums + pitch);
+      continue;
+    }
+    auto shared = pair(y + 1);
+    for (int k = 1; k < reach; ++k) shared = hn::Add(shared, pair(y + 2 * k + 1));
     hn::Store(hn::Add(shared, square(y)), d, sums);
-    hn::Store(hn::Add(shared, lower), d, sums + pitch);
+    hn::Store(hn::Add(shared, square(y + 2 * reach + 1)), d, sums + pitch);
   }
 }
 
-// The same with weights, for a number of rows that is a multiple of row_step.
+// The same with weights.
 void SumWeightedColumn(const PatchKernel& kernel, const float* HWY_RESTRICT squares, int rows,
                        float* HWY_RESTRICT sums) {
   static_assert(row_step == 4);
@@ -136,6 +200,43 @@ void SumWeightedColumn(const PatchKernel& kernel, const float* HWY_RESTRICT squa
     hn::Store(sum2, d, sums + 2 * pitch);
     hn::Store(sum3, d, sums + 3 * pitch);
   }
+}
+
+// Any patch; rows that are not compared are zero.
+template <int Channels>
+void SumColumns(const Columns& columns) {
+  const int n = Lanes();
+  const int begin = columns.compared_begin;
+  const int end = columns.compared_end;
+  const int count = columns.rows + 2 * columns.kernel.reach;
+  const auto sum_column = columns.kernel.flat ? SumFlatColumn : SumWeightedColumn;
+  std::fill_n(columns.squares, begin * longest_vector, 0.0F);
+  std::fill_n(columns.squares + end * longest_vector, (count - end) * longest_vector, 0.0F);
+  for (int x = 0; x < columns.columns; x += n) {
+    SquareColumn<Channels> squares(columns, x);
+    squares.Skip(begin);
+    float* square = columns.squares + begin * longest_vector;
+    for (int y = begin; y < end; ++y, square += longest_vector) hn::Store(squares.Next(), d, square);
+    sum_column(columns.kernel, columns.squares, columns.rows, columns.sums + x);
+  }
+}
+
+using SumColumnsFunction = void (*)(const Columns&);
+
+template <int Channels>
+SumColumnsFunction ChooseSumColumns(const PatchKernel& kernel, bool all_compared) {
+  if (kernel.flat && all_compared) {
+    if (kernel.reach == 1) return SumFlatColumns<Channels, 1>;
+    if (kernel.reach == 2) return SumFlatColumns<Channels, 2>;
+    if (kernel.reach == 3) return SumFlatColumns<Channels, 3>;
+  }
+  return SumColumns<Channels>;
+}
+
+SumColumnsFunction ChooseSumColumns(const PatchKernel& kernel, bool all_compared) {
+  if (kernel.channels == 1) return ChooseSumColumns<1>(kernel, all_compared);
+  if (kernel.channels == 3) return ChooseSumColumns<3>(kernel, all_compared);
+  return ChooseSumColumns<0>(kernel, all_compared);
 }
 
 // Sums along the rows of patches whose pixels all count the same.
@@ -312,18 +413,6 @@ FindWeightsFunction ChooseFindWeights(const PatchKernel& kernel, bool shares) {
   return ChooseWeightedWeights(kernel.reach, shares);
 }
 
-auto ChooseSquareColumn(int channels) {
-  return channels == 1 ? SquareColumn<1> : channels == 3 ? SquareColumn<3> : SquareColumn<0>;
-}
-
-auto ChooseSumColumn(const PatchKernel& kernel) {
-  if (!kernel.flat) return SumWeightedColumn;
-  return kernel.reach == 1   ? SumFlatColumn<1>
-         : kernel.reach == 2 ? SumFlatColumn<2>
-         : kernel.reach == 3 ? SumFlatColumn<3>
-                             : SumFlatColumn<any_reach>;
-}
-
 // What the pixels of a rectangle take from the shifts: the first one's, from which the next ones' lie at
 // constant distances.
 struct TakenRows {
@@ -457,24 +546,25 @@ class Shift {
 
  private:
   void sum_columns() const {
-    const auto square_column = ChooseSquareColumn(kernel_.channels);
-    const auto sum_column = ChooseSumColumn(kernel_);
-    // Rows that are not compared, or that only fill up a step, are zero.
-    const int first = even_ - kernel_.reach;
+    const int y = even_ - kernel_.reach;
     const int count = rows_ + 2 * kernel_.reach;
-    const int begin = std::clamp(shift_.compared.y0 - first, 0, count);
-    const int end = std::clamp(shift_.compared.y1 - first, begin, count);
-    std::fill_n(squares_, begin * longest_vector, 0.0F);
-    std::fill_n(squares_ + end * longest_vector, (count - end) * longest_vector, 0.0F);
+    const int begin = std::clamp(shift_.compared.y0 - y, 0, count);
+    const int end = std::clamp(shift_.compared.y1 - y, begin, count);
     float* sums = weights_ - (shift_.weights.y0 - even_) * pitch;
-    for (int x = 0; x < columns_; x += Lanes()) {
-      if (end > begin) {
-        square_column(&still_.at(0, x_ + x, first + begin), still_.row_stride, still_.plane_stride,
-                      &moving_.at(0, x_ + x + shift_.dx, first + begin + shift_.dy), moving_.row_stride,
-                      moving_.plane_stride, kernel_.channels, end - begin, squares_ + begin * longest_vector);
-      }
-      sum_column(kernel_, squares_, rows_, sums + x);
-    }
+    const bool all_compared = begin == 0 && end == count;
+    ChooseSumColumns(kernel_, all_compared)({.kernel = kernel_,
+                                             .still = &still_.at(0, x_, y),
+                                             .still_pitch = still_.row_stride,
+                                             .still_plane = still_.plane_stride,
+                                             .moving = &moving_.at(0, x_ + shift_.dx, y + shift_.dy),
+                                             .moving_pitch = moving_.row_stride,
+                                             .moving_plane = moving_.plane_stride,
+                                             .columns = columns_,
+                                             .rows = rows_,
+                                             .compared_begin = begin,
+                                             .compared_end = end,
+                                             .squares = squares_,
+                                             .sums = sums});
     clear(sums, rows_, columns_, shift_.compared.x0 - x_, shift_.compared.x1 - x_);
   }
 

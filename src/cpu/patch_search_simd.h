@@ -61,8 +61,12 @@ inline constexpr int highest_weights = 128 + 48;
 // Floats of memory that add_patch_shifts needs, aligned for the longest vector.
 std::size_t patch_shifts_floats();
 
+// Rows that are read above and below what is compared.
+inline constexpr int rows_around = 4;
+
 // Adds to `sums` (PatchSums) for the pixels of `area`. `still` are the pixels that are shifted, `moving`
-// those they are compared with; 2 * longest_vector floats behind the last row are read.
+// those they are compared with; rows_around rows above and below them and 2 * longest_vector floats behind
+// are read.
 void add_patch_shifts(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,
                       const PatchShifts& shifts, const Rect& area, const Planes& sums, float* memory);
 
