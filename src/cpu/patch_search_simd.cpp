@@ -430,6 +430,14 @@ struct TakenRows {
   int channels;
 };
 
+// GCC would read it from memory again for each use.
+HWY_INLINE Vector InRegister(Vector v) {
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
+  asm("" : "+x"(v.raw));
+#endif
+  return v;
+}
+
 HWY_INLINE Vector Forth(const float* weights, int s) { return hn::LoadU(d, weights + s * weights_of_shift); }
 HWY_INLINE Vector Back(const float* weights, int s) {
   return hn::LoadU(d, weights + s * (weights_of_shift - 1));
@@ -453,17 +461,18 @@ void TakeFirst(const TakenRows& rows, int y) {
     auto most = Largest ? hn::LoadU(d, largest + x) : weight_sum;
     auto sum = hn::LoadU(d, sums + x);
     const auto take = [&](int s) HWY_ATTR {
-      const auto w = Forth(forth + x, s);
-      sum = hn::MulAdd(w, hn::LoadU(d, values + s + x), sum);
+      const auto w = InRegister(Forth(forth + x, s));
       if (!Pairs) {
         weight_sum = hn::Add(weight_sum, w);
         if (Largest) most = hn::Max(most, w);
+        sum = hn::MulAdd(w, hn::LoadU(d, values + s + x), sum);
         return;
       }
-      const auto v = Back(back + x, s);
-      sum = hn::MulAdd(v, hn::LoadU(d, back_values - s + x), sum);
+      const auto v = InRegister(Back(back + x, s));
       weight_sum = hn::Add(weight_sum, hn::Add(w, v));
       if (Largest) most = hn::Max(most, hn::Max(w, v));
+      sum = hn::MulAdd(w, hn::LoadU(d, values + s + x), sum);
+      sum = hn::MulAdd(v, hn::LoadU(d, back_values - s + x), sum);
     };
     take(0);
     if (Shifts > 1) take(1);
