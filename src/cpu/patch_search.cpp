@@ -14,6 +14,7 @@
 #include "core/window.h"
 #include "cpu/exp.h"
 #include "cpu/patch_search_simd.h"
+#include "cpu/scratch.h"
 #include "cpu/tiles.h"
 #include "cpu/window_tile.h"
 
@@ -46,7 +47,9 @@ struct Kernel : PatchKernel {
     compares_pixels = !std::isinf(s.range) || !std::isinf(s.space);
     pixel_scale = scale_of(s.range * to_unit * std::sqrt(2.0), divisor);
     pairs = search != whole_image && search / 2 <= longest_pair;
-    tile_height = pairs && search / 2 > 16 ? 128 : 64;
+    const bool far = search == whole_image || search / 2 > 16;
+    folds = far;
+    tile_height = pairs && far ? 128 : 64;
   }
 
   // What squared differences, summed over the channels, are multiplied by; never 0, as a square may be
@@ -67,6 +70,7 @@ struct Kernel : PatchKernel {
   double space;
   double to_unit = 1;  // pixels times this are compared and summed
   bool pairs = false;
+  bool folds = false;  // so many weights that their sums in float would lose digits
   int tile_width = 176;
   int tile_height = 64;
 };
@@ -84,12 +88,12 @@ struct Memory {
         widest(kernel.tile_width + (kernel.pairs ? kernel.search / 2 : 0)),
         shares_pitch(up_to_vectors(widest)),
         channels(kernel.channels),
-        reach(kernel.reach) {}
+        totals_count(kernel.folds ? (1 + kernel.channels) * kernel.tile_width * kernel.tile_height : 0) {}
 
   std::size_t floats() const {
     return static_cast<std::size_t>(alignment + channels * (still_plane() + moving_plane()) + 2 * behind +
                                     shares_pitch * shifts_at_once +
-                                    (PatchSums::values + channels) * sums_plane) +
+                                    (PatchSums::values + channels) * sums_plane + 2 + 2 * totals_count) +
            patch_shifts_floats();
   }
   std::ptrdiff_t still_plane() const { return static_cast<std::ptrdiff_t>(still_pitch) * still_rows; }
@@ -108,6 +112,7 @@ struct Memory {
     shares = take(static_cast<std::ptrdiff_t>(shares_pitch) * shifts_at_once);
     still = take(still_plane() * channels + behind);
     moving = take(moving_plane() * channels + behind);
+    totals = doubles_in(memory);
   }
 
   static constexpr int alignment = longest_vector;
@@ -123,12 +128,13 @@ struct Memory {
   int widest;  // rectangle of weights
   int shares_pitch;
   int channels;
-  int reach;
-  float* rows = nullptr;    // add_patch_shifts's
-  float* sums = nullptr;    // over the tile
-  float* shares = nullptr;  // of patches that lie inside, for each shift
-  float* still = nullptr;   // the tile and what is around it
-  float* moving = nullptr;  // what a block of shifts moves over it
+  std::ptrdiff_t totals_count;
+  float* rows = nullptr;     // add_patch_shifts's
+  float* sums = nullptr;     // over the tile
+  float* shares = nullptr;   // of patches that lie inside, for each shift
+  float* still = nullptr;    // the tile and what is around it
+  float* moving = nullptr;   // what a block of shifts moves over it
+  double* totals = nullptr;  // of the sums, where they are folded
 };
 
 // A tile and what is summed over it.
@@ -142,6 +148,7 @@ class Tile {
                            memory_.still_pitch, memory_.still_plane());
     sums_ = {memory_.sums, tile, memory_.sums_pitch, memory_.sums_plane, PatchSums::values + kernel.channels};
     std::fill_n(memory_.sums, sums_.count * memory_.sums_plane, 0.0F);
+    if (kernel.folds) for_totals([](float&, double& total) { total = 0; });
   }
 
   void filter() {
@@ -158,6 +165,7 @@ class Tile {
       add_blocks(
           {-(tile_.x1 - 1), -(tile_.y1 - 1), call_.image.width - tile_.x0, call_.image.height - tile_.y0});
     }
+    if (kernel_.folds) unfold();
     finish();
   }
 
@@ -200,6 +208,7 @@ class Tile {
 
   void add_shifts(const Rect& shifts) {
     for (int dy = shifts.y0; dy < shifts.y1; ++dy) {
+      if (kernel_.folds) fold();
       for (int dx = shifts.x0; dx < shifts.x1;) {
         const int end = dy == 0 && dx <= 0 ? std::min(shifts.x1, 0) : shifts.x1;  // a pixel is not its own
         const int count = std::min(shifts_at_once, end - dx);
@@ -207,6 +216,32 @@ class Tile {
         dx += std::max(count, 1);
       }
     }
+  }
+
+  // Calls body(sum, total) for each sum of a pixel but the largest weight.
+  template <class Body>
+  void for_totals(Body body) {
+    double* total = memory_.totals;
+    for (int plane = 0; plane < sums_.count; ++plane) {
+      if (plane == PatchSums::largest) continue;
+      for (int y = tile_.y0; y < tile_.y1; ++y, total += tile_.width()) {
+        float* sums = sums_.row(plane, y);
+        for (int x = 0; x < tile_.width(); ++x) body(sums[x], total[x]);
+      }
+    }
+  }
+
+  // What a row of shifts summed goes to the totals.
+  void fold() {
+    for_totals([](float& sum, double& total) {
+      total += static_cast<double>(sum);
+      sum = 0;
+    });
+  }
+
+  void unfold() {
+    fold();
+    for_totals([](float& sum, double& total) { sum = static_cast<float>(total); });
   }
 
   void add_row_of_shifts(int dx, int dy, int count) {

@@ -55,7 +55,7 @@ struct PatchSums {
 };
 
 // Rectangles of weights are at most this large.
-inline constexpr int widest_weights = 240 + 48;
+inline constexpr int widest_weights = 176 + 48;
 inline constexpr int highest_weights = 128 + 48;
 
 // Floats of memory that add_patch_shifts needs, aligned for the longest vector.
