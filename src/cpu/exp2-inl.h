@@ -94,6 +94,12 @@ HWY_INLINE hn::Vec<D> Exp2Bounded(D d, hn::Vec<D> x) {
 // 2^x for any x <= 0: 0 below 2^-126.
 template <int Degree, class D>
 HWY_INLINE hn::Vec<D> Exp2OrZero(D d, hn::Vec<D> x) {
+#if UNGRAIN_EXP2_SPLITS_DOWN
+  // Both instructions take any x.
+  if constexpr (hn::MaxLanes(D()) == 16) {
+    return hn::IfThenElseZero(hn::Gt(x, hn::Set(d, -126.0F)), Exp2InRange<Degree>(d, x));
+  }
+#endif
   return hn::IfThenElseZero(hn::Gt(x, hn::Set(d, -126.0F)), Exp2Bounded<Degree>(d, x));
 }
 

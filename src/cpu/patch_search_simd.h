@@ -1,0 +1,73 @@
+// The inner part of the search for similar patches, vectorised: a few shifts over one tile.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/planes.h"
+
+namespace ungrain {
+
+// The weight of a pixel for another: 2^-max(scale D - noise, 0) over the patches' distance D, for
+// nlm-bilateral 2^-(scale D + pixel_scale d² + what the shift's length adds), d the difference of the two
+// pixels.
+struct PatchKernel {
+  int reach = 0;  // of a patch
+  int channels = 1;
+  std::vector<float> patch = {};  // weights along one axis
+  bool flat = false;              // they are all the same, and then part of `scale`
+  float scale = 0;
+  float noise = 0;
+  bool compares_pixels = false;
+  float pixel_scale = 0;
+  bool largest = false;  // the largest weight of each pixel is wanted
+};
+
+// One shift. Rectangles are of the pixels that are shifted, in image coordinates.
+struct PatchShift {
+  int dx = 0;
+  int dy = 0;
+  float exponent = 0;  // what its length adds
+  Rect weights = {};   // where weights are computed
+  Rect counted = {};   // weights outside are 0
+  Rect compared = {};  // differences outside are 0
+  // 1 / the share of the patch's weights that are compared along x, for each column of `weights`; none: 1.
+  const float* inverse_shares = nullptr;
+};
+
+// Shifts that are added at once: dy and the rectangle of weights are the same, dx is one more for each.
+inline constexpr int shifts_at_once = 3;
+
+struct PatchShifts {
+  PatchShift shift[shifts_at_once] = {};
+  int count = 0;
+  bool pairs = false;  // a weight is used for both its pixels: p takes p + shift and p - shift
+};
+
+// Vectors are at most this long, and may be read and written as far beyond the end of a row.
+inline constexpr int longest_vector = 16;
+
+// What is summed over a tile: the weights, the largest of them, and each channel's weighted values.
+struct PatchSums {
+  static constexpr int weights = 0;
+  static constexpr int largest = 1;
+  static constexpr int values = 2;
+};
+
+// Rectangles of weights are at most this large.
+inline constexpr int widest_weights = 176 + 48;
+inline constexpr int highest_weights = 128 + 48;
+
+// Floats of memory that add_patch_shifts needs, aligned for the longest vector.
+std::size_t patch_shifts_floats();
+
+// Rows that are read above and below what is compared.
+inline constexpr int rows_around = 4;
+
+// Adds to `sums` (PatchSums) for the pixels of `area`. `still` are the pixels that are shifted, `moving`
+// those they are compared with; rows_around rows above and below them and 2 * longest_vector floats behind
+// are read.
+void add_patch_shifts(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,
+                      const PatchShifts& shifts, const Rect& area, const Planes& sums, float* memory);
+
+}  // namespace ungrain

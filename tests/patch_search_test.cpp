@@ -1,0 +1,143 @@
+// The search for similar patches on the CPU, at the edges of its layout: tiles, blocks of rows, vectors,
+// sides of patches that are compiled for themselves and those that are not, windows searched both ways and
+// one way.
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "cpu/simd.h"
+#include "test_images.h"
+#include "ungrain/denoiser.h"
+#include "ungrain/methods.h"
+
+namespace ungrain::testing {
+namespace {
+
+constexpr double tolerance = 2e-5;
+
+class PatchSearch : public ::testing::Test {
+ protected:
+  void TearDown() override { use_simd_target(""); }
+
+  // On every set of vector instructions against the reference.
+  static void expect_reference(const MethodParams& at_white_1, TestImage& in) {
+    const ImageSpec& spec = in.view().spec;
+    MethodParams params = at_white_1;
+    params.scale_strengths(spec.white());
+    TestImage expected(spec, Layout::interleaved);
+    Denoiser::create(params, spec, {.device = {Device::Kind::reference}}).run(in.view(), expected.view());
+    for (const std::string& target : simd_targets()) {
+      SCOPED_TRACE(target);
+      use_simd_target(target);
+      TestImage out(spec, Layout::interleaved);
+      Denoiser::create(params, spec, {.device = {Device::Kind::cpu}}).run(in.view(), out.view());
+      const Difference d = difference(out, expected);
+      EXPECT_TRUE(d.finite);
+      EXPECT_LE(d.largest, tolerance * spec.white()) << d.where;
+    }
+  }
+
+  static void expect_reference_on_picture(const MethodParams& params, int width, int height,
+                                          int channels = 1) {
+    SCOPED_TRACE(std::to_string(width) + " x " + std::to_string(height));
+    TestImage in({width, height, channels, PixelType::f32, channels == 1 ? Colour::gray : Colour::multi},
+                 Layout::interleaved);
+    fill_with_picture(in);
+    expect_reference(params, in);
+  }
+};
+
+// A tile is 176 x 64, its blocks of rows are 16 high, vectors have up to 16 pixels.
+constexpr std::pair<int, int> sizes[] = {{176, 64}, {177, 65}, {353, 16}, {17, 129}, {15, 33}};
+
+TEST_F(PatchSearch, AgreesWhereTilesMeet) {
+  for (const auto& [width, height] : sizes) {
+    expect_reference_on_picture(NlmParams{.search = 7, .patch = 3, .h = 0.1}, width, height);
+    expect_reference_on_picture(NlmParams{.search = 5, .patch = 3, .patch_sigma = 1.0, .h = 0.1}, width,
+                                height);
+    expect_reference_on_picture(NlmParams{.search = 5, .patch = 3, .h = 0.1, .border = Border::shrink}, width,
+                                height);
+  }
+}
+
+TEST_F(PatchSearch, AgreesForEverySideOfPatch) {
+  for (const Border border : {Border::mirror, Border::shrink}) {
+    for (const int patch : {1, 3, 5, 7, 9, 11, 13, 31}) {
+      SCOPED_TRACE(patch);
+      const double strength = 0.3 / patch;
+      expect_reference_on_picture(NlmParams{.search = 5, .patch = patch, .h = strength, .border = border}, 19,
+                                  21);
+      expect_reference_on_picture(
+          NlmParams{.search = 5, .patch = patch, .patch_sigma = 0.3 * patch, .h = strength, .border = border},
+          19, 21, 3);
+      expect_reference_on_picture(
+          NlmBilateralParams{
+              .search = 5, .patch = patch, .sigma_h = strength, .sigma_range = 0.4, .border = border},
+          19, 21, 2);
+    }
+  }
+}
+
+// The widest windows that are searched both ways, and one way.
+TEST_F(PatchSearch, AgreesInWideWindows) {
+  for (const Border border : {Border::clamp, Border::shrink}) {
+    for (const int search : {35, 97, 99, 131}) {
+      SCOPED_TRACE(search);
+      expect_reference_on_picture(NlmParams{.search = search, .patch = 3, .h = 0.1, .border = border}, 21,
+                                  18);
+    }
+  }
+}
+
+TEST_F(PatchSearch, AgreesOverWholeImages) {
+  for (const SelfWeight self : {SelfWeight::max, SelfWeight::one}) {
+    expect_reference_on_picture(NlmParams{.search = whole_image, .patch = 3, .h = 0.1, .self = self}, 70, 67);
+  }
+  expect_reference_on_picture(NlmParams{.search = whole_image, .patch = 3, .h = 0.1}, 180, 9, 3);
+}
+
+// Squares of values like these leave the range of float.
+TEST_F(PatchSearch, TakesValuesOfAnySize) {
+  for (const double white : {1e-25, 1e25}) {
+    SCOPED_TRACE(white);
+    TestImage in({23, 19, 1, PixelType::f32, Colour::gray, false, white}, Layout::interleaved);
+    fill_with_picture(in);
+    expect_reference(NlmParams{.search = 5, .patch = 3, .sigma = 0.02, .h = 0.1}, in);
+  }
+}
+
+TEST_F(PatchSearch, KeepsPixelsFarAboveWhite) {
+  TestImage in({23, 19, 1, PixelType::f32, Colour::gray}, Layout::interleaved);
+  fill_with_picture(in);
+  in.set(11, 9, 0, 1e30);
+  for (const double h : {0.1, 1e-30}) {
+    TestImage out(in.view().spec, Layout::interleaved);
+    Denoiser::create(NlmParams{.search = 5, .patch = 3, .h = h}, in.view().spec).run(in.view(), out.view());
+    EXPECT_EQ(out.at(11, 9, 0), static_cast<float>(1e30));
+    for (int y = 0; y < 19; ++y) {
+      for (int x = 0; x < 23; ++x) ASSERT_TRUE(std::isfinite(out.at(x, y, 0)));
+    }
+  }
+}
+
+// Where tiles begin says nothing about a pixel's sums: any part of the image has the same bits.
+TEST_F(PatchSearch, TilesLeaveNoTrace) {
+  const ImageSpec spec{200, 150, 1, PixelType::f32, Colour::gray};
+  TestImage in(spec, Layout::interleaved);
+  fill_with_picture(in);
+  for (const MethodParams& params :
+       {MethodParams(NlmParams{.search = 9, .patch = 7, .h = 0.1}),
+        MethodParams(
+            NlmParams{.search = 9, .patch = 5, .patch_sigma = 1.0, .h = 0.1, .border = Border::shrink})}) {
+    TestImage whole(spec, Layout::interleaved);
+    Denoiser::create(params, spec, {.threads = 1}).run(in.view(), whole.view());
+    for (const int rows : {1, 13, 63, 64, 65}) {
+      TestImage banded(spec, Layout::interleaved);
+      Denoiser::create(params, spec, {.threads = 2, .band_rows = rows}).run(in.view(), banded.view());
+      EXPECT_EQ(hash_of(banded.view()), hash_of(whole.view())) << "bands of " << rows << " rows";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ungrain::testing
