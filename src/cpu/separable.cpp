@@ -40,6 +40,12 @@ struct Separable {
     return static_cast<float>(1 / inside);
   }
 
+  // What a row is multiplied by at last.
+  float row_factor(int y, int height) const { return border == Border::shrink ? missing(y, height) : 1.0F; }
+
+  // Boxes of a few pixels are quicker as weights.
+  bool slides() const { return is_box && radius > 3; }
+
   // A row of a tile is about 4 KiB. Tiles are higher than what they share with their neighbours, so that
   // little is computed twice, but not so high that they need megabytes.
   int tile_width(int channels) const { return std::max((radius <= 128 ? 1024 : 256) / channels, 64); }
@@ -106,27 +112,40 @@ class TileFilter {
   }
 
   void filter() {
-    if (how_.is_box) {
+    if (how_.slides()) {
       for (int y = first_row_; y < tile_.y1 + radius_; ++y) {
         filter_along_row(y);
         add_to_box(y);
-        if (y - radius_ >= tile_.y0) store(y - radius_, 0, count_);
+        if (y - radius_ >= tile_.y0) {
+          const float factor = how_.half[0] * how_.row_factor(y - radius_, image_.height);
+          samples_from(type_of<T>, result_, count_, factor, out_.pixel(tile_.x0, y - radius_));
+        }
+      }
+      return;
+    }
+    constexpr int few_rows = 2;  // they stay in a core's first cache as they are
+    if (radius_ <= few_rows) {
+      for (int y = first_row_; y < tile_.y1 + radius_; ++y) {
+        filter_along_row(y);
+        if (y - radius_ >= tile_.y0) weigh_down(y - radius_, 0, count_);
       }
       return;
     }
     for (int y = first_row_; y < tile_.y1 + radius_; ++y) filter_along_row(y);
     // Down strips whose rows stay in a core's first cache.
-    const std::ptrdiff_t strip = radius_ < 3 ? count_ : 64;
+    constexpr std::ptrdiff_t strip = 64;
     for (std::ptrdiff_t x = 0; x < count_; x += strip) {
-      const std::ptrdiff_t width = std::min(strip, count_ - x);
-      for (int y = tile_.y0; y < tile_.y1; ++y) {
-        weighted_sum(row(y) + x, pitch_, how_.half.data(), radius_, width, result_);
-        store(y, x, width);
-      }
+      for (int y = tile_.y0; y < tile_.y1; ++y) weigh_down(y, x, std::min(strip, count_ - x));
     }
   }
 
  private:
+  // Part of an output row, from the sample `first` on.
+  void weigh_down(int y, std::ptrdiff_t first, std::ptrdiff_t count) {
+    weighted_sum(row(y) + first, pitch_, how_.half.data(), radius_, count, how_.row_factor(y, image_.height),
+                 out_.pixel(tile_.x0, y) + first);
+  }
+
   float* row(int y) const { return rows_ + (y - tile_.y0 + radius_) * pitch_; }
 
   // Image row y, which may be beyond the edge, along x.
@@ -136,25 +155,30 @@ class TileFilter {
       std::fill_n(row(y), count_, 0.0F);
       return;
     }
-    load_line(border_row(how_.border, in_.rect, image_, y));
-    if (how_.is_box) {
+    const float* line = load_line(border_row(how_.border, in_.rect, image_, y));
+    if (how_.slides()) {
       box_along_line(line_, channels_, how_.length(), how_.half[0], count_, row(y));
     } else {
-      weighted_sum(line_ + radius_ * channels_, channels_, how_.half.data(), radius_, count_, row(y));
+      weighted_sum(line + radius_ * channels_, channels_, how_.half.data(), radius_, count_, 1.0F, row(y));
     }
     if (how_.border == Border::shrink) mend_edges(how_, tile_, image_.width, channels_, row(y));
   }
 
-  void load_line(int y) {
+  // The tile's part of an image row with its border: copied, unless it is only read and lies there as it is.
+  const float* load_line(int y) {
     const Rect want{tile_.x0 - radius_, y, tile_.x1 + radius_, y + 1};
     const std::ptrdiff_t samples = count_ + 2 * radius_ * channels_;
     const bool inside = want.x0 >= 0 && want.x1 <= image_.width;
     if constexpr (std::is_same_v<T, float>) {
-      gather(in_, image_, how_.border, want, line_, 0);
-      if (saw_nonfinite_ != nullptr && !all_finite(line_, samples)) *saw_nonfinite_ = true;
+      const bool as_it_is = inside && !how_.slides();
+      if (!as_it_is) gather(in_, image_, how_.border, want, line_, 0);
+      const float* line = as_it_is ? in_.pixel(want.x0, y) : line_;
+      if (saw_nonfinite_ != nullptr && !all_finite(line, samples)) *saw_nonfinite_ = true;
+      return line;
     } else {
       if (!inside) gather(in_, image_, how_.border, want, samples_, 0);
       floats_from(type_of<T>, inside ? in_.pixel(want.x0, y) : samples_, samples, line_);
+      return line_;
     }
   }
 
@@ -205,18 +229,6 @@ class TileFilter {
       const bool restarts = place % most_in_a_sum == 0;
       if (restarts && place > 0) carry(before, sum, place == most_in_a_sum);
       slide_box(row(y), place >= most_in_a_sum ? before : nullptr, restarts, count_, sum, row(y));
-    }
-  }
-
-  // Part of row y, from the float `first` on.
-  void store(int y, std::ptrdiff_t first, std::ptrdiff_t count) {
-    float factor = how_.is_box ? how_.half[0] : 1.0F;
-    if (how_.border == Border::shrink) factor *= how_.missing(y, image_.height);
-    T* const out = out_.pixel(tile_.x0, y) + first;
-    if (factor == 1 && std::is_same_v<T, float>) {
-      std::memcpy(out, result_, static_cast<std::size_t>(count) * sizeof(float));
-    } else {
-      samples_from(type_of<T>, result_, count, factor, out);
     }
   }
 
@@ -274,14 +286,37 @@ class IntegerBox {
     for (int y = tile_.y0; y < tile_.y1; ++y) {
       slide_sums(samples_of(y + radius_), y == tile_.y0 ? nullptr : samples_of(y - radius_ - 1), columns,
                  sums_, inside);
-      extend_line();
+      extend(line_);
       box_along_line(line_, channels_, how_.length(), how_.half[0], count, result_);
-      float factor = how_.half[0];
-      if (how_.border == Border::shrink) {
-        factor *= how_.missing(y, image_.height);
-        mend_edges(how_, tile_, image_.width, channels_, result_);
+      if (how_.border == Border::shrink) mend_edges(how_, tile_, image_.width, channels_, result_);
+      samples_from(type_of<T>, result_, count, how_.half[0] * how_.row_factor(y, image_.height),
+                   out_.pixel(tile_.x0, y));
+    }
+  }
+
+  // Small windows of 8 bits in 16 bits all the way.
+  bool is_short() const {
+    return std::is_same_v<T, std::uint8_t> && radius_ <= 7 && how_.border != Border::shrink;
+  }
+
+  void filter_short() {
+    if constexpr (std::is_same_v<T, std::uint8_t>) {
+      auto* const line = reinterpret_cast<std::uint16_t*>(line_);
+      std::uint16_t* const inside =
+          line + static_cast<std::ptrdiff_t>(left_ - (tile_.x0 - radius_)) * channels_;
+      const std::ptrdiff_t columns = static_cast<std::ptrdiff_t>(columns_) * channels_;
+      const ShortDivision division(how_.length() * how_.length());
+      std::fill_n(inside, columns, std::uint16_t{0});
+      for (int y = tile_.y0 - radius_; y < tile_.y0 + radius_; ++y) {
+        slide_sums(samples_of(y), nullptr, columns, inside);
       }
-      samples_from(type_of<T>, result_, count, factor, out_.pixel(tile_.x0, y));
+      for (int y = tile_.y0; y < tile_.y1; ++y) {
+        slide_sums(samples_of(y + radius_), y == tile_.y0 ? nullptr : samples_of(y - radius_ - 1), columns,
+                   inside);
+        extend(line);
+        short_box_along_line(line, channels_, how_.length(), division,
+                             static_cast<std::ptrdiff_t>(tile_.width()) * channels_, out_.pixel(tile_.x0, y));
+      }
     }
   }
 
@@ -293,12 +328,13 @@ class IntegerBox {
   }
 
   // The columns beyond the edges have the sums of the columns that stand there.
-  void extend_line() {
+  template <class Number>
+  void extend(Number* line) const {
     const auto fill = [&](int x) {
       const int column = border_index(how_.border, x, image_.width);
-      float* to = line_ + static_cast<std::ptrdiff_t>(x - (tile_.x0 - radius_)) * channels_;
-      const float* from = line_ + static_cast<std::ptrdiff_t>(column - (tile_.x0 - radius_)) * channels_;
-      for (int c = 0; c < channels_; ++c) to[c] = column == no_pixel ? 0.0F : from[c];
+      Number* to = line + static_cast<std::ptrdiff_t>(x - (tile_.x0 - radius_)) * channels_;
+      const Number* from = line + static_cast<std::ptrdiff_t>(column - (tile_.x0 - radius_)) * channels_;
+      for (int c = 0; c < channels_; ++c) to[c] = column == no_pixel ? Number{} : from[c];
     };
     for (int x = tile_.x0 - radius_; x < left_; ++x) fill(x);
     for (int x = left_ + columns_; x < tile_.x1 + radius_; ++x) fill(x);
@@ -325,7 +361,8 @@ void run(const Separable& how, const SampleRows<const T>& in, const SampleRows<T
             [&](const Rect& tile, int worker) {
               if constexpr (!std::is_same_v<T, float>) {
                 if (how.is_box && IntegerBox<T>::takes(how.radius)) {
-                  IntegerBox<T>(how, in, out, image, tile, scratch_of(worker)).filter();
+                  IntegerBox<T> box(how, in, out, image, tile, scratch_of(worker));
+                  box.is_short() ? box.filter_short() : box.filter();
                   return;
                 }
               }

@@ -1,4 +1,7 @@
 // Sums of rows and along rows.
+#include <algorithm>
+#include <limits>
+
 #include "cpu/separable_kernels.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -13,16 +16,50 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// From the ends to the centre, small weights first, and not too many in one sum: many weights then cost
-// little accuracy. Four vectors at a time hide the multiply-adds' latency.
+// Numbers on their way out: as they are, or multiplied, rounded half to even and saturated.
+template <class D>
+HWY_INLINE void StoreAs(D d, hn::Vec<D> value, hn::Vec<D> factor, float* out) {
+  hn::StoreU(hn::Mul(value, factor), d, out);
+}
+template <class D, class T>
+HWY_INLINE void StoreAs(D d, hn::Vec<D> value, hn::Vec<D> factor, T* out) {
+  const hn::Rebind<T, D> narrow;
+  const auto top = hn::Set(d, static_cast<float>(std::numeric_limits<T>::max()));
+  const auto bounded = hn::Min(hn::Max(hn::Mul(value, factor), hn::Zero(d)), top);
+  hn::StoreU(hn::DemoteTo(narrow, hn::NearestInt(bounded)), narrow, out);
+}
+
+// One vector of sums. From the ends to the centre, small weights first, and not too many in one sum: many
+// weights then cost little accuracy.
+constexpr int most_in_a_sum = 32;
+
+template <class D>
+HWY_INLINE hn::Vec<D> WeightedVector(D d, const float* from, std::ptrdiff_t step, const float* half,
+                                     int radius) {
+  auto total = hn::Mul(hn::LoadU(d, from), hn::Set(d, half[0]));
+  for (int last = radius; last > 0; last -= most_in_a_sum) {
+    auto sum = hn::Zero(d);
+    for (int k = last; k > 0 && k > last - most_in_a_sum; --k) {
+      const auto pair = hn::Add(hn::LoadU(d, from - k * step), hn::LoadU(d, from + k * step));
+      sum = hn::MulAdd(pair, hn::Set(d, half[k]), sum);
+    }
+    total = hn::Add(total, sum);
+  }
+  return total;
+}
+
+// Four vectors at a time hide the multiply-adds' latency. What is left at the end is done again with the
+// numbers before it, or one by one where there are fewer than a vector.
+template <class T>
 void WeightedSum(const float* at, std::ptrdiff_t step, const float* half, int radius, std::ptrdiff_t count,
-                 float* out) {
-  constexpr int most_in_a_sum = 32;
+                 float factor, T* out) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
-  const auto centre = hn::Set(d, half[0]);
-  for (std::ptrdiff_t i = 0; i < count; i += 4 * lanes) {
+  const auto by = hn::Set(d, factor);
+  std::ptrdiff_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
     const float* from = at + i;
+    const auto centre = hn::Set(d, half[0]);
     auto total0 = hn::Mul(hn::LoadU(d, from), centre);
     auto total1 = hn::Mul(hn::LoadU(d, from + lanes), centre);
     auto total2 = hn::Mul(hn::LoadU(d, from + 2 * lanes), centre);
@@ -48,11 +85,35 @@ void WeightedSum(const float* at, std::ptrdiff_t step, const float* half, int ra
       total2 = hn::Add(total2, sum2);
       total3 = hn::Add(total3, sum3);
     }
-    hn::StoreU(total0, d, out + i);
-    hn::StoreU(total1, d, out + i + lanes);
-    hn::StoreU(total2, d, out + i + 2 * lanes);
-    hn::StoreU(total3, d, out + i + 3 * lanes);
+    StoreAs(d, total0, by, out + i);
+    StoreAs(d, total1, by, out + i + lanes);
+    StoreAs(d, total2, by, out + i + 2 * lanes);
+    StoreAs(d, total3, by, out + i + 3 * lanes);
   }
+  if (count >= lanes) {
+    for (; i < count; i += lanes) {
+      const std::ptrdiff_t last = std::min(i, count - lanes);
+      StoreAs(d, WeightedVector(d, at + last, step, half, radius), by, out + last);
+    }
+    return;
+  }
+  const hn::CappedTag<float, 1> one;
+  for (; i < count; ++i) {
+    StoreAs(one, WeightedVector(one, at + i, step, half, radius), hn::Set(one, factor), out + i);
+  }
+}
+
+void WeightedSumF32(const float* at, std::ptrdiff_t step, const float* half, int radius, std::ptrdiff_t count,
+                    float factor, float* out) {
+  WeightedSum(at, step, half, radius, count, factor, out);
+}
+void WeightedSumU8(const float* at, std::ptrdiff_t step, const float* half, int radius, std::ptrdiff_t count,
+                   float factor, std::uint8_t* out) {
+  WeightedSum(at, step, half, radius, count, factor, out);
+}
+void WeightedSumU16(const float* at, std::ptrdiff_t step, const float* half, int radius, std::ptrdiff_t count,
+                    float factor, std::uint16_t* out) {
+  WeightedSum(at, step, half, radius, count, factor, out);
 }
 
 void AddRows(const float* first, const float* second, std::ptrdiff_t count, float* out) {
@@ -147,6 +208,49 @@ void SlideSums(const T* entering, const T* leaving, std::ptrdiff_t count, Sum* s
   }
 }
 
+// As SlideRow(), in 16 bits all the way.
+void SlideShort(const std::uint8_t* entering, const std::uint8_t* leaving, std::ptrdiff_t count,
+                std::uint16_t* sums) {
+  const hn::ScalableTag<std::uint16_t> d;
+  const hn::Rebind<std::uint8_t, decltype(d)> narrow;
+  const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
+  std::ptrdiff_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    auto sum = hn::LoadU(d, sums + i);
+    if (entering != nullptr) sum = hn::Add(sum, hn::PromoteTo(d, hn::LoadU(narrow, entering + i)));
+    if (leaving != nullptr) sum = hn::Sub(sum, hn::PromoteTo(d, hn::LoadU(narrow, leaving + i)));
+    hn::StoreU(sum, d, sums + i);
+  }
+  for (; i < count; ++i) {
+    const int change = (entering != nullptr ? entering[i] : 0) - (leaving != nullptr ? leaving[i] : 0);
+    sums[i] = static_cast<std::uint16_t>(sums[i] + change);
+  }
+}
+
+void ShortBox(const std::uint16_t* line, std::ptrdiff_t step, int length, const ShortDivision& by,
+              std::ptrdiff_t count, std::uint8_t* out) {
+  const hn::ScalableTag<std::uint16_t> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const hn::Rebind<std::uint8_t, decltype(d)> narrow;
+  const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
+  const auto multiplier = hn::Set(d, by.multiplier);
+  if (count < lanes) {
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+      std::uint32_t sum = by.half;
+      for (int k = 0; k < length; ++k) sum += line[i + k * step];
+      out[i] = static_cast<std::uint8_t>((sum * by.multiplier) >> (16 + by.shift));
+    }
+    return;
+  }
+  for (std::ptrdiff_t i = 0; i < count; i += lanes) {
+    const std::ptrdiff_t at = std::min(i, count - lanes);
+    auto sum = hn::Set(d, by.half);
+    for (int k = 0; k < length; ++k) sum = hn::Add(sum, hn::LoadU(d, line + at + k * step));
+    const auto quotient = hn::ShiftRightSame(hn::MulHigh(sum, multiplier), by.shift);
+    hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(di, quotient)), narrow, out + at);
+  }
+}
+
 void SlideSumsU8(const std::uint8_t* entering, const std::uint8_t* leaving, std::ptrdiff_t count,
                  std::uint16_t* sums, float* line) {
   SlideSums(entering, leaving, count, sums, line);
@@ -165,18 +269,30 @@ HWY_AFTER_NAMESPACE();
 namespace ungrain {
 namespace {
 
-HWY_EXPORT(WeightedSum);
+HWY_EXPORT(WeightedSumF32);
+HWY_EXPORT(WeightedSumU8);
+HWY_EXPORT(WeightedSumU16);
 HWY_EXPORT(AddRows);
 HWY_EXPORT(BoxAlongLine);
 HWY_EXPORT(SlideBox);
+HWY_EXPORT(SlideShort);
+HWY_EXPORT(ShortBox);
 HWY_EXPORT(SlideSumsU8);
 HWY_EXPORT(SlideSumsU16);
 
 }  // namespace
 
 void weighted_sum(const float* at, std::ptrdiff_t step, const float* half, int radius, std::ptrdiff_t count,
-                  float* out) {
-  HWY_DYNAMIC_DISPATCH(WeightedSum)(at, step, half, radius, count, out);
+                  float factor, float* out) {
+  HWY_DYNAMIC_DISPATCH(WeightedSumF32)(at, step, half, radius, count, factor, out);
+}
+void weighted_sum(const float* at, std::ptrdiff_t step, const float* half, int radius, std::ptrdiff_t count,
+                  float factor, std::uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(WeightedSumU8)(at, step, half, radius, count, factor, out);
+}
+void weighted_sum(const float* at, std::ptrdiff_t step, const float* half, int radius, std::ptrdiff_t count,
+                  float factor, std::uint16_t* out) {
+  HWY_DYNAMIC_DISPATCH(WeightedSumU16)(at, step, half, radius, count, factor, out);
 }
 void add_rows(const float* first, const float* second, std::ptrdiff_t count, float* out) {
   HWY_DYNAMIC_DISPATCH(AddRows)(first, second, count, out);
@@ -196,6 +312,21 @@ void slide_sums(const std::uint8_t* entering, const std::uint8_t* leaving, std::
 void slide_sums(const std::uint16_t* entering, const std::uint16_t* leaving, std::ptrdiff_t count,
                 std::uint32_t* sums, float* line) {
   HWY_DYNAMIC_DISPATCH(SlideSumsU16)(entering, leaving, count, sums, line);
+}
+
+ShortDivision::ShortDivision(int by) : half(static_cast<std::uint16_t>(by / 2)) {
+  while ((std::uint32_t{1} << (17 + shift)) / static_cast<std::uint32_t>(by) < 0xffff) ++shift;
+  multiplier =
+      static_cast<std::uint16_t>((std::uint32_t{1} << (16 + shift)) / static_cast<std::uint32_t>(by) + 1);
+}
+
+void slide_sums(const std::uint8_t* entering, const std::uint8_t* leaving, std::ptrdiff_t count,
+                std::uint16_t* sums) {
+  HWY_DYNAMIC_DISPATCH(SlideShort)(entering, leaving, count, sums);
+}
+void short_box_along_line(const std::uint16_t* line, std::ptrdiff_t step, int length, const ShortDivision& by,
+                          std::ptrdiff_t count, std::uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(ShortBox)(line, step, length, by, count, out);
 }
 
 }  // namespace ungrain
