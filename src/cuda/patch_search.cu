@@ -244,28 +244,41 @@ __global__ void __launch_bounds__(join_threads)
 
 // ---- which kernel
 
-// Which blocks of an image are split, and into how many groups: as many rounds of whole blocks as fill a GPU,
-// and what is left in pieces that fill it too. By the number of blocks that the whole image takes, so that
-// its parts are filtered alike, and for one size of GPU, so that bits do not depend on it.
+// Which blocks of an image are split, and into how many groups. Whole blocks first, as many as fill the GPU
+// for some rounds; then pieces, which keep all of it busy to the end. By the number of blocks that the whole
+// image takes, so that its parts are filtered alike, and for one size of GPU, so that bits do not depend on
+// it.
 struct Split {
   int first = 0;
   int groups = 1;
 };
+
+// The time that a split takes, in rows of the search.
+double time_of(const Split& split, int blocks, int resident, int side) {
+  constexpr double to_load = 1;  // in which a block loads its pixels
+  const double whole = side + to_load;
+  const double piece = std::ceil(static_cast<double>(side) / split.groups) + to_load;
+  const double pieces = static_cast<double>(blocks - split.first) * split.groups;
+  if (split.first == 0) return std::ceil(pieces / resident) * piece;
+  // Blocks that start together end up half a block apart after some rounds: pieces fill the gaps.
+  const double rounds = static_cast<double>(split.first) / resident;
+  const double gaps = whole / 2 * std::clamp((rounds - 1) / 4, 0.0, 1.0);
+  const double in_pieces = pieces * piece / resident;
+  return rounds * whole + std::max(in_pieces, gaps) + (pieces > 0 ? piece / 2 : 0);
+}
+
 Split split_for(int blocks, int side) {
-  constexpr int resident = 264;       // of an H200
-  constexpr double rows_to_load = 1;  // of the search, in whose time a block loads its pixels
-  Split best;
-  double least = std::numeric_limits<double>::infinity();
-  const int most_rounds = blocks / resident;
-  for (int rounds = most_rounds; rounds >= std::max(0, most_rounds - 1); --rounds) {
-    const int left = blocks - rounds * resident;
-    for (int groups = 1; groups <= side; ++groups) {
-      const int more_rounds = (left * groups + resident - 1) / resident;
-      const double rows = std::ceil(static_cast<double>(side) / groups);
-      const double time = rounds * (side + rows_to_load) + more_rounds * (rows + rows_to_load);
+  constexpr int resident = 264;  // of an H200
+  Split best{blocks, 1};
+  double least = std::ceil(static_cast<double>(blocks) / resident) * (side + 1);
+  const int most_halves = 2 * blocks / resident;
+  for (int halves = most_halves; halves >= std::max(0, most_halves - 3); --halves) {
+    for (int groups = 2; groups <= side; ++groups) {
+      const Split split{halves * resident / 2, groups};
+      const double time = time_of(split, blocks, resident, side);
       if (time >= least) continue;
       least = time;
-      best = {groups == 1 ? blocks : rounds * resident, groups};
+      best = split;
     }
   }
   return best;
