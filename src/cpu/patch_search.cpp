@@ -60,8 +60,9 @@ struct Kernel : PatchKernel {
 
   // What the length of a shift adds to the negative exponent of 2.
   float exponent_of_shift(int dx, int dy) const {
-    const double distance = std::pow(dx / space, 2) + std::pow(dy / space, 2);
-    return static_cast<float>(std::min(1e30, distance / 2 * log2_e));
+    const double x = dx / space;
+    const double y = dy / space;
+    return static_cast<float>(std::min(1e30, (x * x + y * y) / 2 * log2_e));
   }
 
   int search;
@@ -147,7 +148,9 @@ class Tile {
     still_ = gather_scaled({tile.x0 - r, tile.y0 - r, tile.x1 + r, tile.y1 + r}, memory_.still,
                            memory_.still_pitch, memory_.still_plane());
     sums_ = {memory_.sums, tile, memory_.sums_pitch, memory_.sums_plane, PatchSums::values + kernel.channels};
-    std::fill_n(memory_.sums, sums_.count * memory_.sums_plane, 0.0F);
+    for (int plane = 0; plane < sums_.count; ++plane) {
+      std::fill_n(sums_.row(plane, tile.y0), tile.height() * memory_.sums_pitch, 0.0F);
+    }
     if (kernel.folds) for_totals([](float&, double& total) { total = 0; });
   }
 
