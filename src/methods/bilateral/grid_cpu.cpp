@@ -3,6 +3,7 @@
 // tile.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -23,10 +24,9 @@ struct GridTile {
     for (const double tap : g.range_taps) range_taps.push_back(static_cast<float>(tap));
     half_inverse_cell = 0.5F / static_cast<float>(g.cell);
     inverse_level = static_cast<float>(1 / g.level);
-    lowest = static_cast<float>(g.lowest);
-    highest = static_cast<float>(g.highest);
-    if (!g.holds(lowest)) lowest = std::nextafter(lowest, highest);
-    if (!g.holds(highest)) highest = std::nextafter(highest, lowest);
+    held = {static_cast<float>(g.lowest), static_cast<float>(g.highest)};
+    if (!g.holds(held.lowest)) held.lowest = std::nextafter(held.lowest, held.highest);
+    if (!g.holds(held.highest)) held.highest = std::nextafter(held.highest, held.lowest);
     most_levels = level_of(static_cast<float>(g.highest)) + 2 - level_of(static_cast<float>(g.lowest));
   }
 
@@ -39,13 +39,21 @@ struct GridTile {
     const auto wide = static_cast<std::size_t>(tile_cells + 2 * grid.space_reach() + 6);
     return wide * wide * static_cast<std::size_t>(most_levels);
   }
-  // The pixels, then the cells' weights and values, twice; then where a row's pixels lie between the columns.
+  std::size_t cell_floats() const { return 2 * cells() + blur_slack; }
+  // A line of cells with room on both sides, whose neighbours are less than a vector apart.
+  std::size_t line_floats() const {
+    const int along_range = 2 * (most_levels + 2 * grid.range_reach());
+    const int along_x = static_cast<int>(blur_slack) * (tile_cells + 4 * grid.space_reach() + 6);
+    return static_cast<std::size_t>(along_range + along_x) + blur_slack;
+  }
+  // The pixels, then the cells' weights and values, twice; a line of them; where a row's pixels lie between
+  // the columns.
   std::size_t scratch() const {
     constexpr std::size_t floats_of_column = sizeof(BetweenColumns) / sizeof(float);
-    return pixels() + 4 * cells() + static_cast<std::size_t>(side()) * floats_of_column + 16;
+    return pixels() + 2 * cell_floats() + line_floats() +
+           static_cast<std::size_t>(side()) * floats_of_column + 16;
   }
 
-  bool holds(float value) const { return value >= lowest && value <= highest; }
   int level_of(float value) const { return static_cast<int>(std::floor(value * inverse_level)); }
 
   BilateralGrid grid;
@@ -54,8 +62,7 @@ struct GridTile {
   std::vector<float> range_taps;
   float half_inverse_cell;
   float inverse_level;
-  float lowest;  // of the floats that the grid holds
-  float highest;
+  HeldValues held{};
   int most_levels;
 };
 
@@ -76,10 +83,10 @@ class Worker {
  public:
   Worker(const GridTile& setup, const StageCall& call, const Rect& tile, int plane, float* memory)
       : setup_(setup), grid_(setup.grid), call_(call), tile_(tile), plane_(plane), pixels_(memory) {
-    const auto cells = 2 * static_cast<std::ptrdiff_t>(setup.cells());
     first_ = memory + setup.pixels();
-    second_ = first_ + cells;
-    void* behind = second_ + cells;
+    second_ = first_ + setup.cell_floats();
+    line_ = second_ + setup.cell_floats();
+    void* behind = line_ + setup.line_floats();
     std::size_t room = 64 + static_cast<std::size_t>(setup.side()) * sizeof(BetweenColumns);
     columns_ = static_cast<BetweenColumns*>(
         std::align(alignof(BetweenColumns), sizeof(BetweenColumns), behind, room));
@@ -91,11 +98,12 @@ class Worker {
     if (box_.levels > 0) {
       count();
       const auto cells = static_cast<std::ptrdiff_t>(box_.columns) * box_.rows;
-      blur_cells(setup_.range_taps.data(), grid_.range_reach(), first_, second_, cells, box_.levels, 2);
+      blur_cells(setup_.range_taps.data(), grid_.range_reach(), first_, second_, cells, box_.levels, 2,
+                 line_);
       blur_cells(setup_.space_taps.data(), grid_.space_reach(), second_, first_, box_.rows, box_.columns,
-                 box_.column_step());
+                 box_.column_step(), line_);
       blur_cells(setup_.space_taps.data(), grid_.space_reach(), first_, second_, 1, box_.rows,
-                 box_.row_step());
+                 box_.row_step(), line_);
     }
     read();
   }
@@ -118,27 +126,22 @@ class Worker {
   }
 
   void find_box() {
-    float low = 0;
-    float high = -1;
+    float low = std::numeric_limits<float>::max();
+    float high = -low;
     for (int y = inside_.y0; y < inside_.y1; ++y) {
-      const float* row = pixel_row(y);
-      for (int x = inside_.x0; x < inside_.x1; ++x) {
-        const float value = row[x - area_.x0];
-        if (!setup_.holds(value)) continue;
-        if (high < low) low = high = value;
-        low = std::min(low, value);
-        high = std::max(high, value);
-      }
+      extend_range(pixel_row(y) + (inside_.x0 - area_.x0), inside_.width(), setup_.held, low, high);
     }
+    const bool empty = high < low;
+    if (empty) low = high = 0;
     box_.x0 = cell_of(area_.x0, grid_.cell);
     box_.y0 = cell_of(area_.y0, grid_.cell);
     box_.level0 = setup_.level_of(low);
     box_.columns = cell_of(area_.x1 - 1, grid_.cell) + 1 - box_.x0;
     box_.rows = cell_of(area_.y1 - 1, grid_.cell) + 1 - box_.y0;
-    box_.levels = high < low ? 0 : setup_.level_of(high) + 2 - box_.level0;
+    box_.levels = empty ? 0 : setup_.level_of(high) + 2 - box_.level0;
   }
 
-  // Where a position lies between two cells, a value between two levels.
+  // Where a position lies between two cells.
   struct Between {
     int first;
     float after;  // the share of the next one
@@ -147,12 +150,6 @@ class Worker {
     const BetweenCells cells = between_cells(position, grid_.cell);
     return {cells.first, static_cast<float>(cells.after) * setup_.half_inverse_cell};
   }
-  Between level_between(float value) const {
-    const float position = value * setup_.inverse_level;
-    const float first = std::floor(position);
-    return {static_cast<int>(first), position - first};
-  }
-
   void count() {
     std::fill_n(first_, box_.size(), 0.0F);
     for (int y = inside_.y0; y < inside_.y1; ++y) {
@@ -162,16 +159,8 @@ class Worker {
         const int column = cell_of(x, grid_.cell);
         const int end = std::min(inside_.x1, (column + 1) * grid_.cell);
         float* const cell = first_ + box_.index(column, row, box_.level0);
-        for (; x < end; ++x) {
-          const float value = pixels[x];
-          if (!setup_.holds(value)) continue;
-          const Between level = level_between(value);
-          float* at = cell + 2 * static_cast<std::ptrdiff_t>(level.first - box_.level0);
-          at[0] += 1 - level.after;
-          at[1] += (1 - level.after) * value;
-          at[2] += level.after;
-          at[3] += level.after * value;
-        }
+        count_in_cell(pixels + x, end - x, setup_.held, setup_.inverse_level, box_.level0, cell);
+        x = end;
       }
     }
   }
@@ -184,8 +173,8 @@ class Worker {
     for (int y = tile_.y0; y < tile_.y1; ++y) {
       const Between row = between(y);
       const float* upper = second_ + (row.first - box_.y0) * box_.row_step();
-      const GridRow cells{upper,       upper + box_.row_step(), row.after,     box_.column_step(),
-                          box_.level0, setup_.inverse_level,    setup_.lowest, setup_.highest};
+      const GridRow cells{upper,       upper + box_.row_step(), row.after,  box_.column_step(),
+                          box_.level0, setup_.inverse_level,    setup_.held};
       read_grid_row(cells, columns_, pixel_row(y) + (tile_.x0 - area_.x0), tile_.width(),
                     call_.out.row(plane_, y) + (tile_.x0 - call_.out.rect.x0));
     }
@@ -199,6 +188,7 @@ class Worker {
   float* pixels_;
   float* first_;
   float* second_;
+  float* line_;
   BetweenColumns* columns_;
   Rect area_{};
   Rect inside_{};  // of the area, where pixels take part

@@ -16,8 +16,6 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Lanes are positions on one or several lines: what lies beyond a line's end must not be read, so that whole
-// vectors do where all taps are inside, and single numbers elsewhere.
 template <class D>
 HWY_INLINE hn::Vec<D> Blurred(D d, const float* taps, int first, int last, const float* at,
                               std::ptrdiff_t step) {
@@ -26,40 +24,85 @@ HWY_INLINE hn::Vec<D> Blurred(D d, const float* taps, int first, int last, const
   return sum;
 }
 
-void Blur(const float* taps, int reach, const float* in, float* out, std::ptrdiff_t lines, int length,
-          std::ptrdiff_t step) {
+// Neighbours at least a vector apart: a position's numbers are vectors.
+void BlurWideSteps(const float* centre, int reach, const float* in, float* out, int length,
+                   std::ptrdiff_t step) {
   const hn::ScalableTag<float> d;
-  const hn::CappedTag<float, 1> one;
   const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
-  const float* centre = taps + reach;
-  for (std::ptrdiff_t line = 0; line < lines; ++line, in += length * step, out += length * step) {
-    if (step >= lanes) {
-      for (int position = 0; position < length; ++position) {
-        const int first = std::max(-reach, -position);
-        const int last = std::min(reach, length - 1 - position);
-        const float* from = in + position * step;
-        float* to = out + position * step;
-        for (std::ptrdiff_t i = 0; i < step; i += lanes) {
-          const std::ptrdiff_t at = std::min(i, step - lanes);
-          hn::StoreU(Blurred(d, centre, first, last, from + at, step), d, to + at);
-        }
-      }
-      continue;
+  for (int position = 0; position < length; ++position) {
+    const int first = std::max(-reach, -position);
+    const int last = std::min(reach, length - 1 - position);
+    const float* from = in + position * step;
+    float* to = out + position * step;
+    for (std::ptrdiff_t i = 0; i < step; i += lanes) {
+      const std::ptrdiff_t at = std::min(i, step - lanes);
+      hn::StoreU(Blurred(d, centre, first, last, from + at, step), d, to + at);
     }
-    const auto blur_one = [&](std::ptrdiff_t i) HWY_ATTR {
-      const int position = static_cast<int>(i / step);
-      const int first = std::max(-reach, -position);
-      const int last = std::min(reach, length - 1 - position);
-      hn::StoreU(Blurred(one, centre, first, last, in + i, step), one, out + i);
-    };
-    std::ptrdiff_t i = 0;
-    const std::ptrdiff_t inside_begin = std::min<std::ptrdiff_t>(reach, length) * step;
-    const std::ptrdiff_t inside_end = std::max<std::ptrdiff_t>(0, length - reach) * step;
-    for (; i < inside_begin; ++i) blur_one(i);
-    for (; i + lanes <= inside_end; i += lanes) {
-      hn::StoreU(Blurred(d, centre, -reach, reach, in + i, step), d, out + i);
+  }
+}
+
+// Neighbours nearer than that: the line is copied between zeros, which add nothing. Writes up to a vector too
+// much, where the next line will be.
+void BlurNarrowSteps(const float* centre, int reach, const float* in, float* out, std::ptrdiff_t count,
+                     std::ptrdiff_t step, float* padded) {
+  const hn::ScalableTag<float> d;
+  float* const line = padded + reach * step;
+  std::copy_n(in, count, line);
+  for (std::ptrdiff_t i = 0; i < count; i += static_cast<std::ptrdiff_t>(hn::Lanes(d))) {
+    hn::StoreU(Blurred(d, centre, -reach, reach, line + i, step), d, out + i);
+  }
+}
+
+void Blur(const float* taps, int reach, const float* in, float* out, std::ptrdiff_t lines, int length,
+          std::ptrdiff_t step, float* padded) {
+  const bool wide = step >= static_cast<std::ptrdiff_t>(hn::Lanes(hn::ScalableTag<float>()));
+  const std::ptrdiff_t count = length * step;
+  if (!wide) std::fill_n(padded, count + 2 * reach * step + blur_slack, 0.0F);
+  for (std::ptrdiff_t line = 0; line < lines; ++line, in += count, out += count) {
+    if (wide) {
+      BlurWideSteps(taps + reach, reach, in, out, length, step);
+    } else {
+      BlurNarrowSteps(taps + reach, reach, in, out, count, step, padded);
     }
-    for (; i < length * step; ++i) blur_one(i);
+  }
+}
+
+void Extend(const float* values, std::ptrdiff_t count, const HeldValues& held, float& low, float& high) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
+  auto least = hn::Set(d, low);
+  auto most = hn::Set(d, high);
+  std::ptrdiff_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto value = hn::LoadU(d, values + i);
+    const auto holds =
+        hn::And(hn::Ge(value, hn::Set(d, held.lowest)), hn::Le(value, hn::Set(d, held.highest)));
+    least = hn::IfThenElse(holds, hn::Min(least, value), least);
+    most = hn::IfThenElse(holds, hn::Max(most, value), most);
+  }
+  low = hn::GetLane(hn::MinOfLanes(d, least));
+  high = hn::GetLane(hn::MaxOfLanes(d, most));
+  for (; i < count; ++i) {
+    if (!held.holds(values[i])) continue;
+    low = std::min(low, values[i]);
+    high = std::max(high, values[i]);
+  }
+}
+
+// Here for the sake of floor(), which is one instruction in what is compiled for newer processors.
+void CountRow(const float* values, int count, const HeldValues& held, float inverse_level, int level0,
+              float* cell) {
+  for (int i = 0; i < count; ++i) {
+    const float value = values[i];
+    if (!held.holds(value)) continue;
+    const float position = value * inverse_level;
+    const float first = std::floor(position);
+    const float after = position - first;
+    float* at = cell + 2 * static_cast<std::ptrdiff_t>(static_cast<int>(first) - level0);
+    at[0] += 1 - after;
+    at[1] += (1 - after) * value;
+    at[2] += after;
+    at[3] += after * value;
   }
 }
 
@@ -71,7 +114,7 @@ void ReadRow(const GridRow& row, const BetweenColumns* columns, const float* val
   for (int x = 0; x < width; ++x) {
     const float value = values[x];
     out[x] = value;
-    if (!(value >= row.lowest && value <= row.highest)) continue;
+    if (!row.held.holds(value)) continue;
     const float position = value * row.inverse_level;
     const float first = std::floor(position);
     const float after = position - first;
@@ -104,13 +147,23 @@ namespace ungrain {
 namespace {
 
 HWY_EXPORT(Blur);
+HWY_EXPORT(Extend);
+HWY_EXPORT(CountRow);
 HWY_EXPORT(ReadRow);
 
 }  // namespace
 
 void blur_cells(const float* taps, int reach, const float* in, float* out, std::ptrdiff_t lines, int length,
-                std::ptrdiff_t step) {
-  HWY_DYNAMIC_DISPATCH(Blur)(taps, reach, in, out, lines, length, step);
+                std::ptrdiff_t step, float* padded) {
+  HWY_DYNAMIC_DISPATCH(Blur)(taps, reach, in, out, lines, length, step, padded);
+}
+void extend_range(const float* values, std::ptrdiff_t count, const HeldValues& held, float& low,
+                  float& high) {
+  HWY_DYNAMIC_DISPATCH(Extend)(values, count, held, low, high);
+}
+void count_in_cell(const float* values, int count, const HeldValues& held, float inverse_level, int level0,
+                   float* cell) {
+  HWY_DYNAMIC_DISPATCH(CountRow)(values, count, held, inverse_level, level0, cell);
 }
 void read_grid_row(const GridRow& row, const BetweenColumns* columns, const float* values, int width,
                    float* out) {
