@@ -16,7 +16,7 @@
 namespace ungrain {
 namespace {
 
-constexpr int tile_cells = 32;  // a side
+constexpr int tile_cells = 40;  // a side
 
 struct GridTile {
   GridTile(const BilateralGrid& g, Border rule) : grid(g), border(rule) {
