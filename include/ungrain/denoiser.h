@@ -110,7 +110,9 @@ struct Report {
   std::vector<Strength> strengths;
 };
 
-// Rows of an image that is too large to hold, or that is still being decoded.
+// Rows of an image that is too large to hold, or that is still being decoded. On the CPU rows are read and
+// written while others are filtered, on threads of the run's own: one call of each kind at a time, none after
+// run() returns or throws.
 class RowReader {
  public:
   virtual ~RowReader() = default;

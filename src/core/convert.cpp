@@ -183,6 +183,15 @@ void copy_row(const ConstImageView& in, int in_y, const ImageView& out, int out_
   });
 }
 
+void copy_pixels(const ConstImageView& in, int in_y, const ImageView& out, int out_y) {
+  if (lies_interleaved(in) && lies_interleaved(out)) {
+    std::memmove(row_of(out, out_y, 0), row_of(in, in_y, 0),
+                 static_cast<std::size_t>(in.spec.width) * static_cast<std::size_t>(in.strides.x));
+    return;
+  }
+  for (int channel = 0; channel < in.spec.channels; ++channel) copy_row(in, in_y, out, out_y, channel);
+}
+
 std::int64_t fill_nonfinite(const ConstImageView& view, int y, int channel, float* values) {
   std::int64_t count = 0;
   const int width = view.spec.width;

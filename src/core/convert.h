@@ -29,6 +29,9 @@ void store_channels(const ImageView& view, int y, int count, const float* const*
 // Copies one channel of a row without looking at it, between views of one type.
 void copy_row(const ConstImageView& in, int in_y, const ImageView& out, int out_y, int channel);
 
+// All channels of a row.
+void copy_pixels(const ConstImageView& in, int in_y, const ImageView& out, int out_y);
+
 // Replaces every NaN and infinity of `values` (row y, channel) by the mean of the finite samples in the
 // smallest square window around it that has any, radius up to fill_radius, else by 0. Looks at `view`, which
 // must hold fill_radius rows above and below as far as the image goes. Returns how many it replaced.

@@ -17,8 +17,11 @@
 namespace ungrain {
 namespace {
 
-// Larger bands gain nothing: this many pixels keep every thread busy for many tiles.
-constexpr int band_pixels = 4 << 20;
+// This many pixels keep every thread busy for many tiles; larger bands would leave reading, filtering and
+// writing less to overlap.
+constexpr int band_pixels = 1 << 20;
+// Bands of full tiles where they are high enough.
+constexpr int tile_rows = 64;
 
 Pipeline build_pipeline(const Method& method, Device device, const void* params, const ImageSpec& spec) {
   Pipeline pipeline = build_for(method, device)(params, spec);
@@ -33,6 +36,7 @@ int planned_rows(const Pipeline& pipeline, const ImageSpec& spec, const Options&
   const auto bytes = [&](int rows) { return BufferPlan(pipeline, spec, options, rows, threads).bytes(); };
   if (options.band_rows > 0) return std::min(options.band_rows, spec.height);
   int rows = std::clamp(band_pixels / spec.width, 1, spec.height);
+  if (rows > tile_rows && rows < spec.height) rows = rows / tile_rows * tile_rows;
   while (rows > 1 && bytes(rows) > limit) rows = rows * 3 / 4;
   if (const std::size_t least = bytes(rows); least > limit) {
     throw Error(ErrorCode::out_of_memory,

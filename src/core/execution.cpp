@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <optional>
 
@@ -12,6 +13,7 @@
 
 #include "core/convert.h"
 #include "core/convert_simd.h"
+#include "core/overlap.h"
 #include "core/run_checks.h"
 #include "core/samples.h"
 #include "ungrain/error.h"
@@ -88,6 +90,18 @@ struct BadPixel {
   int y = 0;
 };
 
+// Calls body(y, worker) for every row. A worker takes several narrow ones at a time: few pixels are not worth
+// another thread.
+template <class Body>
+void for_rows(Workers& workers, int rows, int width, Body body) {
+  constexpr int pixels = 1 << 14;
+  const int at_once = std::max(1, pixels / width);
+  workers.for_each((rows + at_once - 1) / at_once, [&](std::int64_t item, int worker) {
+    const int begin = static_cast<int>(item) * at_once;
+    for (int y = begin; y < std::min(rows, begin + at_once); ++y) body(y, worker);
+  });
+}
+
 // Whether a row of floats can be seen to be finite without taking it apart.
 bool packed_floats_are_finite(const ConstImageView& view, int y) {
   if (view.spec.type != PixelType::f32 || !lies_interleaved(view)) return false;
@@ -100,8 +114,7 @@ std::optional<BadPixel> first_bad_pixel(const ConstImageView& view, Workers& wor
                                         std::span<float> lines) {
   std::mutex mutex;
   std::optional<BadPixel> first;
-  workers.for_each(view.spec.height, [&](std::int64_t item, int worker) {
-    const int y = static_cast<int>(item);
+  for_rows(workers, view.spec.height, view.spec.width, [&](int y, int worker) {
     if (packed_floats_are_finite(view, y)) return;
     float* row = line_of(lines, workers, worker);
     for (int channel = 0; channel < view.spec.colour_channels(); ++channel) {
@@ -121,6 +134,10 @@ std::optional<BadPixel> first_bad_pixel(const ConstImageView& view, Workers& wor
 BufferPlan::BufferPlan(const Pipeline& pipeline, const ImageSpec& spec, const Options& options, int band_rows,
                        int threads)
     : result_rows(rows_held(pipeline, spec.height, band_rows)), out_rows(band_rows), width(spec.width) {
+  if (band_rows < spec.height) {  // one band is read and one written while another is filtered
+    ahead_rows = band_rows;
+    out_rows = 2 * band_rows;
+  }
   planes.push_back(spec.colour_channels());
   std::size_t most_scratch = 0;
   for (const Stage& stage : pipeline.stages) {
@@ -147,7 +164,7 @@ std::size_t BufferPlan::bytes() const {
   for (std::size_t result = 0; result < planes.size(); ++result) {
     floats += PlaneRows::floats(planes[result], width, result_rows[result]);
   }
-  return floats * sizeof(float) + static_cast<std::size_t>(raw_rows) * raw_row_bytes +
+  return floats * sizeof(float) + static_cast<std::size_t>(raw_rows + ahead_rows) * raw_row_bytes +
          static_cast<std::size_t>(out_rows) * out_row_bytes;
 }
 
@@ -161,6 +178,7 @@ Execution::Execution(Pipeline pipeline, const ImageSpec& spec, Options options, 
       plan_(pipeline_, spec_, options_, band_rows_, workers_.count()),
       head_(plan_.planes[0], plan_.width, plan_.head_rows),
       raw_(static_cast<std::size_t>(plan_.raw_rows) * plan_.raw_row_bytes),
+      ahead_(static_cast<std::size_t>(plan_.ahead_rows) * plan_.raw_row_bytes),
       out_(static_cast<std::size_t>(plan_.out_rows) * plan_.out_row_bytes),
       scratch_(plan_.scratch),
       lines_(plan_.lines) {
@@ -182,6 +200,7 @@ struct Execution::Job {
   std::optional<Planes> final_planes;        // the output's own memory, likewise
   std::optional<ImageView> out;              // the output, unless rows go to a writer
   RowWriter* writer = nullptr;
+  std::function<void()> before_end;  // waits for what is still being written
   ImageSpec out_spec;
   std::vector<RowRange> columns;  // of each result
   Report report;
@@ -248,13 +267,23 @@ Report Execution::run(RowReader& in, RowWriter& out, const ImageSpec& out_spec) 
   Job job;
   job.in_rect = job.out_rect = {0, 0, spec_.width, spec_.height};
   job.fill = is_float(spec_.type);
-  job.writer = &out;
   job.out_spec = out_spec;
   job.scale = out_spec.white() / spec_.white();
   job.direct = runs_directly(job);
-  StreamSource source(in, spec_, raw_);
-  job.source = &source;
   workers_.watch(&options_.cancel, nullptr);
+  if (plan_.ahead_rows == 0) {
+    StreamSource source(in, spec_, raw_);
+    job.source = &source;
+    job.writer = &out;
+    execute(job);
+    return job.report;
+  }
+  ReadAhead reader(in, spec_, ahead_);
+  WriteBehind writer(out);
+  StreamSource source(reader, spec_, raw_);
+  job.source = &source;
+  job.writer = &writer;
+  job.before_end = [&] { writer.finish(); };
   execute(job);
   return job.report;
 }
@@ -288,6 +317,7 @@ void Execution::execute(Job& job) {
   } else {
     filter_in_stages(job);
   }
+  if (job.before_end) job.before_end();
   if (options_.progress && !job.saw_nonfinite) options_.progress(1);
   job.report.ms = ms_since(start);
   job.report.threads = workers_.count();
@@ -360,7 +390,8 @@ void Execution::filter_directly(Job& job) {
     if (spec_.alpha) {
       const ConstImageView raw = columns_of(in.rows(rows.begin - needed.begin, rows.count()),
                                             job.out_rect.x0 - job.in_rect.x0, job.out_rect.width());
-      for (int y = 0; y < rows.count(); ++y) copy_row(raw, y, out, y, spec_.channels - 1);
+      for_rows(workers_, rows.count(), raw.spec.width,
+               [&](int y, int) { copy_row(raw, y, out, y, spec_.channels - 1); });
     }
     if (job.writer != nullptr) job.writer->write_rows(rows.begin, out);
     job.rows_done += rows.count();
@@ -422,8 +453,7 @@ void Execution::load_real_rows(Job& job, RowRange real, const Planes& planes, bo
   const ConstImageView raw = job.source->rows(raw_rows);
   std::mutex mutex;
   std::optional<BadPixel> refused;
-  workers_.for_each(real.count(), [&](std::int64_t item, int) {
-    const int offset = static_cast<int>(item);
+  for_rows(workers_, real.count(), planes.rect.width(), [&](int offset, int) {
     const int raw_y = real.begin + offset - raw_rows.begin;
     const int to_y = planes.rect.y0 + offset;
     const int width = planes.rect.width();
@@ -480,12 +510,15 @@ void Execution::run_stage(Job& job, int index, RowRange rows) {
   job.report.stages[index].ms += ms_since(start);
 }
 
-// Where output rows go: the output's own memory, or the buffer of those on the way to the writer.
+// Where output rows go: the output's own memory, or the buffer of those on the way to the writer, which has
+// room for a band that is being written and the next.
 ImageView Execution::room_for(const Job& job, RowRange rows) const {
   if (job.out) return job.out->rows(rows.begin - job.out_rect.y0, rows.count());
   ImageSpec band = job.out_spec;
   band.height = rows.count();
-  return {out_.data(), band};
+  const bool second = plan_.ahead_rows > 0 && job.report.bands % 2 == 1;
+  const std::size_t before = second ? static_cast<std::size_t>(band_rows_) * plan_.out_row_bytes : 0;
+  return {out_.data() + before, band};
 }
 
 void Execution::emit_rows(Job& job, RowRange rows) {
@@ -503,8 +536,7 @@ void Execution::store_rows(Job& job, RowRange rows, const ImageView& to) {
   const ConstPlanes planes =
       job.final_planes ? ConstPlanes{} : result_planes(job, static_cast<int>(pipeline_.stages.size()));
   const int alpha = spec_.channels - 1;
-  workers_.for_each(rows.count(), [&](std::int64_t item, int worker) {
-    const int y = static_cast<int>(item);
+  for_rows(workers_, rows.count(), width, [&](int y, int worker) {
     if (!job.final_planes) {
       const float* values[max_channels];
       for (int channel = 0; channel < planes.count; ++channel) {

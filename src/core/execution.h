@@ -23,6 +23,7 @@ struct BufferPlan {
   std::vector<int> result_rows;  // held of each result
   int raw_rows = 0;              // held as they came
   int head_rows = 0;             // kept from the top for a wrap border's bottom
+  int ahead_rows = 0;            // read while others are filtered
   int out_rows = 0;
   std::size_t raw_row_bytes = 0;
   std::size_t out_row_bytes = 0;  // of the widest type
@@ -69,6 +70,7 @@ class Execution : public Executor {
   std::vector<PlaneRows> results_;
   PlaneRows head_;
   Buffer<std::byte> raw_;
+  Buffer<std::byte> ahead_;
   Buffer<std::byte> out_;
   Buffer<float> scratch_;
   Buffer<float> lines_;

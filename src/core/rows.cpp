@@ -34,11 +34,7 @@ ConstImageView StreamSource::rows(RowRange wanted) {
 }
 
 void ViewReader::read_rows(int first, const ImageView& rows) {
-  for (int y = 0; y < rows.spec.height; ++y) {
-    for (int channel = 0; channel < rows.spec.channels; ++channel) {
-      copy_row(view_, first - first_row_ + y, rows, y, channel);
-    }
-  }
+  for (int y = 0; y < rows.spec.height; ++y) copy_pixels(view_, first - first_row_ + y, rows, y);
 }
 
 namespace {

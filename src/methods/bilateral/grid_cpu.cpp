@@ -3,16 +3,20 @@
 // tile.
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
 
 #include "core/border.h"
 #include "cpu/tiles.h"
 #include "methods/bilateral/bilateral.h"
 #include "methods/bilateral/grid.h"
+#include "methods/bilateral/grid_kernels.h"
 
 namespace ungrain {
 namespace {
 
-constexpr int tile_cells = 32;  // a side
+constexpr int tile_cells = 40;  // a side
 
 struct GridTile {
   GridTile(const BilateralGrid& g, Border rule) : grid(g), border(rule) {
@@ -20,6 +24,9 @@ struct GridTile {
     for (const double tap : g.range_taps) range_taps.push_back(static_cast<float>(tap));
     half_inverse_cell = 0.5F / static_cast<float>(g.cell);
     inverse_level = static_cast<float>(1 / g.level);
+    held = {static_cast<float>(g.lowest), static_cast<float>(g.highest)};
+    if (!g.holds(held.lowest)) held.lowest = std::nextafter(held.lowest, held.highest);
+    if (!g.holds(held.highest)) held.highest = std::nextafter(held.highest, held.lowest);
     most_levels = level_of(static_cast<float>(g.highest)) + 2 - level_of(static_cast<float>(g.lowest));
   }
 
@@ -32,8 +39,20 @@ struct GridTile {
     const auto wide = static_cast<std::size_t>(tile_cells + 2 * grid.space_reach() + 6);
     return wide * wide * static_cast<std::size_t>(most_levels);
   }
-  // The pixels, then the cells' weights and values, twice.
-  std::size_t scratch() const { return pixels() + 4 * cells(); }
+  std::size_t cell_floats() const { return 2 * cells() + blur_slack; }
+  // A line of cells with room on both sides, whose neighbours are less than a vector apart.
+  std::size_t line_floats() const {
+    const int along_range = 2 * (most_levels + 2 * grid.range_reach());
+    const int along_x = static_cast<int>(blur_slack) * (tile_cells + 4 * grid.space_reach() + 6);
+    return static_cast<std::size_t>(along_range + along_x) + blur_slack;
+  }
+  // The pixels, then the cells' weights and values, twice; a line of them; where a row's pixels lie between
+  // the columns.
+  std::size_t scratch() const {
+    constexpr std::size_t floats_of_column = sizeof(BetweenColumns) / sizeof(float);
+    return pixels() + 2 * cell_floats() + line_floats() +
+           static_cast<std::size_t>(side()) * floats_of_column + 16;
+  }
 
   int level_of(float value) const { return static_cast<int>(std::floor(value * inverse_level)); }
 
@@ -43,63 +62,34 @@ struct GridTile {
   std::vector<float> range_taps;
   float half_inverse_cell;
   float inverse_level;
+  HeldValues held{};
   int most_levels;
 };
 
-// Cells of a box: [level][row][column], weights and values in planes of their own.
+// Cells of a box: [row][column][level], weight and value side by side.
 struct Box {
   int x0, y0, level0;
   int columns, rows, levels;
 
+  std::ptrdiff_t column_step() const { return 2 * static_cast<std::ptrdiff_t>(levels); }
+  std::ptrdiff_t row_step() const { return columns * column_step(); }
   std::ptrdiff_t index(int x, int y, int level) const {
-    return (static_cast<std::ptrdiff_t>(level - level0) * rows + (y - y0)) * columns + (x - x0);
+    return (y - y0) * row_step() + (x - x0) * column_step() + 2 * static_cast<std::ptrdiff_t>(level - level0);
   }
-  std::ptrdiff_t size() const { return static_cast<std::ptrdiff_t>(columns) * rows * levels; }
+  std::ptrdiff_t size() const { return rows * row_step(); }
 };
-
-struct Planes2 {
-  float* weights;
-  float* values;
-};
-
-// out[i] = sum over the taps of in[i + k * step], where that lies on the same line of `length` along the
-// axis. A line's neighbours at distance `step` are whole runs of `step` floats: for x the run is a single
-// float.
-void blur(const std::vector<float>& taps, const float* __restrict in, float* __restrict out,
-          std::ptrdiff_t size, std::ptrdiff_t step, int length) {
-  const int reach = static_cast<int>(taps.size()) / 2;
-  std::fill_n(out, size, 0.0F);
-  for (std::ptrdiff_t line = 0; line < size; line += step * length) {
-    if (step == 1) {
-      for (int k = -reach; k <= reach; ++k) {
-        const float tap = taps[static_cast<std::size_t>(k + reach)];
-        const int begin = std::max(0, -k);
-        const int end = std::min(length, length - k);
-        const float* from = in + line + k;
-        float* to = out + line;
-        for (int i = begin; i < end; ++i) to[i] += tap * from[i];
-      }
-      continue;
-    }
-    for (int position = 0; position < length; ++position) {
-      float* to = out + line + position * step;
-      for (int k = std::max(-reach, -position); k <= std::min(reach, length - 1 - position); ++k) {
-        const float tap = taps[static_cast<std::size_t>(k + reach)];
-        const float* from = in + line + (position + k) * step;
-        for (std::ptrdiff_t i = 0; i < step; ++i) to[i] += tap * from[i];
-      }
-    }
-  }
-}
 
 class Worker {
  public:
   Worker(const GridTile& setup, const StageCall& call, const Rect& tile, int plane, float* memory)
       : setup_(setup), grid_(setup.grid), call_(call), tile_(tile), plane_(plane), pixels_(memory) {
-    const auto cells = static_cast<std::ptrdiff_t>(setup.cells());
-    float* behind = memory + setup.pixels();
-    first_ = {behind, behind + cells};
-    second_ = {behind + 2 * cells, behind + 3 * cells};
+    first_ = memory + setup.pixels();
+    second_ = first_ + setup.cell_floats();
+    line_ = second_ + setup.cell_floats();
+    void* behind = line_ + setup.line_floats();
+    std::size_t room = 64 + static_cast<std::size_t>(setup.side()) * sizeof(BetweenColumns);
+    columns_ = static_cast<BetweenColumns*>(
+        std::align(alignof(BetweenColumns), sizeof(BetweenColumns), behind, room));
   }
 
   void filter() {
@@ -107,10 +97,13 @@ class Worker {
     find_box();
     if (box_.levels > 0) {
       count();
-      const auto plane = static_cast<std::ptrdiff_t>(box_.columns) * box_.rows;
-      blur_both(setup_.range_taps, first_, second_, plane, box_.levels);
-      blur_both(setup_.space_taps, second_, first_, 1, box_.columns);
-      blur_both(setup_.space_taps, first_, second_, box_.columns, box_.rows);
+      const auto cells = static_cast<std::ptrdiff_t>(box_.columns) * box_.rows;
+      blur_cells(setup_.range_taps.data(), grid_.range_reach(), first_, second_, cells, box_.levels, 2,
+                 line_);
+      blur_cells(setup_.space_taps.data(), grid_.space_reach(), second_, first_, box_.rows, box_.columns,
+                 box_.column_step(), line_);
+      blur_cells(setup_.space_taps.data(), grid_.space_reach(), first_, second_, 1, box_.rows,
+                 box_.row_step(), line_);
     }
     read();
   }
@@ -133,27 +126,22 @@ class Worker {
   }
 
   void find_box() {
-    float low = 0;
-    float high = -1;
+    float low = std::numeric_limits<float>::max();
+    float high = -low;
     for (int y = inside_.y0; y < inside_.y1; ++y) {
-      const float* row = pixel_row(y);
-      for (int x = inside_.x0; x < inside_.x1; ++x) {
-        const float value = row[x - area_.x0];
-        if (!grid_.holds(value)) continue;
-        if (high < low) low = high = value;
-        low = std::min(low, value);
-        high = std::max(high, value);
-      }
+      extend_range(pixel_row(y) + (inside_.x0 - area_.x0), inside_.width(), setup_.held, low, high);
     }
+    const bool empty = high < low;
+    if (empty) low = high = 0;
     box_.x0 = cell_of(area_.x0, grid_.cell);
     box_.y0 = cell_of(area_.y0, grid_.cell);
     box_.level0 = setup_.level_of(low);
     box_.columns = cell_of(area_.x1 - 1, grid_.cell) + 1 - box_.x0;
     box_.rows = cell_of(area_.y1 - 1, grid_.cell) + 1 - box_.y0;
-    box_.levels = high < low ? 0 : setup_.level_of(high) + 2 - box_.level0;
+    box_.levels = empty ? 0 : setup_.level_of(high) + 2 - box_.level0;
   }
 
-  // Where a position lies between two cells, a value between two levels.
+  // Where a position lies between two cells.
   struct Between {
     int first;
     float after;  // the share of the next one
@@ -162,64 +150,33 @@ class Worker {
     const BetweenCells cells = between_cells(position, grid_.cell);
     return {cells.first, static_cast<float>(cells.after) * setup_.half_inverse_cell};
   }
-  Between level_between(float value) const {
-    const float position = value * setup_.inverse_level;
-    const float first = std::floor(position);
-    return {static_cast<int>(first), position - first};
-  }
-
   void count() {
-    std::fill_n(first_.weights, box_.size(), 0.0F);
-    std::fill_n(first_.values, box_.size(), 0.0F);
-    const auto level_step = static_cast<std::ptrdiff_t>(box_.columns) * box_.rows;
+    std::fill_n(first_, box_.size(), 0.0F);
     for (int y = inside_.y0; y < inside_.y1; ++y) {
       const int row = cell_of(y, grid_.cell);
-      for (int x = inside_.x0; x < inside_.x1; ++x) {
-        const float value = pixel_row(y)[x - area_.x0];
-        if (!grid_.holds(value)) continue;
-        const Between level = level_between(value);
-        const std::ptrdiff_t at = box_.index(cell_of(x, grid_.cell), row, level.first);
-        first_.weights[at] += 1 - level.after;
-        first_.values[at] += (1 - level.after) * value;
-        first_.weights[at + level_step] += level.after;
-        first_.values[at + level_step] += level.after * value;
+      const float* pixels = pixel_row(y) - area_.x0;
+      for (int x = inside_.x0; x < inside_.x1;) {
+        const int column = cell_of(x, grid_.cell);
+        const int end = std::min(inside_.x1, (column + 1) * grid_.cell);
+        float* const cell = first_ + box_.index(column, row, box_.level0);
+        count_in_cell(pixels + x, end - x, setup_.held, setup_.inverse_level, box_.level0, cell);
+        x = end;
       }
     }
   }
 
-  void blur_both(const std::vector<float>& taps, const Planes2& in, const Planes2& out, std::ptrdiff_t step,
-                 int length) const {
-    blur(taps, in.weights, out.weights, box_.size(), step, length);
-    blur(taps, in.values, out.values, box_.size(), step, length);
-  }
-
   void read() const {
-    const auto level_step = static_cast<std::ptrdiff_t>(box_.columns) * box_.rows;
+    for (int x = tile_.x0; x < tile_.x1; ++x) {
+      const Between column = between(x);
+      columns_[x - tile_.x0] = {box_.index(column.first, box_.y0, box_.level0), column.after};
+    }
     for (int y = tile_.y0; y < tile_.y1; ++y) {
       const Between row = between(y);
-      float* out = call_.out.row(plane_, y) + (tile_.x0 - call_.out.rect.x0);
-      for (int x = tile_.x0; x < tile_.x1; ++x) {
-        const float value = pixel_row(y)[x - area_.x0];
-        out[x - tile_.x0] = value;
-        if (!grid_.holds(value)) continue;
-        const Between column = between(x);
-        const Between level = level_between(value);
-        const std::ptrdiff_t at = box_.index(column.first, row.first, level.first);
-        float weights = 0;
-        float values = 0;
-        for (const int dy : {0, 1}) {
-          for (const int dx : {0, 1}) {
-            const float share =
-                (dy == 1 ? row.after : 1 - row.after) * (dx == 1 ? column.after : 1 - column.after);
-            const std::ptrdiff_t place = at + dy * box_.columns + dx;
-            weights += share * ((1 - level.after) * second_.weights[place] +
-                                level.after * second_.weights[place + level_step]);
-            values += share * ((1 - level.after) * second_.values[place] +
-                               level.after * second_.values[place + level_step]);
-          }
-        }
-        out[x - tile_.x0] = values / weights;
-      }
+      const float* upper = second_ + (row.first - box_.y0) * box_.row_step();
+      const GridRow cells{upper,       upper + box_.row_step(), row.after,  box_.column_step(),
+                          box_.level0, setup_.inverse_level,    setup_.held};
+      read_grid_row(cells, columns_, pixel_row(y) + (tile_.x0 - area_.x0), tile_.width(),
+                    call_.out.row(plane_, y) + (tile_.x0 - call_.out.rect.x0));
     }
   }
 
@@ -229,8 +186,10 @@ class Worker {
   Rect tile_;
   int plane_;
   float* pixels_;
-  Planes2 first_{};
-  Planes2 second_{};
+  float* first_;
+  float* second_;
+  float* line_;
+  BetweenColumns* columns_;
   Rect area_{};
   Rect inside_{};  // of the area, where pixels take part
   Box box_{};

@@ -60,7 +60,7 @@ struct NetworkTile {
 
 template <class T>
 std::size_t scratch_floats(int radius, int channels) {
-  const std::size_t selection = window_pixels(radius);
+  const std::size_t selection = window_pixels(radius) * (static_cast<std::size_t>(channels) + 1);
   if (radius <= largest_network<T>) {
     return std::max(selection, NetworkTile<T>(radius, channels).scratch_floats());
   }
@@ -85,6 +85,12 @@ class Median {
 
   template <class ScratchOf>
   void run(Workers& workers, ScratchOf scratch_of) const {
+    constexpr int few = 2;  // pixels: not worth a tile
+    if (image_.width * image_.height <= few) {
+      select_few(reinterpret_cast<T*>(scratch_of(0)));
+      finish(out_.rect, scratch_of(0));
+      return;
+    }
     if (radius_ <= largest_network<T>) {
       const NetworkTile<T> shape(radius_, in_.channels);
       for_tiles(workers, out_.rect, shape.width, shape.height, [&](const Rect& tile, int worker) {
@@ -196,6 +202,22 @@ class Median {
       }
       median.filter(channel_values, pitch, tile.width(), tile.height(),
                     out_.pixel(tile.x0, tile.y0) + channel, out_.row_stride, channels, rest);
+    }
+  }
+
+  void select_few(T* memory) const {
+    const int side = 2 * radius_ + 1;
+    const auto count = static_cast<std::ptrdiff_t>(window_pixels(radius_));
+    T* const window = memory + count * in_.channels;
+    for (int y = out_.rect.y0; y < out_.rect.y1; ++y) {
+      for (int x = out_.rect.x0; x < out_.rect.x1; ++x) {
+        if (!load({x, y, x + 1, y + 1}, memory, static_cast<std::ptrdiff_t>(side) * in_.channels)) return;
+        for (int channel = 0; channel < in_.channels; ++channel) {
+          for (std::ptrdiff_t i = 0; i < count; ++i) window[i] = memory[i * in_.channels + channel];
+          std::nth_element(window, window + count / 2, window + count);
+          out_.pixel(x, y)[channel] = window[count / 2];
+        }
+      }
     }
   }
 
