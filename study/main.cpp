@@ -118,7 +118,7 @@ void add_options(CLI::App* command, Request& request) {
   command->add_option("--json", request.json_path, "Write every measurement to this file");
   command->add_option("--pgm", request.pgm_folder,
                       "Write what each rung makes of the picture it is checked on into this folder");
-  CLI::Option* quick = command->add_flag("--quick", request.quick, "One size, few radii and tiling factors");
+  CLI::Option* quick = command->add_flag("--quick", request.quick, "Few sizes, radii and tiling factors");
   command->add_flag("--all", request.all, "Every radius, few runs each")->excludes(quick);
 }
 
