@@ -17,8 +17,6 @@
 namespace ungrain::study {
 namespace {
 
-// No multiple of any block's side: blocks that stick out are checked too.
-constexpr Size check_size{203, 157};
 // A rung is run until Plan::enough_ms have gone by, at least a few times.
 constexpr int fewest_runs = 3;
 
@@ -64,7 +62,7 @@ std::vector<Shape> shapes_of(const Rung& rung, const Plan& plan) {
       shapes.push_back({side, 1});
       continue;
     }
-    for (const int tiling : plan.tilings) shapes.push_back({side, tiling});
+    for (const int tiling : plan.sweep.tilings) shapes.push_back({side, tiling});
   }
   return shapes;
 }
@@ -125,7 +123,7 @@ std::optional<double> check(const Rung& rung, const Plan& plan, StudyPicture& pi
   }
   if (largest && !plan.pgm_folder.empty()) {
     const std::string name = fmt::format("r{:02}-{}.pgm", strengths.radius, file_name(rung.name));
-    write_pgm(plan.pgm_folder + "/" + name, result.data(), check_size);
+    write_pgm(plan.pgm_folder + "/" + name, result.data(), picture.size());
   }
   return largest;
 }
@@ -144,8 +142,9 @@ void time_shapes(const Rung& rung, const Plan& plan, StudyPicture& picture, cons
     const std::optional<Prepared> prepared = rung.prepare(picture.call(strengths, shape, false));
     if (!prepared) continue;
     picture.forget_device_result();
-    measured.all.push_back({shape, prepared->use, median_time(*prepared, plan)});
-    if (prepared->result_on_host) continue;  // slow ones filter a part
+    const double share = prepared->share;
+    measured.all.push_back({shape, prepared->use, median_time(*prepared, plan) / share, share});
+    if (prepared->result_on_host || share < 1) continue;
     const double error = largest_error(picture.sampled_rows(), expected.data());
     if (!std::isnan(measured.error) && !(error <= measured.error)) measured.error = error;
   }
@@ -172,38 +171,39 @@ std::vector<Measured> measure(const Ladder& ladder, const Plan& plan, std::FILE*
   }
   // errors[radius][rung]
   std::vector<std::vector<std::optional<double>>> errors;
-  StudyPicture small(check_size.width, check_size.height);
+  StudyPicture small(ladder.check_size);
   if (!plan.pgm_folder.empty()) {
     std::filesystem::create_directories(plan.pgm_folder);
     const ConstImageView noisy = small.call({}, {}, true).host_view;
-    write_pgm(plan.pgm_folder + "/noisy.pgm", static_cast<const float*>(noisy.data), check_size);
+    write_pgm(plan.pgm_folder + "/noisy.pgm", static_cast<const float*>(noisy.data), small.size());
   }
-  for (const int radius : plan.radii) {
+  for (const int radius : plan.sweep.radii) {
     const Strengths strengths{.radius = radius};
     Image expected(small.spec());
     run_reference(ladder, strengths, small.call(strengths, {}, true).host_view, expected.view());
     if (!plan.pgm_folder.empty()) {
       write_pgm(fmt::format("{}/r{:02}-reference.pgm", plan.pgm_folder, radius), expected.samples<float>(),
-                check_size);
+                small.size());
     }
     std::vector<std::optional<double>>& of_radius = errors.emplace_back();
     for (const Rung* rung : rungs) of_radius.push_back(check(*rung, plan, small, expected, strengths));
     fmt::print(progress, "checked radius {}\n", radius);
   }
   std::vector<Measured> results;
-  for (const Size& size : plan.sizes) {
-    StudyPicture picture(size.width, size.height);
-    for (std::size_t i = 0; i < plan.radii.size(); ++i) {
-      const Strengths strengths{.radius = plan.radii[i]};
+  for (const Size& size : plan.sweep.sizes) {
+    StudyPicture picture(size);
+    for (std::size_t i = 0; i < plan.sweep.radii.size(); ++i) {
+      const int radius = plan.sweep.radii[i];
+      const Strengths strengths{.radius = radius};
       const std::vector<float> expected = product_rows(ladder, picture, strengths);
       for (std::size_t k = 0; k < rungs.size(); ++k) {
         if (!errors[i][k]) continue;
         Measured measured{
-            .rung = rungs[k]->name, .size = size, .radius = plan.radii[i], .error = *errors[i][k], .all = {}};
+            .rung = rungs[k]->name, .size = size, .radius = radius, .error = *errors[i][k], .all = {}};
         time_shapes(*rungs[k], plan, picture, strengths, expected, measured);
         if (!measured.all.empty()) results.push_back(std::move(measured));
       }
-      fmt::print(progress, "timed {} x {}, radius {}, {:.0f} s\n", size.width, size.height, plan.radii[i],
+      fmt::print(progress, "timed {} x {}, radius {}, {:.0f} s\n", size.width, size.height, radius,
                  seconds_since(start));
     }
   }

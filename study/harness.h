@@ -9,17 +9,9 @@
 
 namespace ungrain::study {
 
-struct Size {
-  int width = 0;
-  int height = 0;
-  friend bool operator==(const Size&, const Size&) = default;
-};
-
 struct Plan {
-  std::vector<Size> sizes;
-  std::vector<int> radii;
+  Sweep sweep;
   std::vector<int> sides;
-  std::vector<int> tilings;
   int runs = 5;
   double enough_ms = 300;  // a kernel whose first run takes longer is not run again
   std::string only;        // rungs whose name holds it; empty: all
@@ -29,7 +21,8 @@ struct Plan {
 struct Timing {
   Shape shape;
   std::optional<KernelUse> use;
-  double ms = 0;  // the median
+  double ms = 0;     // the median, of the whole picture
+  double share = 1;  // of it that was filtered; the time is scaled
 };
 
 // One rung on one picture.

@@ -38,6 +38,7 @@ __device__ inline int first_row() { return static_cast<int>(blockIdx.y * blockDi
 __device__ inline int thread_x() { return static_cast<int>(threadIdx.x); }
 __device__ inline int thread_y() { return static_cast<int>(threadIdx.y); }
 __device__ inline int block_side() { return static_cast<int>(blockDim.x); }
+__device__ inline int block_rows() { return static_cast<int>(blockDim.y); }
 __device__ inline int thread_number() { return thread_y() * block_side() + thread_x(); }
 
 __device__ inline bool in_picture(const Picture& picture, int x, int y) {
@@ -60,7 +61,7 @@ __device__ inline float held_pixel(const Picture& picture, int x, int y) {
 // waits.
 __device__ inline void load_tile(const Picture& picture, int x0, int y0, int width, int height, float* tile,
                                  int tile_stride) {
-  for (int y = thread_y(); y < height; y += block_side()) {
+  for (int y = thread_y(); y < height; y += block_rows()) {
     for (int x = thread_x(); x < width; x += block_side()) {
       tile[y * tile_stride + x] = held_pixel(picture, x0 + x, y0 + y);
     }

@@ -28,6 +28,22 @@ MethodParams library_params(std::string_view ladder, const Strengths& strengths)
                            .sigma_space = strengths.sigma_space,
                            .sigma_range = strengths.sigma_range};
   }
+  if (ladder == "nlm") {
+    // As [004]: nothing is taken off for the noise, and a pixel counts for itself as the most similar one.
+    return NlmParams{.search = 2 * strengths.radius + 1,
+                     .patch = patch_side,
+                     .patch_sigma = 0,
+                     .sigma = 0,
+                     .h = strengths.h,
+                     .self = SelfWeight::max};
+  }
+  if (ladder == "nlm-bilateral") {
+    return NlmBilateralParams{.search = 2 * strengths.radius + 1,
+                              .patch = patch_side,
+                              .sigma_h = strengths.sigma_h,
+                              .sigma_range = strengths.sigma_range,
+                              .sigma_space = strengths.sigma_space};
+  }
   return AdaptiveBilateralParams{.radius = strengths.radius,
                                  .sigma_space = strengths.sigma_space,
                                  .sigma_range = strengths.sigma_range,

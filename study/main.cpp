@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <list>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -17,10 +18,14 @@ namespace ungrain::study {
 namespace {
 
 struct Request {
-  std::vector<std::string> sizes = {"512x512", "1920x1080", "5522x3651"};  // [001]'s
-  std::vector<int> radii = {1, 3, 5, 7, 11, 15};
+  explicit Request(const Sweep& usual) : radii(usual.radii), tilings(usual.tilings) {
+    for (const Size& size : usual.sizes) sizes.push_back(fmt::format("{}x{}", size.width, size.height));
+  }
+
+  std::vector<std::string> sizes;
+  std::vector<int> radii;
   std::vector<int> sides = {4, 8, 16, 32};
-  std::vector<int> tilings = {2, 3, 4, 5, 6};
+  std::vector<int> tilings;
   int runs = 7;
   bool quick = false;
   bool all = false;
@@ -36,31 +41,28 @@ Size parse_size(const std::string& text) {
   if (std::sscanf(text.c_str(), "%dx%d%c", &size.width, &size.height, &rest) != 2) size = {};
   // The margin is mirrored once, and kernels count pixels in 32 bits.
   if (size.width < margin || size.height < margin || size.width > 30000 || size.height > 30000) {
-    throw CLI::ValidationError("--sizes", "each is WIDTHxHEIGHT, from 16x16 to 30000x30000");
+    throw CLI::ValidationError("--sizes",
+                               fmt::format("each is WIDTHxHEIGHT, from {0}x{0} to 30000x30000", margin));
   }
   return size;
 }
 
-Plan plan_for(const Request& request) {
-  Plan plan{.sizes = {},
-            .radii = request.radii,
+Plan plan_for(const Ladder& ladder, const Request& request) {
+  Plan plan{.sweep = {.sizes = {}, .radii = request.radii, .tilings = request.tilings},
             .sides = request.sides,
-            .tilings = request.tilings,
             .runs = request.runs,
             .only = request.only,
             .pgm_folder = request.pgm_folder};
-  for (const std::string& size : request.sizes) plan.sizes.push_back(parse_size(size));
+  for (const std::string& size : request.sizes) plan.sweep.sizes.push_back(parse_size(size));
   if (request.quick) {
-    plan.sizes = {{1920, 1080}};
-    plan.radii = {1, 5, 15};
-    plan.tilings = {2, 4};
+    plan.sweep = ladder.quick;
     plan.runs = 3;
   }
   if (request.all) {
-    plan.radii.resize(largest_radius);
-    std::iota(plan.radii.begin(), plan.radii.end(), 1);
+    plan.sweep.radii.resize(largest_radius);
+    std::iota(plan.sweep.radii.begin(), plan.sweep.radii.end(), 1);
     plan.runs = 3;
-    plan.enough_ms = 20;  // some ten thousand cells: about four minutes on an H200
+    plan.enough_ms = 20;  // some ten thousand cells: bilateral takes about four minutes on an H200
   }
   return plan;
 }
@@ -78,12 +80,11 @@ std::string find_gpu() {
 }
 
 int run_ladder(const Ladder& ladder, const Request& request) {
-  const Plan plan = plan_for(request);
+  const Plan plan = plan_for(ladder, request);
   const std::string gpu = find_gpu();
   if (gpu.empty()) return 1;
   const std::vector<Measured> results = measure(ladder, plan, stderr);
-  fmt::print("{}, {}: sigma space 3, sigma range 30, the best block and tiling factor N\n\n", ladder.name,
-             gpu);
+  fmt::print("{}, {}: {}, the best block and tiling factor N\n\n", ladder.name, gpu, ladder.setting);
   print_table(ladder, results);
   if (!request.json_path.empty()) write_json(request.json_path, gpu, ladder, results);
   const bool right = std::all_of(results.begin(), results.end(),
@@ -97,7 +98,7 @@ void add_options(CLI::App* command, Request& request) {
   command->add_option("--sizes", request.sizes, "Pictures, WIDTHxHEIGHT")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--radii", request.radii, "Window radii")
+  command->add_option("--radii", request.radii, "Radii of the window or the search")
       ->delimiter(',')
       ->check(CLI::Range(1, largest_radius))
       ->capture_default_str();
@@ -107,7 +108,7 @@ void add_options(CLI::App* command, Request& request) {
       ->capture_default_str();
   command->add_option("--tilings", request.tilings, "Pixels a thread, where the rung has them")
       ->delimiter(',')
-      ->check(CLI::Range(2, 6))
+      ->check(CLI::IsMember(request.tilings))
       ->capture_default_str();
   command->add_option("--runs", request.runs, "Runs; the median counts")
       ->check(CLI::Range(1, 1000))
@@ -117,25 +118,34 @@ void add_options(CLI::App* command, Request& request) {
   command->add_option("--json", request.json_path, "Write every measurement to this file");
   command->add_option("--pgm", request.pgm_folder,
                       "Write what each rung makes of the picture it is checked on into this folder");
-  CLI::Option* quick = command->add_flag("--quick", request.quick, "One size, few radii and tiling factors");
+  CLI::Option* quick = command->add_flag("--quick", request.quick, "Few sizes, radii and tiling factors");
   command->add_flag("--all", request.all, "Every radius, few runs each")->excludes(quick);
 }
 
 int run(int count, char** words) {
   CLI::App app("The papers' kernel versions, checked against the reference and timed beside the product's.");
   app.require_subcommand(1);
-  Request request;
-  CLI::App* bilateral = app.add_subcommand("bilateral", "[001]'s versions 1 to 8 and [000]'s tables");
-  CLI::App* adaptive = app.add_subcommand("adaptive-bilateral", "[000]'s versions");
+  struct Command {
+    Ladder ladder;
+    Request request;
+    CLI::App* app;
+  };
+  std::list<Command> commands;  // the options point into them
+  for (const Ladder& ladder :
+       std::vector{bilateral_ladder(), adaptive_bilateral_ladder(), nlm_ladder(), nlm_bilateral_ladder()}) {
+    const Request request(ladder.usual);
+    CLI::App* command = app.add_subcommand(ladder.name, ladder.summary);
+    commands.push_back({ladder, request, command});
+    add_options(command, commands.back().request);
+  }
   CLI::App* report = app.add_subcommand("report", "The papers' tables beside measurements of ours");
-  add_options(bilateral, request);
-  add_options(adaptive, request);
   std::vector<std::string> files;
   report->add_option("files", files, "What --json wrote")->required();
   try {
     app.parse(count, words);
-    if (*bilateral) return run_ladder(bilateral_ladder(), request);
-    if (*adaptive) return run_ladder(adaptive_bilateral_ladder(), request);
+    for (const Command& command : commands) {
+      if (*command.app) return run_ladder(command.ladder, command.request);
+    }
     print_beside_papers(files);
     return 0;
   } catch (const CLI::ParseError& error) {

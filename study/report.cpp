@@ -29,6 +29,8 @@ std::string ratio(double of, double to) { return of > 0 && to > 0 ? fmt::format(
 
 json shape_json(const Timing& timing) {
   json entry = {{"ms", timing.ms}};
+  if (timing.share < 1)
+    entry["share"] = timing.share;  // of the picture that was filtered; the time is scaled
   if (timing.shape.side > 0) {
     entry["side"] = timing.shape.side;
     entry["tiling"] = timing.shape.tiling;
@@ -56,34 +58,140 @@ json result_json(const Ladder& ladder, const std::vector<Measured>& results, con
   return entry;
 }
 
+// Ours by ladder, rung and radius, from files that write_json() wrote.
+class OurTimes {
+ public:
+  struct Time {
+    int width;
+    int height;
+    double ms;
+  };
+
+  explicit OurTimes(const std::vector<std::string>& json_files) {
+    for (const std::string& path : json_files) {
+      std::ifstream file(path);
+      if (!file) throw std::runtime_error("cannot read " + path);
+      const json document = json::parse(file);
+      for (const json& rung : document.at("rungs")) {
+        for (const json& result : rung.at("results")) {
+          times_.insert({{document.at("ladder"), rung.at("name"), result.at("radius")},
+                         {result.at("width"), result.at("height"), result.at("best").at("ms")}});
+        }
+      }
+    }
+  }
+
+  // On the picture of this size where it was measured, else on the largest; null: not at all.
+  const Time* find(const char* ladder, const char* rung, int radius, int width, int height) const {
+    const Time* best = nullptr;
+    const auto same_size = [&](const Time& time) { return time.width == width && time.height == height; };
+    const auto [first, last] = times_.equal_range({ladder, rung, radius});
+    for (auto it = first; it != last; ++it) {
+      const Time& time = it->second;
+      const bool larger = best != nullptr && !same_size(*best) &&
+                          static_cast<long long>(time.width) * time.height >
+                              static_cast<long long>(best->width) * best->height;
+      if (best == nullptr || same_size(time) || larger) best = &time;
+    }
+    return best;
+  }
+
+  // Of another rung on the same picture; 0: not measured.
+  double ms_beside(const Time& like, const char* ladder, const char* rung, int radius) const {
+    const Time* time = find(ladder, rung, radius, like.width, like.height);
+    return time != nullptr && time->width == like.width && time->height == like.height ? time->ms : 0;
+  }
+
+ private:
+  std::multimap<std::tuple<std::string, std::string, int>, Time> times_;
+};
+
+std::string picture_of(const OurTimes::Time* time) {
+  return time != nullptr ? fmt::format("{} x {}", time->width, time->height) : "-";
+}
+std::string ms_of(const OurTimes::Time* time) {
+  return time != nullptr ? fmt::format("{:.4f}", time->ms) : "-";
+}
+
+void print_times(const OurTimes& ours) {
+  fmt::print(
+      "\n| paper | table | image | rung | r | paper ms | paper over naive | our image | our ms | our over "
+      "naive |\n"
+      "|---|---|---|---|--:|--:|--:|---|--:|--:|\n");
+  for (const PaperTime& paper : paper_times()) {
+    const OurTimes::Time* time = ours.find(paper.ladder, paper.rung, paper.radius, paper.width, paper.height);
+    // Over the rung that keeps the same paper's naive kernel alive.
+    const double naive_ms =
+        time != nullptr ? ours.ms_beside(*time, paper.ladder, paper.naive_rung, paper.radius) : 0;
+    fmt::print(
+        "| {} | {} | {} | {} | {} | {:.6g} | {} | {} | {} | {} |\n", paper.paper, paper.table,
+        paper.width > 0 ? fmt::format("{}, {} x {}", paper.image, paper.width, paper.height) : paper.image,
+        paper.rung, paper.radius, paper.ms, ratio(paper.naive_ms, paper.ms), picture_of(time), ms_of(time),
+        time != nullptr ? ratio(naive_ms, time->ms) : "-");
+  }
+}
+
+void print_speed_ups(const OurTimes& ours) {
+  fmt::print(
+      "\n| paper | table | image | size | rung | paper over sequential | our image | our over sequential |\n"
+      "|---|---|---|---|---|--:|---|--:|\n");
+  for (const PaperSpeedUp& paper : paper_speed_ups()) {
+    const OurTimes::Time* time = ours.find(paper.ladder, paper.rung, paper.radius, paper.width, paper.height);
+    const double sequential_ms =
+        time != nullptr ? ours.ms_beside(*time, paper.ladder, paper.sequential_rung, paper.radius) : 0;
+    fmt::print("| {} | {} | {} | {} x {} | {} | {:.2f} | {} | {} |\n", paper.paper, paper.table, paper.image,
+               paper.width, paper.height, paper.rung, paper.factor, picture_of(time),
+               time != nullptr ? ratio(sequential_ms, time->ms) : "-");
+  }
+}
+
+// Ours are in docs/results/papers-nlm.md: they take the papers' images.
+void print_qualities() {
+  fmt::print(
+      "\n| paper | table | version | image | size | PSNR | SSIM | FSIM |\n"
+      "|---|---|---|---|---|--:|--:|--:|\n");
+  for (const PaperQuality& paper : paper_qualities()) {
+    fmt::print("| {} | {} | {} | {} | {} x {} | {:.1f} | {:.3f} | {:.3f} |\n", paper.paper, paper.table,
+               paper.version, paper.image, paper.side, paper.side, paper.psnr, paper.ssim, paper.fsim);
+  }
+}
+
 }  // namespace
 
 void print_table(const Ladder& ladder, const std::vector<Measured>& results) {
   fmt::print(
       "| rung | image | r | ms | block | N | registers | occupancy | over naive | over sequential | error |\n"
       "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+  bool part = false;
   for (const Measured& result : results) {
     const Timing& best = result.best();
     const bool kernel = best.use.has_value();
-    fmt::print("| {} | {} x {} | {} | {:.4f} | {} | {} | {} | {} | {} | {} | {:.1e}{} |\n", result.rung,
-               result.size.width, result.size.height, result.radius, best.ms,
-               kernel ? fmt::format("{}", best.shape.side) : "-",
-               kernel ? fmt::format("{}", best.shape.tiling) : "-",
+    const bool shaped = kernel && best.shape.side > 0;
+    fmt::print("| {} | {} x {} | {} | {:.4f}{} | {} | {} | {} | {} | {} | {} | {:.1e}{} |\n", result.rung,
+               result.size.width, result.size.height, result.radius, best.ms, best.share < 1 ? "*" : "",
+               shaped ? fmt::format("{}", best.shape.side) : "-",
+               shaped ? fmt::format("{}", best.shape.tiling) : "-",
                kernel ? fmt::format("{}", best.use->registers) : "-",
                kernel ? fmt::format("{:.0f} %", 100 * best.use->occupancy) : "-",
                ratio(ms_of(results, ladder.naive, result), best.ms),
                ratio(ms_of(results, ladder.sequential, result), best.ms), result.error,
                result.error <= tolerance ? "" : " WRONG");
+    part = part || best.share < 1;
   }
+  if (part) fmt::print("\n\\* scaled: measured on a part of the picture\n");
 }
 
 void write_json(const std::string& path, const std::string& gpu, const Ladder& ladder,
                 const std::vector<Measured>& results) {
   int driver = 0;
   cuda::check(cudaDriverGetVersion(&driver), "asking for the driver");
-  json document = {{"ladder", ladder.name},         {"gpu", gpu},
-                   {"driver_cuda_version", driver}, {"toolkit_cuda_version", CUDART_VERSION},
-                   {"compiler", __VERSION__},       {"tolerance", tolerance},
+  json document = {{"ladder", ladder.name},
+                   {"strengths", ladder.setting},
+                   {"gpu", gpu},
+                   {"driver_cuda_version", driver},
+                   {"toolkit_cuda_version", CUDART_VERSION},
+                   {"compiler", __VERSION__},
+                   {"tolerance", tolerance},
                    {"rungs", json::array()}};
   for (const Rung& rung : ladder.rungs) {
     json entry = {
@@ -99,52 +207,12 @@ void write_json(const std::string& path, const std::string& gpu, const Ladder& l
 }
 
 void print_beside_papers(const std::vector<std::string>& json_files) {
-  // Ours by ladder, rung and radius: the picture of the paper's size where it was measured, else the largest.
-  struct Ours {
-    int width;
-    int height;
-    double ms;
-  };
-  std::multimap<std::tuple<std::string, std::string, int>, Ours> ours;
-  for (const std::string& path : json_files) {
-    std::ifstream file(path);
-    if (!file) throw std::runtime_error("cannot read " + path);
-    const json document = json::parse(file);
-    for (const json& rung : document.at("rungs")) {
-      for (const json& result : rung.at("results")) {
-        ours.insert({{document.at("ladder"), rung.at("name"), result.at("radius")},
-                     {result.at("width"), result.at("height"), result.at("best").at("ms")}});
-      }
-    }
-  }
-  fmt::print(
-      "| paper | table | image | rung | r | paper ms | paper over naive | our image | our ms | our over "
-      "naive |\n"
-      "|---|---|---|---|--:|--:|--:|---|--:|--:|\n");
-  for (const PaperTime& paper : paper_times()) {
-    const Ours* best = nullptr;
-    const auto [first, last] = ours.equal_range({paper.ladder, paper.rung, paper.radius});
-    const auto same_size = [&](const Ours& entry) {
-      return entry.width == paper.width && entry.height == paper.height;
-    };
-    for (auto it = first; it != last; ++it) {
-      const Ours& entry = it->second;
-      const bool larger = best != nullptr && !same_size(*best) &&
-                          static_cast<long long>(entry.width) * entry.height >
-                              static_cast<long long>(best->width) * best->height;
-      if (best == nullptr || same_size(entry) || larger) best = &entry;
-    }
-    // Over the rung that keeps the same paper's naive kernel alive, on the same picture as `best`.
-    double naive_ms = 0;
-    const auto [first_naive, last_naive] = ours.equal_range({paper.ladder, paper.naive_rung, paper.radius});
-    for (auto it = first_naive; best != nullptr && it != last_naive; ++it) {
-      if (it->second.width == best->width && it->second.height == best->height) naive_ms = it->second.ms;
-    }
-    fmt::print("| {} | {} | {} | {} | {} | {:.4g} | {} | {} | {} | {} |\n", paper.paper, paper.table,
-               paper.image, paper.rung, paper.radius, paper.ms, ratio(paper.naive_ms, paper.ms),
-               best ? fmt::format("{} x {}", best->width, best->height) : "-",
-               best ? fmt::format("{:.4f}", best->ms) : "-", best ? ratio(naive_ms, best->ms) : "-");
-  }
+  const OurTimes ours(json_files);
+  for (const PaperMachine& machine : paper_machines())
+    fmt::print("- {}: {}\n", machine.paper, machine.machine);
+  print_times(ours);
+  print_speed_ups(ours);
+  print_qualities();
 }
 
 }  // namespace ungrain::study

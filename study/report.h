@@ -12,8 +12,8 @@ void print_table(const Ladder& ladder, const std::vector<Measured>& results);
 // Everything: every shape of every rung.
 void write_json(const std::string& path, const std::string& gpu, const Ladder& ladder,
                 const std::vector<Measured>& results);
-// From files that write_json() wrote: each figure of the papers' tables and ours for the same rung and
-// radius.
+// From files that write_json() wrote: each figure of the papers' tables and, of times, ours for the same rung
+// and radius.
 void print_beside_papers(const std::vector<std::string>& json_files);
 
 }  // namespace ungrain::study

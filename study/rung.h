@@ -15,9 +15,18 @@
 namespace ungrain::study {
 
 inline constexpr int largest_radius = 15;
+// Non-local means: the side of a patch, [004]'s, and how far it reaches from the pixel in its middle.
+inline constexpr int patch_side = 7;
+inline constexpr int patch_reach = patch_side / 2;
 // The papers' border rules differ, and none is what is studied: pictures are held with their mirrored
 // surroundings, so that a rung filters every pixel as if it were an inner one.
-inline constexpr int margin = largest_radius + 1;
+inline constexpr int margin = largest_radius + patch_reach;
+
+struct Size {
+  int width = 0;
+  int height = 0;
+  friend bool operator==(const Size&, const Size&) = default;
+};
 
 // A picture in memory. `pixels` and `bytes` hold the same whole numbers from 0 to 255 and point to pixel
 // (0, 0); `margin` pixels on every side of it may be read too. The result has no margin.
@@ -30,13 +39,15 @@ struct Picture {
   int stride = 0;  // pixels from row to row of the input; of the result: width
 };
 
-// Both papers' strengths, for values from 0 to 255.
+// The papers' strengths, for values from 0 to 255.
 struct Strengths {
-  int radius = 1;
+  int radius = 1;  // of the window, or of the search for similar patches
   double sigma_space = 3;
   double sigma_range = 30;
   double factor = 0.5;    // adaptive-bilateral
   double epsilon = 0.01;  // adaptive-bilateral
+  double h = 20;          // nlm
+  double sigma_h = 20;    // nlm-bilateral
 };
 
 // How a kernel is launched: blocks of side × side threads, each thread `tiling` pixels.
@@ -52,7 +63,7 @@ struct RungCall {
   ConstImageView device_view;  // the same in GPU memory
   Strengths strengths;
   Shape shape;
-  bool whole = true;  // false: a slow rung may filter a part and scale its time
+  bool whole = true;  // false: a slow rung may filter a part
 };
 
 // What a kernel takes of a multiprocessor.
@@ -70,12 +81,13 @@ struct Prepared {
   std::function<double()> timed = {};  // in place of it: runs, returns its own ms
   bool result_on_host = false;         // in RungCall::host.out
   std::optional<KernelUse> use = {};
+  double share = 1;  // of the picture that is filtered; below 1 only where RungCall::whole is false
 };
 
 enum class Shapes {
   none,    // not a kernel of ours
-  sides,   // block sides 4 to 32
-  tilings  // and tiling factors 2 to 6
+  sides,   // block sides
+  tilings  // and tiling factors
 };
 
 struct Rung {
@@ -87,14 +99,37 @@ struct Rung {
   std::function<std::optional<Prepared>(const RungCall&)> prepare;
 };
 
+// What a ladder is measured on.
+struct Sweep {
+  std::vector<Size> sizes;
+  std::vector<int> radii;
+  std::vector<int> tilings;
+};
+
 struct Ladder {
   std::string name;
+  std::string summary;
+  std::string setting;  // the strengths, in words
   std::vector<Rung> rungs;
-  std::string sequential;  // the rungs that speed-ups are over
-  std::string naive;
+  std::string sequential = "sequential";  // the rungs that speed-ups are over
+  std::string naive = "naive";
+  Size check_size;  // no multiple of any block's side: blocks that stick out are checked too
+  Sweep usual;
+  Sweep quick;
 };
+
+// [001]'s sizes; radii and tiling factors of both papers.
+inline const Sweep window_sweep{.sizes = {{512, 512}, {1920, 1080}, {5522, 3651}},
+                                .radii = {1, 3, 5, 7, 11, 15},
+                                .tilings = {2, 3, 4, 5, 6}};
+inline const Sweep quick_window_sweep{.sizes = {{1920, 1080}}, .radii = {1, 5, 15}, .tilings = {2, 4}};
+inline constexpr Size window_check_size{203, 157};
+// Smaller where the reference compares patches: it takes a second for these.
+inline constexpr Size patch_check_size{101, 79};
 
 Ladder bilateral_ladder();
 Ladder adaptive_bilateral_ladder();
+Ladder nlm_ladder();
+Ladder nlm_bilateral_ladder();
 
 }  // namespace ungrain::study

@@ -37,13 +37,14 @@ void wait_for_gpu() { cuda::check(cudaDeviceSynchronize(), "waiting for the GPU"
 
 }  // namespace
 
-StudyPicture::StudyPicture(int width, int height)
-    : spec_{.width = width, .height = height, .type = PixelType::f32, .range = 255},
-      stride_((width + 2 * margin + stride_unit - 1) / stride_unit * stride_unit),
+StudyPicture::StudyPicture(const Size& size)
+    : spec_{.width = size.width, .height = size.height, .type = PixelType::f32, .range = 255},
+      stride_((size.width + 2 * margin + stride_unit - 1) / stride_unit * stride_unit),
       plain_(spec_),
-      padded_(static_cast<std::size_t>(stride_) * (height + 2 * margin)),
+      padded_(static_cast<std::size_t>(stride_) * (size.height + 2 * margin)),
       padded_bytes_(padded_.size()),
-      host_out_(static_cast<std::size_t>(width) * height) {
+      host_out_(static_cast<std::size_t>(size.width) * size.height) {
+  const auto [width, height] = size;
   const Image noisy = noisy_bytes(width, height);
   const std::uint8_t* bytes = noisy.samples<std::uint8_t>();
   for (int y = -margin; y < height + margin; ++y) {

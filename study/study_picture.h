@@ -9,9 +9,10 @@ namespace ungrain::study {
 
 class StudyPicture {
  public:
-  StudyPicture(int width, int height);
+  explicit StudyPicture(const Size& size);
 
   const ImageSpec& spec() const { return spec_; }  // float, white at 255
+  Size size() const { return {spec_.width, spec_.height}; }
   RungCall call(const Strengths& strengths, const Shape& shape, bool whole) const;
 
   void forget_result();         // makes every pixel of both results NaN

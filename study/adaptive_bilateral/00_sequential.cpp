@@ -41,15 +41,6 @@ float filter_pixel(const Picture& picture, const Strengths& strengths, int x, in
   return values / weights;
 }
 
-std::optional<Prepared> prepare(const RungCall& call) {
-  return by_rows(call, [picture = call.host, strengths = call.strengths](int y) {
-    for (int x = 0; x < picture.width; ++x) {
-      picture.out[static_cast<std::ptrdiff_t>(y) * picture.width + x] =
-          filter_pixel(picture, strengths, x, y);
-    }
-  });
-}
-
 }  // namespace
 
 Rung adaptive_bilateral_sequential() {
@@ -57,7 +48,7 @@ Rung adaptive_bilateral_sequential() {
           .paper = "[000] sequential",
           .idea = "one thread of the processor",
           .shapes = Shapes::none,
-          .prepare = prepare};
+          .prepare = [](const RungCall& call) { return by_pixels(call, filter_pixel); }};
 }
 
 }  // namespace ungrain::study

@@ -8,8 +8,13 @@ Ladder adaptive_bilateral_ladder() {
                              adaptive_bilateral_naive()};
   for (const Rung& rung : adaptive_bilateral_shared_image()) rungs.push_back(rung);
   rungs.push_back(product_rung("adaptive-bilateral"));
-  return {
-      .name = "adaptive-bilateral", .rungs = std::move(rungs), .sequential = "sequential", .naive = "naive"};
+  return {.name = "adaptive-bilateral",
+          .summary = "[000]'s versions",
+          .setting = "sigma space 3, sigma range 30",
+          .rungs = std::move(rungs),
+          .check_size = window_check_size,
+          .usual = window_sweep,
+          .quick = quick_window_sweep};
 }
 
 }  // namespace ungrain::study

@@ -2,7 +2,7 @@
 // constant memory; the image in global memory. A range table needs whole numbers: 8-bit data. Its reads
 // differ from thread to thread, which constant memory serves one after the other.
 #include "study/bilateral/rungs.h"
-#include "study/bilateral/tables.cuh"
+#include "study/tables.cuh"
 
 namespace ungrain::study {
 namespace {

@@ -1,7 +1,7 @@
 // [000] §5.1.2.6: the image in shared memory, without tables ("shared memory"), and with both tables in
 // global ("shared memory + kernel caching"), shared or constant memory.
 #include "study/bilateral/rungs.h"
-#include "study/bilateral/tables.cuh"
+#include "study/tables.cuh"
 
 namespace ungrain::study {
 namespace {

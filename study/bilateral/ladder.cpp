@@ -16,7 +16,14 @@ Ladder bilateral_ladder() {
         bilateral_dynamic_parallelism(), bilateral_fast_exponential(), product_rung("bilateral")}) {
     rungs.push_back(rung);
   }
-  return {.name = "bilateral", .rungs = std::move(rungs), .sequential = "sequential", .naive = "1 naive"};
+  return {.name = "bilateral",
+          .summary = "[001]'s versions 1 to 8 and [000]'s tables",
+          .setting = "sigma space 3, sigma range 30",
+          .rungs = std::move(rungs),
+          .naive = "1 naive",
+          .check_size = window_check_size,
+          .usual = window_sweep,
+          .quick = quick_window_sweep};
 }
 
 }  // namespace ungrain::study

@@ -3,8 +3,19 @@
 namespace ungrain::study {
 namespace {
 
-// [000]: a Tesla K80, gray images; of the three it gives the size of one. [001]: a GeForce GTX 760, three channels
-// filtered separately; it prints seconds. Copies to the GPU are not in the kernels' times.
+constexpr PaperMachine machines[] = {
+    {"[000]", "Tesla K80; Xeon, 2 cores at 2.2 GHz. Gray images; of the three it gives the size of one."},
+    {"[001]", "GeForce GTX 760. Three channels filtered separately."},
+    {"[004]", "GeForce 940M, CUDA 7.5 and MATLAB R2016a. Its times contain the copies to the GPU and back."},
+};
+
+// [001] and [004] print seconds. Copies to the GPU are in the times of [004] only.
+//
+// [000]'s tables 6.7, 6.12 and 6.17 are of a search of the whole image; ours is of a window with that radius.
+// What the paper's "filter radius" is there remains unclear. It cannot be the patch's: the car has 242820
+// pixels, patches of radius 15 would take 242820² · 31² = 5.7e13 differences, in the 1.58 s of table 6.7 36 T
+// a second, and the K80's 4992 cores at 875 MHz begin 4.4 T operations a second. Table 6.18 repeats the
+// second column of 6.7.
 // clang-format off
 constexpr PaperTime times[] = {
     {"[001]", "6.4", "image 1", 512, 512, "bilateral", "sequential", "1 naive", 1, 62, 1.87809},
@@ -313,11 +324,169 @@ constexpr PaperTime times[] = {
     {"[000]", "6.16", "brain", 0, 0, "adaptive-bilateral", "shared image, table in global memory", "naive", 11, 18.364, 39.884},
     {"[000]", "6.16", "brain", 0, 0, "adaptive-bilateral", "shared image, table in global memory", "naive", 13, 25.097, 54.681},
     {"[000]", "6.16", "brain", 0, 0, "adaptive-bilateral", "shared image, table in global memory", "naive", 15, 32.765, 71.996},
+    {"[004]", "5", "natural images", 128, 128, "nlm", "sequential", "naive", 10, 14030, 0},
+    {"[004]", "5", "natural images", 128, 128, "nlm", "one block a pixel", "naive", 10, 6350, 0},
+    {"[004]", "5", "natural images", 256, 256, "nlm", "sequential", "naive", 10, 56460, 0},
+    {"[004]", "5", "natural images", 256, 256, "nlm", "one block a pixel", "naive", 10, 25900, 0},
+    {"[004]", "5", "natural images", 512, 512, "nlm", "sequential", "naive", 10, 238170, 0},
+    {"[004]", "5", "natural images", 512, 512, "nlm", "one block a pixel", "naive", 10, 116750, 0},
+    {"[004]", "5", "natural images", 1024, 1024, "nlm", "sequential", "naive", 10, 989170, 0},
+    {"[004]", "5", "natural images", 1024, 1024, "nlm", "one block a pixel", "naive", 10, 462230, 0},
+    {"[004]", "5", "medical images", 128, 128, "nlm", "sequential", "naive", 10, 14820, 0},
+    {"[004]", "5", "medical images", 128, 128, "nlm", "one block a pixel", "naive", 10, 6100, 0},
+    {"[004]", "5", "medical images", 256, 256, "nlm", "sequential", "naive", 10, 61570, 0},
+    {"[004]", "5", "medical images", 256, 256, "nlm", "one block a pixel", "naive", 10, 26770, 0},
+    {"[004]", "5", "medical images", 512, 512, "nlm", "sequential", "naive", 10, 249170, 0},
+    {"[004]", "5", "medical images", 512, 512, "nlm", "one block a pixel", "naive", 10, 118650, 0},
+    {"[004]", "5", "medical images", 1024, 1024, "nlm", "sequential", "naive", 10, 971200, 0},
+    {"[004]", "5", "medical images", 1024, 1024, "nlm", "one block a pixel", "naive", 10, 451720, 0},
+    {"[000]", "6.7", "car, all of it searched", 570, 426, "nlm-bilateral", "tables in global memory", "naive", 3, 599.62, 0},
+    {"[000]", "6.7", "car, all of it searched", 570, 426, "nlm-bilateral", "tables in shared memory", "naive", 3, 401.74, 0},
+    {"[000]", "6.7", "car, all of it searched", 570, 426, "nlm-bilateral", "tables in global memory", "naive", 5, 617.61, 0},
+    {"[000]", "6.7", "car, all of it searched", 570, 426, "nlm-bilateral", "tables in shared memory", "naive", 5, 418.47, 0},
+    {"[000]", "6.7", "car, all of it searched", 570, 426, "nlm-bilateral", "tables in global memory", "naive", 7, 652.03, 0},
+    {"[000]", "6.7", "car, all of it searched", 570, 426, "nlm-bilateral", "tables in shared memory", "naive", 7, 471.36, 0},
+    {"[000]", "6.7", "car, all of it searched", 570, 426, "nlm-bilateral", "tables in global memory", "naive", 9, 727.75, 0},
+    {"[000]", "6.7", "car, all of it searched", 570, 426, "nlm-bilateral", "tables in shared memory", "naive", 9, 575.73, 0},
+    {"[000]", "6.7", "car, all of it searched", 570, 426, "nlm-bilateral", "tables in global memory", "naive", 11, 945.58, 0},
+    {"[000]", "6.7", "car, all of it searched", 570, 426, "nlm-bilateral", "tables in shared memory", "naive", 11, 759.45, 0},
+    {"[000]", "6.7", "car, all of it searched", 570, 426, "nlm-bilateral", "tables in global memory", "naive", 13, 1213.99, 0},
+    {"[000]", "6.7", "car, all of it searched", 570, 426, "nlm-bilateral", "tables in shared memory", "naive", 13, 1081.27, 0},
+    {"[000]", "6.7", "car, all of it searched", 570, 426, "nlm-bilateral", "tables in global memory", "naive", 15, 1728.28, 0},
+    {"[000]", "6.7", "car, all of it searched", 570, 426, "nlm-bilateral", "tables in shared memory", "naive", 15, 1580.13, 0},
+    {"[000]", "6.12", "cameraman, all of it searched", 0, 0, "nlm-bilateral", "tables in global memory", "naive", 3, 77.345, 0},
+    {"[000]", "6.12", "cameraman, all of it searched", 0, 0, "nlm-bilateral", "tables in shared memory", "naive", 3, 67.746, 0},
+    {"[000]", "6.12", "cameraman, all of it searched", 0, 0, "nlm-bilateral", "tables in global memory", "naive", 5, 90.544, 0},
+    {"[000]", "6.12", "cameraman, all of it searched", 0, 0, "nlm-bilateral", "tables in shared memory", "naive", 5, 68.444, 0},
+    {"[000]", "6.12", "cameraman, all of it searched", 0, 0, "nlm-bilateral", "tables in global memory", "naive", 7, 132.45, 0},
+    {"[000]", "6.12", "cameraman, all of it searched", 0, 0, "nlm-bilateral", "tables in shared memory", "naive", 7, 78.767, 0},
+    {"[000]", "6.12", "cameraman, all of it searched", 0, 0, "nlm-bilateral", "tables in global memory", "naive", 9, 231.91, 0},
+    {"[000]", "6.12", "cameraman, all of it searched", 0, 0, "nlm-bilateral", "tables in shared memory", "naive", 9, 99.401, 0},
+    {"[000]", "6.12", "cameraman, all of it searched", 0, 0, "nlm-bilateral", "tables in global memory", "naive", 11, 296.37, 0},
+    {"[000]", "6.12", "cameraman, all of it searched", 0, 0, "nlm-bilateral", "tables in shared memory", "naive", 11, 172.46, 0},
+    {"[000]", "6.12", "cameraman, all of it searched", 0, 0, "nlm-bilateral", "tables in global memory", "naive", 13, 449.22, 0},
+    {"[000]", "6.12", "cameraman, all of it searched", 0, 0, "nlm-bilateral", "tables in shared memory", "naive", 13, 290.6, 0},
+    {"[000]", "6.12", "cameraman, all of it searched", 0, 0, "nlm-bilateral", "tables in global memory", "naive", 15, 609.8, 0},
+    {"[000]", "6.12", "cameraman, all of it searched", 0, 0, "nlm-bilateral", "tables in shared memory", "naive", 15, 467.34, 0},
+    {"[000]", "6.17", "brain, all of it searched", 0, 0, "nlm-bilateral", "tables in global memory", "naive", 3, 8012.86, 0},
+    {"[000]", "6.17", "brain, all of it searched", 0, 0, "nlm-bilateral", "tables in shared memory", "naive", 3, 7154.93, 0},
+    {"[000]", "6.17", "brain, all of it searched", 0, 0, "nlm-bilateral", "tables in global memory", "naive", 5, 8085.29, 0},
+    {"[000]", "6.17", "brain, all of it searched", 0, 0, "nlm-bilateral", "tables in shared memory", "naive", 5, 7249.61, 0},
+    {"[000]", "6.17", "brain, all of it searched", 0, 0, "nlm-bilateral", "tables in global memory", "naive", 7, 8280.64, 0},
+    {"[000]", "6.17", "brain, all of it searched", 0, 0, "nlm-bilateral", "tables in shared memory", "naive", 7, 7446.62, 0},
+    {"[000]", "6.17", "brain, all of it searched", 0, 0, "nlm-bilateral", "tables in global memory", "naive", 9, 8788.03, 0},
+    {"[000]", "6.17", "brain, all of it searched", 0, 0, "nlm-bilateral", "tables in shared memory", "naive", 9, 7973.6, 0},
+    {"[000]", "6.17", "brain, all of it searched", 0, 0, "nlm-bilateral", "tables in global memory", "naive", 11, 9703.8, 0},
+    {"[000]", "6.17", "brain, all of it searched", 0, 0, "nlm-bilateral", "tables in shared memory", "naive", 11, 8868.28, 0},
+    {"[000]", "6.17", "brain, all of it searched", 0, 0, "nlm-bilateral", "tables in global memory", "naive", 13, 11148.8, 0},
+    {"[000]", "6.17", "brain, all of it searched", 0, 0, "nlm-bilateral", "tables in shared memory", "naive", 13, 10433.8, 0},
+    {"[000]", "6.17", "brain, all of it searched", 0, 0, "nlm-bilateral", "tables in global memory", "naive", 15, 13589, 0},
+    {"[000]", "6.17", "brain, all of it searched", 0, 0, "nlm-bilateral", "tables in shared memory", "naive", 15, 13045.3, 0},
+};
+
+// [004]'s speed-ups, which follow from table 5.
+constexpr PaperSpeedUp speed_ups[] = {
+    {"[004]", "6", "natural images", 128, 128, "nlm", "one block a pixel", "sequential", 10, 2.21},
+    {"[004]", "6", "natural images", 256, 256, "nlm", "one block a pixel", "sequential", 10, 2.18},
+    {"[004]", "6", "natural images", 512, 512, "nlm", "one block a pixel", "sequential", 10, 2.04},
+    {"[004]", "6", "natural images", 1024, 1024, "nlm", "one block a pixel", "sequential", 10, 2.14},
+    {"[004]", "7", "medical images", 128, 128, "nlm", "one block a pixel", "sequential", 10, 2.43},
+    {"[004]", "7", "medical images", 256, 256, "nlm", "one block a pixel", "sequential", 10, 2.3},
+    {"[004]", "7", "medical images", 512, 512, "nlm", "one block a pixel", "sequential", 10, 2.1},
+    {"[004]", "7", "medical images", 1024, 1024, "nlm", "one block a pixel", "sequential", 10, 2.15},
+};
+
+// [004], noise of 10, as printed: an SSIM of 0.991 for Man at 128 in table 2, where table 1 has 0.906, looks like a slip.
+constexpr PaperQuality qualities[] = {
+    {"[004]", "1", "basic NLM", "Barbara", 128, 29.9, 0.913, 0.946},
+    {"[004]", "1", "basic NLM", "Barbara", 256, 29.5, 0.888, 0.949},
+    {"[004]", "1", "basic NLM", "Barbara", 512, 33.0, 0.966, 0.979},
+    {"[004]", "1", "basic NLM", "Barbara", 1024, 31.8, 0.985, 0.991},
+    {"[004]", "1", "basic NLM", "Lena", 128, 31.8, 0.918, 0.950},
+    {"[004]", "1", "basic NLM", "Lena", 256, 32.1, 0.890, 0.949},
+    {"[004]", "1", "basic NLM", "Lena", 512, 33.7, 0.954, 0.975},
+    {"[004]", "1", "basic NLM", "Lena", 1024, 35.5, 0.981, 0.989},
+    {"[004]", "1", "basic NLM", "Man", 128, 30.6, 0.906, 0.949},
+    {"[004]", "1", "basic NLM", "Man", 256, 30.1, 0.869, 0.949},
+    {"[004]", "1", "basic NLM", "Man", 512, 31.4, 0.950, 0.974},
+    {"[004]", "1", "basic NLM", "Man", 1024, 34.4, 0.980, 0.990},
+    {"[004]", "1", "basic NLM", "Cat", 128, 31.0, 0.882, 0.9367},
+    {"[004]", "1", "basic NLM", "Cat", 256, 31.7, 0.867, 0.940},
+    {"[004]", "1", "basic NLM", "Cat", 512, 32.5, 0.953, 0.971},
+    {"[004]", "1", "basic NLM", "Cat", 1024, 35.0, 0.983, 0.989},
+    {"[004]", "1", "basic NLM", "Mandril", 128, 29.8, 0.881, 0.929},
+    {"[004]", "1", "basic NLM", "Mandril", 256, 28.1, 0.886, 0.940},
+    {"[004]", "1", "basic NLM", "Mandril", 512, 28.9, 0.952, 0.971},
+    {"[004]", "1", "basic NLM", "Mandril", 1024, 32.7, 0.984, 0.991},
+    {"[004]", "2", "parallelized NLM", "Barbara", 128, 30.4, 0.914, 0.949},
+    {"[004]", "2", "parallelized NLM", "Barbara", 256, 30.3, 0.894, 0.944},
+    {"[004]", "2", "parallelized NLM", "Barbara", 512, 32.9, 0.965, 0.979},
+    {"[004]", "2", "parallelized NLM", "Barbara", 1024, 31.8, 0.985, 0.991},
+    {"[004]", "2", "parallelized NLM", "Lena", 128, 31.6, 0.919, 0.953},
+    {"[004]", "2", "parallelized NLM", "Lena", 256, 32.2, 0.889, 0.950},
+    {"[004]", "2", "parallelized NLM", "Lena", 512, 33.7, 0.954, 0.976},
+    {"[004]", "2", "parallelized NLM", "Lena", 1024, 35.3, 0.981, 0.990},
+    {"[004]", "2", "parallelized NLM", "Man", 128, 30.6, 0.991, 0.949},
+    {"[004]", "2", "parallelized NLM", "Man", 256, 30.3, 0.878, 0.946},
+    {"[004]", "2", "parallelized NLM", "Man", 512, 31.9, 0.953, 0.976},
+    {"[004]", "2", "parallelized NLM", "Man", 1024, 34.2, 0.981, 0.991},
+    {"[004]", "2", "parallelized NLM", "Cat", 128, 31.7, 0.888, 0.945},
+    {"[004]", "2", "parallelized NLM", "Cat", 256, 31.2, 0.871, 0.936},
+    {"[004]", "2", "parallelized NLM", "Cat", 512, 32.7, 0.955, 0.973},
+    {"[004]", "2", "parallelized NLM", "Cat", 1024, 34.8, 0.983, 0.990},
+    {"[004]", "2", "parallelized NLM", "Mandril", 128, 30.2, 0.886, 0.935},
+    {"[004]", "2", "parallelized NLM", "Mandril", 256, 28.5, 0.894, 0.943},
+    {"[004]", "2", "parallelized NLM", "Mandril", 512, 29.8, 0.957, 0.975},
+    {"[004]", "2", "parallelized NLM", "Mandril", 1024, 32.6, 0.985, 0.991},
+    {"[004]", "3", "basic NLM", "Slice 1", 128, 35.4, 0.869, 0.931},
+    {"[004]", "3", "basic NLM", "Slice 1", 256, 36.7, 0.883, 0.932},
+    {"[004]", "3", "basic NLM", "Slice 1", 512, 38.3, 0.949, 0.968},
+    {"[004]", "3", "basic NLM", "Slice 1", 1024, 39.6, 0.981, 0.988},
+    {"[004]", "3", "basic NLM", "Slice 2", 128, 35.3, 0.873, 0.926},
+    {"[004]", "3", "basic NLM", "Slice 2", 256, 36.6, 0.880, 0.931},
+    {"[004]", "3", "basic NLM", "Slice 2", 512, 38.3, 0.950, 0.967},
+    {"[004]", "3", "basic NLM", "Slice 2", 1024, 39.5, 0.980, 0.988},
+    {"[004]", "3", "basic NLM", "Slice 3", 128, 35.5, 0.878, 0.934},
+    {"[004]", "3", "basic NLM", "Slice 3", 256, 36.7, 0.884, 0.933},
+    {"[004]", "3", "basic NLM", "Slice 3", 512, 38.2, 0.949, 0.967},
+    {"[004]", "3", "basic NLM", "Slice 3", 1024, 39.5, 0.981, 0.988},
+    {"[004]", "3", "basic NLM", "Slice 4", 128, 35.4, 0.876, 0.932},
+    {"[004]", "3", "basic NLM", "Slice 4", 256, 36.6, 0.884, 0.931},
+    {"[004]", "3", "basic NLM", "Slice 4", 512, 38.2, 0.949, 0.967},
+    {"[004]", "3", "basic NLM", "Slice 4", 1024, 39.5, 0.981, 0.988},
+    {"[004]", "3", "basic NLM", "Slice 5", 128, 35.3, 0.872, 0.929},
+    {"[004]", "3", "basic NLM", "Slice 5", 256, 36.6, 0.883, 0.932},
+    {"[004]", "3", "basic NLM", "Slice 5", 512, 38.2, 0.947, 0.967},
+    {"[004]", "3", "basic NLM", "Slice 5", 1024, 39.4, 0.980, 0.988},
+    {"[004]", "4", "parallelized NLM", "Slice 1", 128, 35.4, 0.875, 0.932},
+    {"[004]", "4", "parallelized NLM", "Slice 1", 256, 36.6, 0.881, 0.932},
+    {"[004]", "4", "parallelized NLM", "Slice 1", 512, 38.3, 0.949, 0.968},
+    {"[004]", "4", "parallelized NLM", "Slice 1", 1024, 39.5, 0.981, 0.988},
+    {"[004]", "4", "parallelized NLM", "Slice 2", 128, 35.5, 0.877, 0.931},
+    {"[004]", "4", "parallelized NLM", "Slice 2", 256, 36.7, 0.885, 0.932},
+    {"[004]", "4", "parallelized NLM", "Slice 2", 512, 38.3, 0.949, 0.967},
+    {"[004]", "4", "parallelized NLM", "Slice 2", 1024, 39.6, 0.982, 0.986},
+    {"[004]", "4", "parallelized NLM", "Slice 3", 128, 35.5, 0.878, 0.933},
+    {"[004]", "4", "parallelized NLM", "Slice 3", 256, 36.7, 0.883, 0.933},
+    {"[004]", "4", "parallelized NLM", "Slice 3", 512, 38.2, 0.947, 0.966},
+    {"[004]", "4", "parallelized NLM", "Slice 3", 1024, 39.5, 0.981, 0.988},
+    {"[004]", "4", "parallelized NLM", "Slice 4", 128, 35.5, 0.879, 0.933},
+    {"[004]", "4", "parallelized NLM", "Slice 4", 256, 36.7, 0.883, 0.932},
+    {"[004]", "4", "parallelized NLM", "Slice 4", 512, 38.3, 0.950, 0.967},
+    {"[004]", "4", "parallelized NLM", "Slice 4", 1024, 39.5, 0.981, 0.988},
+    {"[004]", "4", "parallelized NLM", "Slice 5", 128, 35.3, 0.875, 0.930},
+    {"[004]", "4", "parallelized NLM", "Slice 5", 256, 36.6, 0.882, 0.932},
+    {"[004]", "4", "parallelized NLM", "Slice 5", 512, 38.2, 0.947, 0.967},
+    {"[004]", "4", "parallelized NLM", "Slice 5", 1024, 39.4, 0.980, 0.988},
 };
 // clang-format on
 
 }  // namespace
 
+std::span<const PaperMachine> paper_machines() { return machines; }
+
 std::span<const PaperTime> paper_times() { return times; }
+std::span<const PaperSpeedUp> paper_speed_ups() { return speed_ups; }
+std::span<const PaperQuality> paper_qualities() { return qualities; }
 
 }  // namespace ungrain::study

@@ -1,9 +1,14 @@
-// The papers' own times, as they print them.
+// The papers' own figures, as they print them.
 #pragma once
 
 #include <span>
 
 namespace ungrain::study {
+
+struct PaperMachine {
+  const char* paper;
+  const char* machine;
+};
 
 struct PaperTime {
   const char* paper;
@@ -19,6 +24,34 @@ struct PaperTime {
   double naive_ms;  // of the paper's naive kernel, same image and radius; 0: not printed
 };
 
+// Of a version over the sequential one.
+struct PaperSpeedUp {
+  const char* paper;
+  const char* table;
+  const char* image;
+  int width;
+  int height;
+  const char* ladder;
+  const char* rung;
+  const char* sequential_rung;
+  int radius;
+  double factor;
+};
+
+struct PaperQuality {
+  const char* paper;
+  const char* table;
+  const char* version;
+  const char* image;
+  int side;
+  double psnr;  // dB
+  double ssim;
+  double fsim;
+};
+
+std::span<const PaperMachine> paper_machines();
 std::span<const PaperTime> paper_times();
+std::span<const PaperSpeedUp> paper_speed_ups();
+std::span<const PaperQuality> paper_qualities();
 
 }  // namespace ungrain::study

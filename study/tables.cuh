@@ -45,7 +45,7 @@ class Tables {
     return spatial_[at] * range_[entry];
   }
 
-  static int shared_floats(int radius) {
+  __host__ __device__ static int shared_floats(int radius) {
     if (Memory != TableMemory::shared) return 0;
     return (2 * radius + 1) * (2 * radius + 1) + range_entries;
   }
