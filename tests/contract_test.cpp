@@ -378,7 +378,7 @@ TEST(Denoiser, StrengthZeroReturnsTheInput) {
 TEST(Denoiser, RefusesWhatDoesNotFit) {
   TestImage in(small, Layout::interleaved);
   TestImage out(small, Layout::interleaved);
-  Denoiser d = Denoiser::create(BoxParams{}, small);
+  Denoiser d = Denoiser::create(BoxParams{}, small, {.device = {Device::Kind::cpu}});
   const auto run = [&](const ConstImageView& from, const ImageView& to) {
     return message_of([&] { d.run(from, to); }, ErrorCode::invalid_argument);
   };
@@ -450,7 +450,8 @@ TEST(Denoiser, MemoryIsALimit) {
 }
 
 TEST(Denoiser, CancelStopsARun) {
-  const ImageSpec spec{.width = 400, .height = 400, .type = PixelType::f32};
+  // Large enough that no number of threads is done before the first report.
+  const ImageSpec spec{.width = 1600, .height = 1600, .type = PixelType::f32};
   TestImage in(spec, Layout::interleaved);
   TestImage out(spec, Layout::interleaved);
   for (const Device::Kind kind : {Device::Kind::reference, Device::Kind::cpu}) {

@@ -77,7 +77,7 @@ class AnySearchBlock {
   __device__ float pixel(bool held, int channel, int x, int y) const {
     const BorderedPlane& in = call_.common.in;
     const float value = held ? in.inside(channel, x, y) : in.at(channel, x, y, 0.0F);
-    return value * call_.common.scale;
+    return call_.common.scaled(value);
   }
 
   __device__ void find_squares(int dx, int dy) {
@@ -170,8 +170,8 @@ class AnySearchBlock {
 #pragma unroll
       for (int c = 0; c < Channels; ++c) {
         const int channel = common.first_channel + c;
-        common.out.at(channel, x, y) =
-            fmaf(self, pixel(true, channel, x, y), values_[c][k]) / (weights_[k] + self) * common.unscale;
+        const float own = pixel(true, channel, x, y);
+        common.store(channel, x, y, own, fmaf(self, own, values_[c][k]), weights_[k] + self);
       }
     }
   }
@@ -237,8 +237,8 @@ __global__ void __launch_bounds__(join_threads)
   for (int c = 0; c < channels; ++c) {
     float values = 0;
     for (int g = 0; g < call.groups; ++g) values += sums[g * group + (1 + c) * kind + i];
-    values = fmaf(self, call.in.inside(call.first_channel + c, x, y) * call.scale, values);
-    call.out.at(call.first_channel + c, x, y) = values / (weights + self) * call.unscale;
+    const float own = call.scaled(call.in.inside(call.first_channel + c, x, y));
+    call.store(call.first_channel + c, x, y, own, fmaf(self, own, values), weights + self);
   }
 }
 

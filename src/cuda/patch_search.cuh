@@ -44,6 +44,15 @@ struct PatchSearchCall {
   float patch[most_compiled_patch];  // Gaussian weights along one axis
 
   __host__ __device__ int side() const { return 2 * reach + 1; }
+  // A pixel as it is compared: its square is finite, or nearly.
+  __device__ float scaled(float pixel) const {
+    return fminf(fmaxf(pixel * scale, -most_scaled), most_scaled);
+  }
+  // The result of a pixel from its sums; one that lies beyond all that is compared stays as it is.
+  __device__ void store(int channel, int x, int y, float scaled_pixel, float values, float weights) const {
+    const bool compared = fabsf(scaled_pixel) < most_scaled;
+    out.at(channel, x, y) = compared ? values / weights * unscale : in.inside(channel, x, y);
+  }
 };
 
 // The blocks of the image's raster that an area touches: first all of them, then those rows of them again
@@ -190,7 +199,7 @@ class PatchSearchBlock {
         Pixel pixel;
 #pragma unroll
         for (int c = 0; c < Channels; ++c) {
-          pixel.channels[c] = call_.in.at(call_.first_channel + c, x0 + column, y0 + row, 0.0F) * call_.scale;
+          pixel.channels[c] = call_.scaled(call_.in.at(call_.first_channel + c, x0 + column, y0 + row, 0.0F));
         }
         shared_[tile_.at(column, row)] = pixel;
       }
@@ -222,7 +231,9 @@ class PatchSearchBlock {
           for (int k = 0; k < columns_at_once; ++k) {
             if (row + r * warps >= rows || column + k * 32 >= columns) continue;
 #pragma unroll
-            for (int c = 0; c < Channels; ++c) pixels[r][k].channels[c] *= call_.scale;
+            for (int c = 0; c < Channels; ++c) {
+              pixels[r][k].channels[c] = call_.scaled(pixels[r][k].channels[c]);
+            }
             shared_[tile_.at(column + k * 32, row + r * warps)] = pixels[r][k];
           }
         }
@@ -240,7 +251,7 @@ class PatchSearchBlock {
 #pragma unroll
         for (int row = 0; row < patch_rows; ++row) {
 #pragma unroll
-          for (int i = 0; i < Columns; ++i) own_[c][row][i] = from[i] * call_.scale;
+          for (int i = 0; i < Columns; ++i) own_[c][row][i] = call_.scaled(from[i]);
           from += call_.in.planes.row_stride;
         }
       }
@@ -525,9 +536,9 @@ class PatchSearchBlock {
           self = self_weight(call_.self_is_max, largest_[k][i]);
 #pragma unroll
         for (int c = 0; c < Channels; ++c) {
-          const float value = fmaf(self, own_[c][k + around][i], values_[c][k][i]);
-          call_.out.at(call_.first_channel + c, x_of(i), y_of(k)) =
-              value / (weights_[k][i] + self) * call_.unscale;
+          const float own = own_[c][k + around][i];
+          call_.store(call_.first_channel + c, x_of(i), y_of(k), own, fmaf(self, own, values_[c][k][i]),
+                      weights_[k][i] + self);
         }
       }
     }
