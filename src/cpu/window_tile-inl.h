@@ -49,17 +49,18 @@ inline float ScalePlane(float scale, int columns, int rows, int pitch, float* pl
   return hn::GetLane(hn::MaxOfLanes(d, most)) - hn::GetLane(hn::MinOfLanes(d, least));
 }
 
-// Scales all planes; says whether exponents may be lower than what Exp2InRange takes.
-inline bool ScaleTile(const WindowTile& kernel, const Rect& tile, float* memory) {
+// Scales all planes; returns by how much their squared differences may be multiplied until an exponent is
+// lower than what Exp2InRange takes.
+inline float ScaleTile(const WindowTile& kernel, const Rect& tile, float* memory) {
   const Rect area = kernel.with_border(tile);
   constexpr float lowest = -125;
-  float exponent = kernel.lowest_tap;
+  float square = 0;
   for (int c = 0; c < kernel.channels; ++c) {
     const float difference =
         ScalePlane(kernel.scale, area.width(), area.height(), kernel.pitch, memory + c * kernel.plane);
-    exponent -= difference * difference;
+    square += difference * difference;
   }
-  return !(exponent > lowest);
+  return (kernel.lowest_tap - lowest) / square;
 }
 
 // What a method computes for a row of a tile, one vector after the other.
@@ -68,6 +69,7 @@ struct WindowRow {
   const float* centre;
   int width;
   float* changes;
+  float room;  // squared differences times this have exponents that are not too low for a float
 };
 
 // Calls visit(values of the tap, exponent of its distance) for the pixels from x on.
@@ -150,20 +152,20 @@ inline void StoreRow(const StageCall& call, const Rect& tile, int y, int first_c
   }
 }
 
-// One tile from the input to the output: filter_row(row, bounded) writes the changes of a row; bounded where
-// exponents may be too low for a float.
+// One tile from the input to the output: filter_row(row) writes the changes of a row.
 template <class FilterRow>
 inline void FilterWindowTile(const WindowTile& kernel, const StageCall& call, const Rect& tile,
                              int first_channel, float* memory, FilterRow filter_row) {
   kernel.load(call, tile, first_channel, memory);
-  const bool low = ScaleTile(kernel, tile, memory);
-  const bool bounded = kernel.exclude_outside(call.image, tile, memory) || low;
+  const float room = ScaleTile(kernel, tile, memory);
+  const bool excludes = kernel.exclude_outside(call.image, tile, memory);
   for (int y = tile.y0; y < tile.y1; ++y) {
     const WindowRow row{.kernel = kernel,
                         .centre = kernel.row(memory, tile, y),
                         .width = tile.width(),
-                        .changes = kernel.changes(memory)};
-    filter_row(row, bounded);
+                        .changes = kernel.changes(memory),
+                        .room = excludes ? 0 : room};
+    filter_row(row);
     StoreRow(call, tile, y, first_channel, row);
   }
 }

@@ -19,7 +19,7 @@ Pipeline adaptive_bilateral_cpu(const AdaptiveBilateralParams& params, const Ima
   Stage filter{.name = "adaptive-bilateral",
                .reach = reach,
                .planes = spec.colour_channels(),
-               .scratch = kernel.scratch() + (strength.around_mean ? 2 : 1) * kernel.vector_for_each_tap(),
+               .scratch = kernel.scratch() + (strength.around_mean ? 3 : 2) * kernel.vector_for_each_tap(),
                .run = [kernel, strength](const StageCall& call) {
                  for_window_tiles(kernel, call, [&](const Rect& tile, int first, float* memory) {
                    adaptive_bilateral_tile(kernel, strength, call, tile, first, memory);

@@ -55,8 +55,8 @@ void FilterRow(const WindowRow& row) {
 template <int Channels, int Degree>
 void FilterTile(const WindowTile& kernel, const StageCall& call, const Rect& tile, int first_channel,
                 float* memory) {
-  FilterWindowTile(kernel, call, tile, first_channel, memory, [](const WindowRow& row, bool bounded) {
-    bounded ? FilterRow<Channels, Degree, true>(row) : FilterRow<Channels, Degree, false>(row);
+  FilterWindowTile(kernel, call, tile, first_channel, memory, [](const WindowRow& row) {
+    row.room > 1 ? FilterRow<Channels, Degree, false>(row) : FilterRow<Channels, Degree, true>(row);
   });
 }
 
