@@ -23,13 +23,18 @@ namespace {
 
 // Shifts up to this long are taken both ways: further ones would compute more around a tile than that saves.
 constexpr int longest_pair = 48;
+constexpr int tile_width = 176;
+constexpr int tile_height = 64;
+constexpr int far_tile_height = 128;  // beside long shifts
+static_assert(tile_width + longest_pair <= widest_weights);
+static_assert(far_tile_height + longest_pair <= highest_weights);
+
 constexpr int block = 64;  // shifts a side for which the shifted pixels are gathered at once, one way
 
 constexpr int up_to_vectors(int n) { return (n + longest_vector - 1) / longest_vector * longest_vector; }
 
 struct Kernel : PatchKernel {
-  Kernel(const PatchSearch& s, const ImageSpec& spec)
-      : search(s.search), self(s.self), border(s.border), space(s.space) {
+  Kernel(const PatchSearch& s, const ImageSpec& spec) : search(s.search), border(s.border), space(s.space) {
     reach = static_cast<int>(s.patch.size()) / 2;
     channels = channels_together(s.colour, spec.colour_channels());
     largest = s.self == SelfWeight::max;
@@ -47,9 +52,8 @@ struct Kernel : PatchKernel {
     compares_pixels = !std::isinf(s.range) || !std::isinf(s.space);
     pixel_scale = scale_of(s.range * to_unit * std::sqrt(2.0), divisor);
     pairs = search != whole_image && search / 2 <= longest_pair;
-    const bool far = search == whole_image || search / 2 > 16;
-    folds = far;
-    tile_height = pairs && far ? 128 : 64;
+    folds = search == whole_image || search / 2 > 16;
+    height = pairs && folds ? far_tile_height : tile_height;
   }
 
   // What squared differences, summed over the channels, are multiplied by; never 0, as a square may be
@@ -66,30 +70,28 @@ struct Kernel : PatchKernel {
   }
 
   int search;
-  SelfWeight self;
   Border border;
   double space;
   double to_unit = 1;  // pixels times this are compared and summed
   bool pairs = false;
   bool folds = false;  // so many weights that their sums in float would lose digits
-  int tile_width = 176;
-  int tile_height = 64;
+  int height = 0;      // of a tile
 };
 
 // The memory of one worker.
 struct Memory {
   explicit Memory(const Kernel& kernel)
       : still_reach(kernel.reach + (kernel.pairs ? kernel.search / 2 : 0)),
-        still_pitch(kernel.tile_width + 2 * still_reach),
-        still_rows(kernel.tile_height + 2 * (still_reach + rows_around)),
+        still_pitch(tile_width + 2 * still_reach),
+        still_rows(kernel.height + 2 * (still_reach + rows_around)),
         moving_pitch(kernel.pairs ? 0 : still_pitch + block - 1),
         moving_rows(kernel.pairs ? 0 : still_rows + block - 1),
-        sums_pitch(kernel.tile_width + longest_vector),
-        sums_plane(static_cast<std::ptrdiff_t>(sums_pitch) * kernel.tile_height),
-        widest(kernel.tile_width + (kernel.pairs ? kernel.search / 2 : 0)),
+        sums_pitch(tile_width + longest_vector),
+        sums_plane(static_cast<std::ptrdiff_t>(sums_pitch) * kernel.height),
+        widest(tile_width + (kernel.pairs ? kernel.search / 2 : 0)),
         shares_pitch(up_to_vectors(widest)),
         channels(kernel.channels),
-        totals_count(kernel.folds ? (1 + kernel.channels) * kernel.tile_width * kernel.tile_height : 0) {}
+        totals_count(kernel.folds ? (1 + kernel.channels) * tile_width * kernel.height : 0) {}
 
   std::size_t floats() const {
     return static_cast<std::size_t>(alignment + channels * (still_plane() + moving_plane()) + 2 * behind +
@@ -345,7 +347,7 @@ Pipeline patch_search_cpu(std::string name, const PatchSearch& search, const Ima
                .planes = spec.colour_channels(),
                .scratch = Memory(kernel).floats(),
                .run = [kernel](const StageCall& call) {
-                 for_tiles(call.workers, call.out.rect, kernel.tile_width, kernel.tile_height,
+                 for_tiles(call.workers, call.out.rect, tile_width, kernel.height,
                            [&](const Rect& tile, int worker) {
                              for (int first = 0; first < call.out.count; first += kernel.channels) {
                                Tile(kernel, call, tile, first, call.scratch_of(worker)).filter();

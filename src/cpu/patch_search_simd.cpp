@@ -25,8 +25,8 @@ constexpr int any_reach = -1;  // known only when called
 constexpr int up_to(int step, int n) { return (n + step - 1) / step * step; }
 
 // Rows of sums and weights: as wide as the widest rectangle of weights, with the columns that its patches and
-// its last vectors reach. 21 cache lines: with 17 to 20 or 25 a tile takes up to a tenth longer, as rows that
-// are in use at once meet at the same place of a page (Sapphire Rapids).
+// its last vectors reach. 21 cache lines: with 17 to 20 or 25 a tile takes up to a seventh longer, as rows
+// that are in use at once meet at the same place of a page (Sapphire Rapids).
 constexpr int pitch = 336;
 static_assert(pitch >= up_to(longest_vector, widest_weights + 2 * most_reach) + longest_vector);
 
