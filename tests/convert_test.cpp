@@ -2,12 +2,17 @@
 #include "core/convert.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "core/convert_simd.h"
 #include "core/half.h"
+#include "cpu/separable_kernels.h"
+#include "cpu/simd.h"
 
 namespace ungrain {
 namespace {
@@ -69,6 +74,74 @@ TEST(Convert, AnyStride) {
   std::vector<float> row(3);
   load_row(view, 1, 2, row.data());
   EXPECT_EQ(row, (std::vector<float>{8, 5, 2}));
+}
+
+// Every type, channel count and set of vector instructions, at lengths around those of vectors: the numbers
+// that one sample at a time gives.
+TEST(Convert, ChannelsAtOnceAreTheSame) {
+  using enum PixelType;
+  for (const std::string& target : simd_targets()) {
+    use_simd_target(target);
+    for (const PixelType type : {u8, u16, f16, f32}) {
+      for (int channels = 1; channels <= 4; ++channels) {
+        for (const int width : {1, 3, 15, 16, 17, 64, 65, 600}) {
+          const ImageSpec spec{width, 1, channels, type, Colour::multi, false, 0};
+          Image image(spec);
+          Image expected(spec);
+          std::vector<std::vector<float>> rows(static_cast<std::size_t>(channels), std::vector<float>(width));
+          const double top = type == u8 ? 260 : type == u16 ? 66000 : 3;
+          for (int c = 0; c < channels; ++c) {
+            std::vector<double> values(static_cast<std::size_t>(width));
+            for (int x = 0; x < width; ++x) {
+              rows[c][x] = static_cast<float>(top * ((x * 37 + c * 11) % 101) / 100 - 1.5);
+              values[x] = rows[c][x] * 1.25F;
+            }
+            store_row(expected.view(), 0, c, values.data());
+          }
+          float* pointers[max_channels];
+          for (int c = 0; c < channels; ++c) pointers[c] = rows[c].data();
+          store_channels(image.view(), 0, channels, pointers, 1.25);
+          ASSERT_EQ(std::memcmp(image.view().data, expected.view().data, image.bytes()), 0)
+              << target << " " << name(type) << " x " << channels << ", " << width;
+          load_channels(image.view(), 0, channels, pointers);
+          for (int c = 0; c < channels; ++c) {
+            std::vector<double> values(static_cast<std::size_t>(width));
+            load_row(expected.view(), 0, c, values.data());
+            for (int x = 0; x < width; ++x) ASSERT_EQ(rows[c][x], static_cast<float>(values[x])) << target;
+          }
+        }
+      }
+    }
+  }
+  use_simd_target("");
+}
+
+TEST(Convert, FiniteIsSeenAtEveryPlace) {
+  for (const std::string& target : simd_targets()) {
+    use_simd_target(target);
+    for (const int count : {1, 16, 33, 100}) {
+      std::vector<float> values(static_cast<std::size_t>(count), -3e38F);
+      EXPECT_TRUE(all_finite(values.data(), count));
+      for (int at = 0; at < count; ++at) {
+        for (const float bad : {std::nanf(""), -std::numeric_limits<float>::infinity()}) {
+          values[at] = bad;
+          EXPECT_FALSE(all_finite(values.data(), count)) << target << " " << at << " of " << count;
+          values[at] = 0;
+        }
+      }
+    }
+  }
+  use_simd_target("");
+}
+
+TEST(ShortDivision, RoundsToNearest) {
+  for (int side = 3; side <= 15; side += 2) {
+    const int by = side * side;
+    const ShortDivision division(by);
+    for (std::uint32_t sum = 0; sum <= 255U * by; ++sum) {
+      ASSERT_EQ(((sum + division.half) * division.multiplier) >> (16 + division.shift), (sum + by / 2) / by);
+    }
+  }
 }
 
 TEST(Fill, MeanOfTheNearestFinitePixels) {
