@@ -80,7 +80,7 @@ class WindowTile {
   std::ptrdiff_t plane;  // and from one channel to the next
   // Values times this, their differences squared and summed, are negative exponents of 2.
   float scale = 1;
-  float unscale = 1;  // 1 / scale
+  float unscale = 1;               // 1 / scale
   std::vector<TileTap> taps = {};  // dy, then dx: the order of every pixel's sums
   float lowest_tap = 0;            // exponent
 
