@@ -283,7 +283,8 @@ void filter_samples(const MedianParams& params, const DirectCall& call) {
 
 Direct direct_median(const MedianParams& params, const ImageSpec& spec) {
   const auto of_type = [&]<class T>(T) -> Direct {
-    return {scratch_floats<T>(params.radius, spec.channels),
+    // Planar channels come one by one.
+    return {std::max(scratch_floats<T>(params.radius, 1), scratch_floats<T>(params.radius, spec.channels)),
             [params](const DirectCall& call) { filter_samples<T>(params, call); }};
   };
   switch (spec.type) {

@@ -48,11 +48,11 @@ void AddCounts(const std::uint16_t* counts, int width, std::uint16_t* median, in
   }
 }
 
-// Adds signed changes of 8 bits to sums of 16.
-template <class Wide, class V8>
+// Adds changes of 8 bits to sums of 16: T says whether they have a sign.
+template <class T, class Wide, class V8>
 HWY_INLINE void AddWide(Wide wide, V8 changes, hn::Vec<Wide>& low, hn::Vec<Wide>& high) {
-  const hn::ScalableTag<std::int8_t> d;
-  const hn::Rebind<std::int8_t, Wide> half;
+  const hn::ScalableTag<T> d;
+  const hn::Rebind<T, Wide> half;
   const auto both = hn::BitCast(d, changes);
   low = hn::Add(low, hn::PromoteTo(wide, hn::LowerHalf(half, both)));
 #if HWY_TARGET == HWY_SCALAR  // a single lane has no halves
@@ -62,9 +62,10 @@ HWY_INLINE void AddWide(Wide wide, V8 changes, hn::Vec<Wide>& low, hn::Vec<Wide>
 #endif
 }
 
-// A column's counts are those of its 2 radius + 1 ranks, at most 127: 8 bits hold them and their differences.
-// They slide down the tile; the window's counts, in 16 bits, slide along the row over the columns'.
-template <bool WithBelow>
+// A column's counts are those of its 2 radius + 1 ranks, at most 129: 8 bits hold them, and up to 127 (radius
+// 63) their differences too. They slide down the tile; the window's counts, in 16 bits, slide along the row
+// over the columns'.
+template <bool WithBelow, bool DifferencesFit>
 ReachedThresholds CountChunk(const RankTile& tile, int first) {
   const hn::ScalableTag<std::uint8_t> d;
   const hn::ScalableTag<std::int16_t> wide;
@@ -108,13 +109,22 @@ ReachedThresholds CountChunk(const RankTile& tile, int first) {
     }
     auto low = hn::Zero(wide);
     auto high = hn::Zero(wide);
-    for (int x = 0; x < side - 1; ++x) AddWide(wide, hn::LoadU(d, column_counts + x * lanes), low, high);
+    for (int x = 0; x < side - 1; ++x)
+      AddWide<std::uint8_t>(wide, hn::LoadU(d, column_counts + x * lanes), low, high);
     for (int x = 0; x < tile.width; ++x) {
       const auto joining = hn::LoadU(d, column_counts + (x + side - 1) * lanes);
       if (x == 0) {
-        AddWide(wide, joining, low, high);
+        AddWide<std::uint8_t>(wide, joining, low, high);
+      } else if constexpr (DifferencesFit) {
+        AddWide<std::int8_t>(wide, hn::Sub(joining, hn::LoadU(d, column_counts + (x - 1) * lanes)), low,
+                             high);
       } else {
-        AddWide(wide, hn::Sub(joining, hn::LoadU(d, column_counts + (x - 1) * lanes)), low, high);
+        auto gone_low = hn::Zero(wide);
+        auto gone_high = gone_low;
+        AddWide<std::uint8_t>(wide, joining, low, high);
+        AddWide<std::uint8_t>(wide, hn::LoadU(d, column_counts + (x - 1) * lanes), gone_low, gone_high);
+        low = hn::Sub(low, gone_low);
+        high = hn::Sub(high, gone_high);
       }
       auto count = hn::CountTrue(wide, hn::Lt(low, limits_low));
       if constexpr (has_upper) count += hn::CountTrue(wide, hn::Lt(high, limits_high));
@@ -133,7 +143,10 @@ ReachedThresholds CountChunk(const RankTile& tile, int first) {
 }
 
 ReachedThresholds Count(const RankTile& tile, int first) {
-  return tile.below != nullptr ? CountChunk<true>(tile, first) : CountChunk<false>(tile, first);
+  if (tile.radius <= 63) {
+    return tile.below != nullptr ? CountChunk<true, true>(tile, first) : CountChunk<false, true>(tile, first);
+  }
+  return tile.below != nullptr ? CountChunk<true, false>(tile, first) : CountChunk<false, false>(tile, first);
 }
 
 int Thresholds() { return static_cast<int>(hn::Lanes(hn::ScalableTag<std::uint8_t>())); }
