@@ -51,8 +51,11 @@ TEST(BilateralApproximation, IsExactWhereNothingIsApproximated) {
   const BilateralParams blur{.radius = 4, .sigma_space = 2, .sigma_range = 1e9};
   EXPECT_GT(distance_from_exact(noisy, blur, BilateralQuality::separable), 120);
   // Cells of one pixel leave the range axis alone to be approximated.
-  const BilateralParams fine{.radius = 2, .sigma_space = 1, .sigma_range = 50};
+  const BilateralParams fine{.radius = 6, .sigma_space = 1, .sigma_range = 50};
   EXPECT_GT(distance_from_exact(noisy, fine, BilateralQuality::grid), 50);
+  // Small windows are not.
+  const BilateralParams small{.radius = 5, .sigma_space = 2, .sigma_range = 50};
+  EXPECT_GT(distance_from_exact(noisy, small, BilateralQuality::grid), 120);
 }
 
 TEST(BilateralApproximation, GridLeavesValuesFarOutsideTheRangeAlone) {
@@ -61,7 +64,7 @@ TEST(BilateralApproximation, GridLeavesValuesFarOutsideTheRangeAlone) {
   image.samples<float>()[15 * 40 + 20] = 50;
   image.samples<float>()[15 * 40 + 22] = -7;
   Image out(spec);
-  Denoiser::create(BilateralParams{.sigma_range = 0.1, .quality = BilateralQuality::grid}, spec)
+  Denoiser::create(BilateralParams{.radius = 7, .sigma_range = 0.1, .quality = BilateralQuality::grid}, spec)
       .run(image.view(), out.view());
   EXPECT_EQ(out.samples<float>()[15 * 40 + 20], 50);
   EXPECT_EQ(out.samples<float>()[15 * 40 + 22], -7);
@@ -93,10 +96,12 @@ TEST(BilateralApproximation, RefusesWhatItCannotDo) {
             "bilateral: quality grid filters colour per-channel only; exact and separable take any");
   EXPECT_EQ(message({.sigma_range = 0.1, .quality = BilateralQuality::separable, .window = Window::disc}),
             "bilateral: only quality exact takes a disc window");
-  EXPECT_EQ(
-      message({.sigma_range = 0.001, .quality = BilateralQuality::grid, .colour = ColourMode::per_channel}),
-      "bilateral: quality grid takes a sigma_range of at least 0.01 (a hundredth of the range), got "
-      "0.001; exact takes any");
+  EXPECT_EQ(message({.radius = 7,
+                     .sigma_range = 0.001,
+                     .quality = BilateralQuality::grid,
+                     .colour = ColourMode::per_channel}),
+            "bilateral: quality grid takes a sigma_range of at least 0.01 (a hundredth of the range), got "
+            "0.001; exact takes any");
 }
 
 }  // namespace
