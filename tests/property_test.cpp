@@ -129,8 +129,13 @@ class Property : public ::testing::TestWithParam<Subject> {
   TestImage run(const TestImage& in, const std::string& border = "") const {
     return filtered(params(border), in, subject().device);
   }
-  // An average in Lab is not one in red, green and blue, but gray stays between grays.
-  double rounding() const { return subject().lab() ? 2e-5 : 5e-6; }
+  // An average in Lab is not one in red, green and blue, but gray stays between grays. A search of patches on
+  // a GPU adds up hundreds of pixels in float that are scaled by no power of two.
+  double rounding() const {
+    if (subject().lab()) return 2e-5;
+    const bool searches = subject().variant.params.method() == "nlm";
+    return searches && subject().device.kind == Device::Kind::cuda ? 5e-6 : 2e-6;
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(Methods, Property, ::testing::ValuesIn(subjects()),

@@ -174,15 +174,15 @@ class Denoise(Workspace):
                 self.path("b.pgm").unlink()
 
     def test_threads_and_memory_change_no_pixel(self) -> None:
-        write_pnm(self.path("tall.ppm"), picture(90, 1200, 3))
+        write_pnm(self.path("tall.ppm"), picture(90, 400, 3))
         results = set()
-        for more in (["--threads", "1"], ["--threads", "2"], ["--memory", "500K", "--threads", "2"],
-                     ["--memory", "500K", "--threads", "1"]):
+        for more in (["--threads", "1"], ["--threads", "2"], ["--memory", "350K", "--threads", "2"],
+                     ["--memory", "350K", "--threads", "1"]):
             result = self.done("tall.ppm", "-o", "out.ppm", "--json", "--device", "cpu", *BILATERAL, *more)
             report = json.loads(result.out)
             if "--memory" in more:
                 self.assertGreater(report["bands"], 3)
-                self.assertLessEqual(report["buffer_bytes"], 500 * 1024)
+                self.assertLessEqual(report["buffer_bytes"], 350 * 1024)
             if "--threads" in more:
                 self.assertEqual(report["threads"], int(more[-1]))
             results.add(self.bytes_of("out.ppm"))
