@@ -16,6 +16,7 @@
 #include "core/border.h"
 #include "core/convert.h"
 #include "methods/bm3d/bm3d.h"
+#include "methods/bm3d/general_simd.h"
 #include "methods/bm3d/transforms.h"
 
 namespace ungrain {
@@ -26,8 +27,6 @@ namespace {
 // of hundreds of times white.
 constexpr float fixed_one = 0x1p32F;
 constexpr float fixed_most = 0x1p48F;
-
-constexpr int lanes = 16;  // candidates that are compared at once
 
 struct Sizes {
   int reach = 0;     // of a group around its reference
@@ -44,7 +43,7 @@ Sizes sizes_of(const Bm3dSettings& settings, int index) {
   s.reach = group_reach(settings, index);
   s.tile = std::max(48, s.reach);
   s.area = s.tile + 2 * s.reach + step.patch;
-  s.area_row = s.area + lanes;
+  s.area_row = s.area + distance_overrun;
   s.patch_pixels = step.patch * step.patch;
   s.group = step.group;
   return s;
@@ -56,7 +55,7 @@ class Transforms {
  public:
   Transforms(const Bm3dStep& step, bool variances) : side_(step.patch), along_(step.along) {
     for (const TransformPair& level : patch_transform(step.transform, step.patch))
-      levels_.push_back({table(level.forward), table(level.inverse), level.forward.side});
+      levels_.push_back({both_ways(level.forward), both_ways(level.inverse), level.forward.side});
     const bool any_size = along_ == GroupTransform::dct || along_ == GroupTransform::dft;
     for (int size = 1; size <= step.group; size = any_size ? size + 1 : 2 * size) {
       const TransformPair pair = group_transform(along_, size);
@@ -67,12 +66,13 @@ class Transforms {
     if (variances) make_squares();
   }
 
-  void forward_patch(Value* patch) const {
-    for (const Level& level : levels_) apply(level.forward, level.side, patch);
+  // `count` patches, one after the other.
+  void forward_patches(Value* patches, int count) const {
+    for (const Level& level : levels_) apply(level.forward, level.side, patches, count);
   }
-  void inverse_patch(Value* patch) const {
+  void inverse_patches(Value* patches, int count) const {
     for (auto level = levels_.rbegin(); level != levels_.rend(); ++level)
-      apply(level->inverse, level->side, patch);
+      apply(level->inverse, level->side, patches, count);
   }
 
   // Coefficients [patch][y][x]; `spare` has room for as many.
@@ -111,6 +111,15 @@ class Transforms {
     return values;
   }
 
+  // The matrix, then its transpose.
+  static std::vector<Value> both_ways(const TransformMatrix& matrix) {
+    std::vector<Value> values = table(matrix);
+    for (int column = 0; column < matrix.side; ++column) {
+      for (int row = 0; row < matrix.side; ++row) values.push_back(values[row * matrix.side + column]);
+    }
+    return values;
+  }
+
   void make_squares() {
     const int count = side_ * side_;
     squares_.resize(static_cast<std::size_t>(count) * count);
@@ -118,40 +127,33 @@ class Transforms {
     for (int i = 0; i < count; ++i) {
       std::fill(impulse.begin(), impulse.end(), Value{});
       impulse[i] = 1;
-      forward_patch(impulse.data());
+      forward_patches(impulse.data(), 1);
       for (int c = 0; c < count; ++c) squares_[c * count + i] = std::norm(impulse[c]);
     }
   }
 
-  void apply(const std::vector<Value>& matrix, int n, Value* patch) const {
-    if (n == 8 && side_ == 8) return apply_square<8, 8>(matrix.data(), n, patch);
-    if (n == 4 && side_ == 8) return apply_square<4, 8>(matrix.data(), n, patch);
-    apply_square<0, 0>(matrix.data(), n, patch);
+  void apply(const std::vector<Value>& matrix, int n, Value* patches, int count) const {
+    if constexpr (std::is_same_v<Value, float>) {
+      if (n == 8 && side_ == 8) return transform_8x8(matrix.data(), patches, count);
+    }
+    for (int p = 0; p < count; ++p) apply_to_corner(matrix, n, patches + p * side_ * side_);
   }
 
-  // Down the columns, then along the rows. Fixed sizes are there for the compiler to unroll.
-  template <int fixed, int fixed_stride>
-  void apply_square(const Value* matrix, int any, Value* patch) const {
-    const int n = fixed > 0 ? fixed : any;
-    const int stride = fixed_stride > 0 ? fixed_stride : side_;
-    constexpr int most = 32;
-    Value columns[fixed > 0 ? fixed * fixed : most * most];
+  // Down the columns of the first n x n coefficients, then along their rows.
+  void apply_to_corner(const std::vector<Value>& matrix, int n, Value* patch) const {
+    Value columns[32 * 32];
     for (int f = 0; f < n; ++f) {
-      Value* to = columns + f * n;
-      for (int x = 0; x < n; ++x) to[x] = matrix[f * n] * patch[x];
-      for (int y = 1; y < n; ++y) {
-        for (int x = 0; x < n; ++x) to[x] += matrix[f * n + y] * patch[y * stride + x];
+      for (int x = 0; x < n; ++x) {
+        Value sum{};
+        for (int y = 0; y < n; ++y) sum += matrix[f * n + y] * patch[y * side_ + x];
+        columns[f * n + x] = sum;
       }
     }
-    Value across[fixed > 0 ? fixed * fixed : most * most];
-    for (int f = 0; f < n; ++f) {
-      for (int x = 0; x < n; ++x) across[x * n + f] = matrix[f * n + x];
-    }
     for (int y = 0; y < n; ++y) {
-      Value* to = patch + y * stride;
-      for (int f = 0; f < n; ++f) to[f] = columns[y * n] * across[f];
-      for (int x = 1; x < n; ++x) {
-        for (int f = 0; f < n; ++f) to[f] += columns[y * n + x] * across[x * n + f];
+      for (int f = 0; f < n; ++f) {
+        Value sum{};
+        for (int x = 0; x < n; ++x) sum += columns[y * n + x] * matrix[f * n + x];
+        patch[y * side_ + f] = sum;
       }
     }
   }
@@ -227,7 +229,7 @@ class Matcher {
   }
 
   // How many candidates `nearest` needs room for.
-  static std::size_t room(int count) { return static_cast<std::size_t>(4 * count + 4 * lanes); }
+  static std::size_t room(int count) { return static_cast<std::size_t>(4 * count + 1); }
 
   // Of the places [x0, x1] x [y0, y1]: the reference, then the others by their distance. Returns how many.
   // `source` holds pixels, or planes of coefficients where the step compares those.
@@ -242,20 +244,14 @@ class Matcher {
     const int most = 4 * count;
     int held = 0;
     float bound = limit();
+    float sums[127 + distance_overrun];
     for (int cy = places.y0; cy <= places.y1; ++cy) {
-      for (int cx = places.x0; cx <= places.x1; cx += lanes) {
-        float sums[lanes] = {};
-        const float* row = source + cy * sizes_.area_row + cx;
-        for (std::size_t i = 0; i < parts.size(); ++i) {
-          const float* values = row + parts[i];
-          for (int l = 0; l < lanes; ++l) {
-            const float d = reference[i] - values[l];
-            sums[l] += d * d;
-          }
-        }
-        for (int l = 0; l < std::min(lanes, places.x1 - cx + 1); ++l) {
-          if (sums[l] <= bound && !(cy == y && cx + l == x)) others[held++] = candidate(sums[l], cx + l, cy);
-        }
+      const int candidates = places.x1 - places.x0 + 1;
+      patch_distances(reference, parts.data(), static_cast<int>(parts.size()),
+                      source + cy * sizes_.area_row + places.x0, candidates, sums);
+      for (int c = 0; c < candidates; ++c) {
+        const int cx = places.x0 + c;
+        if (sums[c] <= bound && !(cy == y && cx == x)) others[held++] = candidate(sums[c], cx, cy);
         if (held >= most) {
           std::nth_element(others, others + wanted - 1, others + held);
           held = wanted;
@@ -446,7 +442,7 @@ class Step {
       for (int y = 0; y + step_.patch <= area.height(); ++y) {
         for (int x = 0; x + step_.patch <= area.width(); ++x) {
           copy_patch(source, x, y, memory.spare);
-          transforms_.forward_patch(memory.spare);
+          transforms_.forward_patches(memory.spare, 1);
           for (int c = 0; c < sizes_.patch_pixels; ++c) {
             const float value = memory.spare[c];
             memory.compared[c * area_pixels() + y * sizes_.area_row + x] =
@@ -512,11 +508,9 @@ class Step {
   }
 
   void load_group(const float* source, const Candidate* found, int size, Value* to, Value* spare) const {
-    for (int n = 0; n < size; ++n) {
-      Value* patch = to + n * sizes_.patch_pixels;
-      copy_patch(source, found[n].x(), found[n].y(), patch);
-      transforms_.forward_patch(patch);
-    }
+    for (int n = 0; n < size; ++n)
+      copy_patch(source, found[n].x(), found[n].y(), to + n * sizes_.patch_pixels);
+    transforms_.forward_patches(to, size);
     transforms_.forward_group(to, size, spare);
   }
 
@@ -535,7 +529,7 @@ class Step {
       weight = shrink(memory.coefficients, memory.pilot, count, static_cast<float>(step_.strength) * sigma);
     }
     transforms_.inverse_group(memory.coefficients, size, memory.spare);
-    for (int n = 0; n < size; ++n) transforms_.inverse_patch(memory.coefficients + n * sizes_.patch_pixels);
+    transforms_.inverse_patches(memory.coefficients, size);
     add(memory, plane, size, weight);
   }
 
