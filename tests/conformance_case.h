@@ -25,6 +25,8 @@ struct MethodCases {
   // Largest error against the reference, as a share of the range.
   double cpu_tolerance = 2e-5;
   double cuda_tolerance = 1e-4;
+  // What a constant image may change by: a share of its level.
+  double constants_move = 2e-6;
 };
 
 }  // namespace ungrain::testing

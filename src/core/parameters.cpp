@@ -153,6 +153,7 @@ MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec) 
   for (const Descriptor& d : find_method(params.method()).descriptors) {
     if (d.derive) d.derive(resolved.writable(), spec);
   }
+  resolved.validate(spec);  // what was given may not fit what follows from it
   return resolved;
 }
 

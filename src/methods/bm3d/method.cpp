@@ -114,6 +114,8 @@ Descriptor with_follower(std::optional<Number> P::*to, std::optional<Number> P::
   return d;
 }
 
+bool is_power_of_two(int side) { return std::has_single_bit(static_cast<unsigned>(side)); }
+
 template <auto member>
 Descriptor patch_transform(std::optional<PatchTransform> P::*to, std::string name, std::string help) {
   return describe::derived_choice(
@@ -122,10 +124,12 @@ Descriptor patch_transform(std::optional<PatchTransform> P::*to, std::string nam
        {"bior1.5", PatchTransform::bior15},
        {"hadamard", PatchTransform::hadamard},
        {"dft", PatchTransform::dft}},
-      member == &Numbers::transform ? "bior1.5; dabov2007 above sigma 40: dct" : "dct",
+      member == &Numbers::transform ? "bior1.5; dct where patch is not a power of two or dabov2007 says so" : "dct",
       +[](const P& p, const ImageSpec& spec) -> std::optional<PatchTransform> {
         const std::optional<Numbers> numbers = numbers_of(p, spec);
-        return numbers ? std::optional((*numbers).*member) : std::nullopt;
+        if (!numbers) return std::nullopt;
+        if (member == &Numbers::transform && p.patch && !is_power_of_two(*p.patch)) return PatchTransform::dct;
+        return (*numbers).*member;
       },
       std::move(help));
 }
@@ -166,7 +170,7 @@ constexpr NumberRange distances{.min = 0, .unit = Unit::intensity_squared};
 
 void check_transform(PatchTransform transform, int patch, const char* parameter) {
   const bool halves = transform == PatchTransform::bior15 || transform == PatchTransform::hadamard;
-  if (!halves || std::has_single_bit(static_cast<unsigned>(patch))) return;
+  if (!halves || is_power_of_two(patch)) return;
   throw Error(
       ErrorCode::invalid_argument,
       fmt::format("bm3d: bior1.5 and hadamard take a {} of 1, 2, 4, 8, 16 or 32, got {}", parameter, patch));

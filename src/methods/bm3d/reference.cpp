@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <complex>
+#include <map>
 #include <vector>
 
 #include "core/border.h"
@@ -83,11 +84,21 @@ class NoiseVariance {
   double everywhere_;
 };
 
+// Haar and Hadamard take powers of two, the others any number.
+int group_size(GroupTransform along, int found) {
+  const bool any = along == GroupTransform::dct || along == GroupTransform::dft;
+  return any ? found : static_cast<int>(std::bit_floor(static_cast<unsigned>(found)));
+}
+
 // One step's transforms.
 class GroupBasis {
  public:
   explicit GroupBasis(const Bm3dStep& step)
-      : side_(step.patch), along_(step.along), levels_(patch_transform(step.transform, step.patch)) {}
+      : side_(step.patch), levels_(patch_transform(step.transform, step.patch)) {
+    for (int size = 1; size <= step.group; ++size) {
+      if (group_size(step.along, size) == size) along_.emplace(size, group_transform(step.along, size));
+    }
+  }
 
   int side() const { return side_; }
 
@@ -102,30 +113,27 @@ class GroupBasis {
 
   std::vector<Coefficients> forward(std::vector<Coefficients> patches) const {
     for (Coefficients& patch : patches) patch = forward(std::move(patch));
-    return across(group_transform(along_, static_cast<int>(patches.size())).forward, patches);
+    return across(along(patches).forward, patches);
   }
   std::vector<Coefficients> inverse(const std::vector<Coefficients>& group) const {
-    std::vector<Coefficients> patches =
-        across(group_transform(along_, static_cast<int>(group.size())).inverse, group);
+    std::vector<Coefficients> patches = across(along(group).inverse, group);
     for (Coefficients& patch : patches) patch = inverse(std::move(patch));
     return patches;
   }
 
   // The variances of a group's coefficients where the pixels' noise is independent, of these variances.
   std::vector<Coefficients> variances(const std::vector<Coefficients>& pixels) const {
-    const int count = side_ * side_;
-    std::vector<Coefficients> patches;
-    for (const Coefficients& patch : pixels) {
-      Coefficients sums(static_cast<std::size_t>(count));
-      for (int i = 0; i < count; ++i) {
-        Coefficients impulse(static_cast<std::size_t>(count));
-        impulse[i] = 1;
-        const Coefficients response = forward(std::move(impulse));
-        for (int c = 0; c < count; ++c) sums[c] += std::norm(response[c]) * patch[i];
+    const std::size_t count = pixels[0].size();
+    std::vector<Coefficients> patches(pixels.size(), Coefficients(count));
+    for (std::size_t i = 0; i < count; ++i) {
+      Coefficients impulse(count);
+      impulse[i] = 1;
+      const Coefficients response = forward(std::move(impulse));
+      for (std::size_t n = 0; n < pixels.size(); ++n) {
+        for (std::size_t c = 0; c < count; ++c) patches[n][c] += std::norm(response[c]) * pixels[n][i];
       }
-      patches.push_back(std::move(sums));
     }
-    TransformMatrix squares = group_transform(along_, static_cast<int>(pixels.size())).forward;
+    TransformMatrix squares = along(pixels).forward;
     for (Complex& value : squares.values) value = std::norm(value);
     return across(squares, patches);
   }
@@ -160,8 +168,12 @@ class GroupBasis {
     return result;
   }
 
+  const TransformPair& along(const std::vector<Coefficients>& group) const {
+    return along_.at(static_cast<int>(group.size()));
+  }
+
   int side_;
-  GroupTransform along_;
+  std::map<int, TransformPair> along_;  // by the group's size
   std::vector<TransformPair> levels_;
 };
 
@@ -254,12 +266,6 @@ class Search {
   GroupBasis basis_;
   Extent image_;
 };
-
-// Haar and Hadamard take powers of two, the others any number.
-std::size_t group_size(GroupTransform along, std::size_t found) {
-  const bool any = along == GroupTransform::dct || along == GroupTransform::dft;
-  return any ? found : std::bit_floor(found);
-}
 
 struct Estimate {
   std::vector<Coefficients> patches;  // pixels
@@ -380,7 +386,7 @@ class Sums {
 std::vector<Place> places_of(const std::vector<Candidate>& candidates, GroupTransform along) {
   std::vector<Place> group;
   for (const Candidate& candidate : candidates) group.push_back(candidate.place);
-  group.resize(group_size(along, group.size()));
+  group.resize(static_cast<std::size_t>(group_size(along, static_cast<int>(group.size()))));
   return group;
 }
 
