@@ -1,0 +1,384 @@
+// Tiles of reference patches, each with its own sums of estimates; the sums of tiles that overlap are added
+// in the order of tiles when a row has all of them. Tiles lie where the image's coordinates say, whatever the
+// band, so that every sum has one order. Rows of tiles are worked on from top to bottom, and only those whose
+// estimates are still to be added are kept.
+#include "methods/bm3d/fast.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "methods/bm3d/filter_simd.h"
+#include "methods/bm3d/match_simd.h"
+#include "methods/bm3d/transforms.h"
+
+namespace ungrain {
+namespace {
+
+constexpr int patch = filter_patch;
+constexpr int tile_side = 72;        // pixels between tiles, about
+constexpr int tiles_in_flight = 48;  // at least, so that threads need not wait for each other often
+
+constexpr int up_to(int step, int n) { return (n + step - 1) / step * step; }
+constexpr std::size_t line_up(std::size_t floats) { return (floats + 15) / 16 * 16; }
+
+// Reference patches along an axis: every spacing-th, and the last.
+struct Axis {
+  int last = 0;
+  int spacing = 1;
+
+  int count() const { return (last + spacing - 1) / spacing + 1; }
+  int position(int index) const { return std::min(index * spacing, last); }
+  // The first at or behind a position; count() where there is none.
+  int index_from(int from) const {
+    if (from <= 0) return 0;
+    return from > last ? count() : (from + spacing - 1) / spacing;
+  }
+};
+
+// What a tile needs of memory, and all tiles have alike.
+struct TileShape {
+  int references = 0;  // along each axis
+  int reach = 0;       // of a group around its reference
+  int side = 0;        // pixels that its patches touch, along each axis
+  int pitch = 0;
+  std::size_t plane = 0;  // floats
+
+  TileShape(int spacing, int search) : reach(search / 2) {
+    references = 6 * std::max(1, static_cast<int>(std::lround(tile_side / 6.0 / spacing)));
+    side = (references - 1) * spacing + 2 * reach + patch;
+    pitch = up_to(16, side + 8);
+    if (pitch % 64 == 0) pitch += 16;  // rows of a patch that would meet in the cache
+    plane = static_cast<std::size_t>(pitch) * side;
+  }
+};
+
+MatchScale match_scale(double white, double sigma) {
+  MatchScale scale;
+  const double half = white / 2 + 2 * sigma;
+  constexpr double finest_bytes = 0.5;  // steps of bytes may be this share of the noise
+  double step = half / 127;
+  if (step > finest_bytes * sigma) {
+    scale.deep = true;
+    step = std::max(half / 2047, sigma / 8);
+  }
+  scale.middle = static_cast<float>(white / 2);
+  scale.inverse_step = static_cast<float>(1 / step);
+  return scale;
+}
+
+class FastStep {
+ public:
+  FastStep(const Bm3dSettings& settings, const ImageSpec& spec, int index)
+      : settings_(settings),
+        index_(index),
+        step_(index == 0 ? settings.first : settings.second),
+        shape_(step_.spacing, step_.search),
+        planes_(spec.colour_channels()),
+        across_{spec.width - patch, step_.spacing},
+        down_{spec.height - patch, step_.spacing} {
+    const std::vector<double> window = patch_window(patch, step_.kaiser);
+    std::copy_n(window.begin(), patch, window_);
+    const double white = spec.white() * (settings.opponent ? std::sqrt(3.0) : 1);
+    tables_ = std::make_unique<FilterTables[]>(planes_);
+    for (int plane = 0; plane < planes_; ++plane) {
+      fill_filter_tables(step_, index == 1, settings.sigma[plane], window_, tables_[plane]);
+      scales_.push_back(match_scale(white, settings.sigma[plane]));
+    }
+    tiles_across_ = (across_.count() + shape_.references - 1) / shape_.references;
+    tiles_down_ = (down_.count() + shape_.references - 1) / shape_.references;
+    at_once_ = std::min(tiles_down_, (tiles_in_flight + tiles_across_ - 1) / tiles_across_);
+    kept_ = std::min(tiles_down_,
+                     at_once_ + (2 * shape_.reach + patch - 1) / (shape_.references * step_.spacing) + 1);
+    const int positions = shape_.side - patch + 1;
+    area_ = match_area({0, 0, positions, positions});
+    width_ = spec.width;
+  }
+
+  // For each worker: copies of the pixels, what groups are found in and with; or two lines of sums.
+  std::size_t scratch() const {
+    const std::size_t tile =
+        copies() * shape_.plane + 2 * line_up(match_words(area_)) + line_up(match_scratch);
+    return std::max(tile, 2 * line_up(width_)) + 32;
+  }
+  std::size_t common() const { return static_cast<std::size_t>(kept_) * tiles_across_ * tile_sums() + 32; }
+
+  void run(const StageCall& call) const {
+    const Rect& out = call.out.rect;
+    // References that reach the output.
+    const Range columns = reaching(across_, out.x0, out.x1);
+    const Range rows = reaching(down_, out.y0, out.y1);
+    const int side = shape_.references;
+    const Range tile_columns{columns.begin / side, (columns.end - 1) / side + 1};
+    const Range tile_rows{rows.begin / side, (rows.end - 1) / side + 1};
+    const int across = tile_columns.end - tile_columns.begin;
+    int done = out.y0;
+    for (int begin = tile_rows.begin; begin < tile_rows.end; begin += at_once_) {
+      const int end = std::min(tile_rows.end, begin + at_once_);
+      call.workers.for_each(static_cast<std::int64_t>(end - begin) * across,
+                            [&](std::int64_t item, int worker) {
+                              const int tx = tile_columns.begin + static_cast<int>(item % across);
+                              const int ty = begin + static_cast<int>(item / across);
+                              filter_tile(call, tx, ty, columns, rows, worker);
+                            });
+      const int complete = end == tile_rows.end ? out.y1 : std::clamp(first_row(end), out.y0, out.y1);
+      finish(call, {done, complete}, tile_columns, {tile_rows.begin, end});
+      done = complete;
+    }
+  }
+
+ private:
+  struct Range {
+    int begin = 0;
+    int end = 0;
+  };
+
+  Range reaching(const Axis& axis, int begin, int end) const {
+    // The last reference lies closer to the one before it than a spacing: it is found by itself.
+    const int to = end - 1 + shape_.reach;
+    return {axis.index_from(begin - (patch - 1) - shape_.reach),
+            to >= axis.last ? axis.count() : to / axis.spacing + 1};
+  }
+
+  std::size_t copies() const { return static_cast<std::size_t>(planes_) * (index_ + 1); }
+  std::size_t tile_sums() const { return 2 * static_cast<std::size_t>(planes_) * shape_.plane; }
+  int first_row(int ty) const { return down_.position(ty * shape_.references) - shape_.reach; }
+  int first_column(int tx) const { return across_.position(tx * shape_.references) - shape_.reach; }
+
+  static float* aligned(float* memory) {
+    return reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(memory) + 63) / 64 * 64);
+  }
+
+  // A tile's sums of weighted values, then of weights, for each plane.
+  float* sums_of(const StageCall& call, int tx, int ty) const {
+    return aligned(call.shared.data()) +
+           (static_cast<std::size_t>(ty % kept_) * tiles_across_ + tx) * tile_sums();
+  }
+
+  void filter_tile(const StageCall& call, int tx, int ty, const Range& columns, const Range& rows,
+                   int worker) const {
+    const int side = shape_.references;
+    const Range xs{std::max(columns.begin, tx * side), std::min(columns.end, (tx + 1) * side)};
+    const Range ys{std::max(rows.begin, ty * side), std::min(rows.end, (ty + 1) * side)};
+    const int left = first_column(tx);
+    const int top = first_row(ty);
+
+    float* memory = aligned(call.scratch_of(worker));
+    float* noisy = memory;
+    float* basic = memory + planes_ * shape_.plane;
+    MatchTile tile;
+    tile.area = {left, top, left + area_.width(), top + area_.height()};
+    tile.pitch = match_pitch(area_);
+    float* words = memory + copies() * shape_.plane;
+    float* energies = words + line_up(match_words(area_));
+    tile.words = reinterpret_cast<std::uint32_t*>(words);
+    tile.energies = reinterpret_cast<std::int32_t*>(energies);
+    auto* match_memory = reinterpret_cast<std::uint32_t*>(energies + line_up(match_words(area_)));
+
+    float* sums = sums_of(call, tx, ty);
+    std::fill_n(sums, tile_sums(), 0.0F);
+    copy(call.in[0], left, top, noisy);
+    if (index_ == 1) copy(call.in[1], left, top, basic);
+    const int at_once = references_at_once(step_.search, step_.spacing);
+    for (int plane = 0; plane < planes_; ++plane) {
+      if (settings_.opponent && plane > 0) break;
+      const int end_plane = settings_.opponent ? planes_ : plane + 1;
+      tile.deep = scales_[plane].deep;
+      fill_match_tile(call.in[index_], plane, call.image, scales_[plane], tile);
+      for (int yi = ys.begin; yi < ys.end; ++yi) {
+        for (int xi = xs.begin; xi < xs.end; xi += at_once) {
+          MatchGroup groups[most_references_at_once];
+          int x[most_references_at_once];
+          const int count = std::min(at_once, xs.end - xi);
+          for (int r = 0; r < count; ++r) x[r] = across_.position(xi + r);
+          const int y = down_.position(yi);
+          find_matches({tile, step_.search, step_.group, farthest(plane), count, x, y, match_memory, groups});
+          for (int r = 0; r < count; ++r) {
+            std::ptrdiff_t places[most_filtered];
+            const int size = static_cast<int>(std::bit_floor(static_cast<unsigned>(groups[r].count)));
+            for (int i = 0; i < size; ++i) {
+              places[i] = static_cast<std::ptrdiff_t>(y + groups[r].dy[i] - top) * shape_.pitch +
+                          (x[r] + groups[r].dx[i] - left);
+            }
+            for (int filtered = plane; filtered < end_plane; ++filtered) {
+              float* values = sums + 2 * filtered * shape_.plane;
+              filter_group({tables_[filtered], step_.transform, noisy + filtered * shape_.plane,
+                            index_ == 0 ? nullptr : basic + filtered * shape_.plane, shape_.pitch, places,
+                            size, values, values + shape_.plane});
+            }
+          }
+        }
+      }
+    }
+    for (int plane = 0; plane < planes_; ++plane) spread_weights(sums + (2 * plane + 1) * shape_.plane);
+  }
+
+  // Half the sum of squared differences that the group's patches may have.
+  std::uint32_t farthest(int plane) const {
+    const double per_pixel = step_.max_distance * scales_[plane].inverse_step * scales_[plane].inverse_step;
+    return static_cast<std::uint32_t>(std::min(per_pixel * patch * patch / 2, 1e9));
+  }
+
+  // The pixels around a tile, as far as they are there.
+  void copy(const ConstPlanes& from, int left, int top, float* to) const {
+    const int x0 = std::max(left, from.rect.x0);
+    const int x1 = std::min(left + shape_.side, from.rect.x1);
+    for (int plane = 0; plane < planes_; ++plane) {
+      for (int y = std::max(top, from.rect.y0); y < std::min(top + shape_.side, from.rect.y1); ++y) {
+        std::memcpy(to + plane * shape_.plane + (y - top) * shape_.pitch + (x0 - left),
+                    from.row(plane, y) + (x0 - from.rect.x0),
+                    static_cast<std::size_t>(x1 - x0) * sizeof(float));
+      }
+    }
+  }
+
+  // From weights of patches, at their upper left corners, to those of pixels, in place.
+  void spread_weights(float* weights) const {
+    const int pitch = shape_.pitch;
+    float window[patch];
+    for (int i = 0; i < patch; ++i) window[i] = static_cast<float>(window_[i]);
+    float line[patch + 1024];
+    for (int y = 0; y < shape_.side; ++y) {
+      float* row = weights + y * pitch;
+      std::fill_n(line, patch, 0.0F);
+      std::copy_n(row, shape_.side, line + patch);
+      for (int x = 0; x < shape_.side; ++x) {
+        float sum = 0;
+        for (int i = 0; i < patch; ++i) sum += window[i] * line[patch + x - i];
+        row[x] = sum;
+      }
+    }
+    for (int y = shape_.side - 1; y >= 0; --y) {
+      float* row = weights + y * pitch;
+      for (int x = 0; x < shape_.side; ++x) row[x] *= window[0];
+      for (int i = 1; i < patch && i <= y; ++i) {
+        const float* above = row - i * pitch;
+        for (int x = 0; x < shape_.side; ++x) row[x] += window[i] * above[x];
+      }
+    }
+  }
+
+  void finish(const StageCall& call, const Range& rows, const Range& tile_columns,
+              const Range& tile_rows) const {
+    if (rows.begin >= rows.end) return;
+    const Rect& out = call.out.rect;
+    const bool to_rgb = settings_.opponent && index_ + 1 == settings_.steps;
+    constexpr int at_once = 8;
+    call.workers.for_each(
+        (rows.end - rows.begin + at_once - 1) / at_once, [&](std::int64_t item, int worker) {
+          const int begin = rows.begin + static_cast<int>(item) * at_once;
+          float* values = call.scratch_of(worker);
+          float* weights = values + line_up(width_);
+          for (int y = begin; y < std::min(rows.end, begin + at_once); ++y) {
+            for (int plane = 0; plane < planes_; ++plane) {
+              std::fill_n(values, out.width(), 0.0F);
+              std::fill_n(weights, out.width(), 0.0F);
+              for (int ty = tile_rows.begin; ty < tile_rows.end; ++ty) {
+                const int row = y - first_row(ty);
+                if (row < 0 || row >= shape_.side) continue;
+                for (int tx = tile_columns.begin; tx < tile_columns.end; ++tx) {
+                  const int left = first_column(tx);
+                  const float* sums =
+                      sums_of(call, tx, ty) + 2 * plane * shape_.plane + row * shape_.pitch - left;
+                  const float* more = sums + shape_.plane;
+                  for (int x = std::max(left, out.x0); x < std::min(left + shape_.side, out.x1); ++x) {
+                    values[x - out.x0] += sums[x];
+                    weights[x - out.x0] += more[x];
+                  }
+                }
+              }
+              float* to = call.out.row(plane, y);
+              for (int x = 0; x < out.width(); ++x) to[x] = values[x] / weights[x];
+            }
+            if (to_rgb) rgb_row(call.out, y);
+          }
+        });
+  }
+
+  static void rgb_row(const Planes& planes, int y) {
+    float* row[3] = {planes.row(0, y), planes.row(1, y), planes.row(2, y)};
+    for (int x = 0; x < planes.rect.width(); ++x) {
+      const float from[3] = {row[0][x], row[1][x], row[2][x]};
+      for (int plane = 0; plane < 3; ++plane) {
+        float sum = 0;
+        for (int c = 0; c < 3; ++c) sum += static_cast<float>(opponent_matrix[c][plane]) * from[c];
+        row[plane][x] = sum;
+      }
+    }
+  }
+
+  Bm3dSettings settings_;
+  int index_;
+  Bm3dStep step_;
+  TileShape shape_;
+  int planes_;
+  Axis across_;
+  Axis down_;
+  int tiles_across_ = 0;
+  int tiles_down_ = 0;
+  int at_once_ = 1;  // rows of tiles
+  int kept_ = 1;
+  int width_ = 0;
+  Rect area_;  // of a tile at 0, 0
+  double window_[patch];
+  std::unique_ptr<FilterTables[]> tables_;  // one for each plane
+  std::vector<MatchScale> scales_;
+};
+
+void to_opponent(const StageCall& call) {
+  const Rect& out = call.out.rect;
+  call.workers.for_each(out.height(), [&](std::int64_t item, int) {
+    const int y = out.y0 + static_cast<int>(item);
+    const int shift = out.x0 - call.in[0].rect.x0;
+    const float* from[3] = {call.in[0].row(0, y) + shift, call.in[0].row(1, y) + shift,
+                            call.in[0].row(2, y) + shift};
+    for (int plane = 0; plane < 3; ++plane) {
+      float* to = call.out.row(plane, y);
+      for (int x = 0; x < out.width(); ++x) {
+        double sum = 0;
+        for (int c = 0; c < 3; ++c) sum += opponent_matrix[plane][c] * from[c][x];
+        to[x] = static_cast<float>(sum);
+      }
+    }
+  });
+}
+
+bool takes(const Bm3dStep& step) {
+  return filter_knows(step) && step.prefilter == 0 && step.search <= widest_match_search &&
+         step.group <= most_matches;
+}
+
+}  // namespace
+
+bool bm3d_fast_takes(const Bm3dSettings& settings, const ImageSpec& spec) {
+  if (settings.sigma_map.data != nullptr || settings.pool > 0) return false;
+  if (spec.width < patch || spec.height < patch || !has_match_vectors()) return false;
+  if (std::any_of(settings.sigma.begin(), settings.sigma.end(), [](double sigma) { return !(sigma > 0); }))
+    return false;
+  return takes(settings.first) && (settings.steps == 1 || takes(settings.second));
+}
+
+Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec) {
+  Pipeline pipeline;
+  int noisy = 0;
+  if (settings.opponent) {
+    pipeline.stages.push_back({.name = "opponent", .planes = 3, .run = to_opponent});
+    noisy = 1;
+  }
+  for (int index = 0; index < settings.steps; ++index) {
+    const auto step = std::make_shared<const FastStep>(settings, spec, index);
+    const int reach = bm3d_reach(settings, index);
+    pipeline.stages.push_back({.name = index == 0 ? "threshold" : "wiener",
+                               .reach = {.x = reach, .y = reach},
+                               .planes = spec.colour_channels(),
+                               .reads = index == 0 ? std::vector{noisy} : std::vector{noisy, noisy + 1},
+                               .scratch = step->scratch(),
+                               .common = step->common(),
+                               .run = [step](const StageCall& call) { step->run(call); }});
+  }
+  return pipeline;
+}
+
+}  // namespace ungrain

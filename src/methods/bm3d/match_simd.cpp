@@ -1,0 +1,534 @@
+// The distance of two patches is the sum of their energies less twice their dot product, and the dot product
+// is what processors do fastest: a word of the reference, four 8-bit or two 16-bit pixels, is multiplied with
+// the words of a vector of candidates side by side. Every candidate's key holds its distance, row and column.
+// A first pass keeps all keys and the least of each column; as many columns as patches are wanted have a key
+// up to the threshold that follows from them, so that a second pass over the keys finds a short list, which
+// is sorted by insertion into registers.
+#include "methods/bm3d/match_simd.h"
+
+#include <algorithm>
+#include <cmath>
+
+// Dot products of bytes are instructions of this set; nothing else of the library is worth it.
+#define HWY_WANT_AVX3_DL
+// Vectors of unknown length cannot be kept in arrays.
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "methods/bm3d/match_simd.cpp"
+#include <hwy/foreach_target.h>
+// foreach_target.h must come before what it includes again.
+#include <hwy/highway.h>
+
+#ifndef UNGRAIN_METHODS_BM3D_MATCH_SIMD_CPP_
+#define UNGRAIN_METHODS_BM3D_MATCH_SIMD_CPP_
+namespace ungrain {
+namespace {
+
+constexpr int column_bits = 6;
+constexpr int place_bits = 12;
+constexpr std::uint32_t farthest = 0xFFFFF;  // what a key has room for; no candidate at all
+constexpr std::int32_t hopeless = -(1 << 30);
+constexpr int words_beyond = 8;  // right of a patch's corner
+// Rows of keys: vectors reach beyond the columns that a key has room for, with candidates of no window.
+constexpr int key_pitch = match_key_pitch;
+
+}  // namespace
+}  // namespace ungrain
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace ungrain::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_TARGET == HWY_SCALAR  // a processor without vectors: bm3d_general() serves it
+
+void FindMatches(const MatchCall&) {}
+void FillMatchTile(const ConstPlanes&, int, const Extent&, const MatchScale&, const MatchTile&) {}
+int Lanes() { return 1; }
+
+#else
+
+using Signed = hn::CappedTag<std::int32_t, longest_match_vector>;
+using Unsigned = hn::CappedTag<std::uint32_t, longest_match_vector>;
+using Halves = hn::Repartition<std::int16_t, Signed>;
+using Sums = hn::Vec<Signed>;
+using Keys = hn::Vec<Unsigned>;
+constexpr Signed ds;
+constexpr Unsigned du;
+constexpr Halves dh;
+constexpr int lanes = static_cast<int>(HWY_MIN(HWY_LANES(std::int32_t), std::size_t{longest_match_vector}));
+
+#define UNGRAIN_BYTE_DOTS (HWY_TARGET == HWY_AVX3_DL)
+#define UNGRAIN_PAIRS_STAY (HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
+
+// Dot products of a vector of candidates with one reference, summed over words.
+#if UNGRAIN_BYTE_DOTS
+constexpr bool byte_dots = true;
+
+template <bool Deep>
+struct Dot {
+  Sums sum;
+
+  HWY_INLINE void Start(Sums start) { sum = start; }
+  // Highway 1.0 names neither instruction.
+  HWY_INLINE void Add(Sums candidates, Sums reference) {
+    if constexpr (Deep) {
+      asm("vpdpwssd %2, %1, %0" : "+v"(sum.raw) : "v"(candidates.raw), "v"(reference.raw));
+    } else {
+      asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(candidates.raw), "v"(reference.raw));
+    }
+  }
+  HWY_INLINE Sums Get() const { return sum; }
+};
+#elif UNGRAIN_PAIRS_STAY
+constexpr bool byte_dots = false;
+
+template <bool Deep>
+struct Dot {
+  Sums sum;
+
+  HWY_INLINE void Start(Sums start) { sum = start; }
+  HWY_INLINE void Add(Sums candidates, Sums reference) {
+    Sums none = hn::Zero(ds);
+    sum =
+        hn::ReorderWidenMulAccumulate(ds, hn::BitCast(dh, candidates), hn::BitCast(dh, reference), sum, none);
+  }
+  HWY_INLINE Sums Get() const { return sum; }
+};
+#else
+constexpr bool byte_dots = false;
+
+// Products as wide as two vectors, each of half the candidates: brought together at the end.
+template <bool Deep>
+struct Dot {
+  Sums start;
+  Sums lower;
+  Sums upper;
+
+  HWY_INLINE void Start(Sums from) {
+    start = from;
+    lower = upper = hn::Zero(ds);
+  }
+  HWY_INLINE void Add(Sums candidates, Sums reference) {
+    const auto a = hn::BitCast(dh, candidates);
+    const auto b = hn::BitCast(dh, reference);
+    const hn::Half<Halves> half;
+    lower = hn::Add(
+        lower, hn::Mul(hn::PromoteTo(ds, hn::LowerHalf(half, a)), hn::PromoteTo(ds, hn::LowerHalf(half, b))));
+    upper = hn::Add(
+        upper, hn::Mul(hn::PromoteTo(ds, hn::UpperHalf(half, a)), hn::PromoteTo(ds, hn::UpperHalf(half, b))));
+  }
+  HWY_INLINE Sums Get() const {
+    return hn::Add(start, hn::Add(hn::ConcatEven(ds, upper, lower), hn::ConcatOdd(ds, upper, lower)));
+  }
+};
+#endif
+
+constexpr int WordsOfRow(bool deep) { return deep || !byte_dots ? 4 : 2; }
+constexpr int PixelsOfWord(bool deep) { return match_patch / WordsOfRow(deep); }
+
+// How many vectors of candidates, and of how many rows of the window, are found at once: with dot products
+// that depend on each other some ten must be under way.
+template <int References>
+struct Shape {
+  static constexpr int vectors = lanes == 16 ? 3 : (References > 2 ? 2 : 3);
+};
+
+// What all candidates of a few references need.
+struct Window {
+  const MatchTile* tile;
+  int references;
+  int columns;    // of all windows together, from the first one's left edge
+  int rows;       // inside the area
+  int first_row;  // of the window's that lies inside
+  int side;
+  const std::uint32_t* words;  // at the first candidate
+  const std::int32_t* energies;
+  std::uint32_t* reference_words;             // [reference][row of the patch][word]
+  std::int32_t own[most_references_at_once];  // half the reference's energy, and what the bytes' offset makes
+  int shift[most_references_at_once];         // of a reference's window from the first one's
+  std::uint32_t* outside;  // [reference][column]: all bits where it is not of the reference's window
+  std::uint32_t* minima;   // [row parity][reference][column]
+  std::uint32_t* keys;     // [reference][row][column]
+};
+
+template <bool Deep, int R, int V, int K>
+HWY_INLINE void RowsOfKeys(const Window& w, int row, int column, Keys (&least)[R][V]) {
+  constexpr int words = WordsOfRow(Deep);
+  constexpr int pixels = PixelsOfWord(Deep);
+  Dot<Deep> dots[K][R][V];
+  const int pitch = w.tile->pitch;
+  const std::uint32_t* candidates = w.words + static_cast<std::ptrdiff_t>(row) * pitch + column;
+  const std::int32_t* energies = w.energies + static_cast<std::ptrdiff_t>(row) * pitch + column;
+#pragma GCC unroll 8
+  for (int k = 0; k < K; ++k) {
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) {
+      const Sums start = hn::LoadU(ds, energies + static_cast<std::ptrdiff_t>(k) * pitch + v * lanes);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) dots[k][r][v].Start(start);
+    }
+  }
+#pragma GCC unroll 16
+  for (int y = 0; y < match_patch + K - 1; ++y) {
+#pragma GCC unroll 8
+    for (int i = 0; i < words; ++i) {
+      Sums some[V];
+#pragma GCC unroll 8
+      for (int v = 0; v < V; ++v) {
+        some[v] = hn::BitCast(
+            ds, hn::LoadU(du, candidates + static_cast<std::ptrdiff_t>(y) * pitch + i * pixels + v * lanes));
+      }
+#pragma GCC unroll 8
+      for (int k = 0; k < K; ++k) {
+        if (y - k < 0 || y - k >= match_patch) continue;
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+          const Sums reference =
+              hn::BitCast(ds, hn::Set(du, w.reference_words[(r * match_patch + (y - k)) * words + i]));
+#pragma GCC unroll 8
+          for (int v = 0; v < V; ++v) dots[k][r][v].Add(some[v], reference);
+        }
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int k = 0; k < K; ++k) {
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) {
+      const Keys place =
+          hn::Iota(du, static_cast<std::uint32_t>(((row + k) << column_bits) + column + v * lanes));
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const Keys distance = hn::BitCast(du, hn::Sub(hn::Set(ds, w.own[r]), dots[k][r][v].Get()));
+        Keys key = hn::Or(hn::ShiftLeft<place_bits>(hn::Min(distance, hn::Set(du, farthest))), place);
+        key = hn::Max(key, hn::LoadU(du, w.outside + r * key_pitch + column + v * lanes));
+        hn::StoreU(key, du, w.keys + (r * match_columns + row + k) * key_pitch + column + v * lanes);
+        least[r][v] = hn::Min(least[r][v], key);
+      }
+    }
+  }
+}
+
+template <bool Deep, int R, int V, int K>
+HWY_NOINLINE void FindKeys(const Window& w, int parity, int column) {
+  Keys least[R][V];
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < V; ++v) least[r][v] = hn::Set(du, ~0U);
+  }
+  if constexpr (K == 1) {
+    const int step = parity < 0 ? 1 : 2;
+    for (int row = std::max(parity, 0); row < w.rows; row += step)
+      RowsOfKeys<Deep, R, V, 1>(w, row, column, least);
+  } else {
+    const int half = (w.rows / 2 + K - 1) / K * K;
+    int row = parity == 1 ? half : 0;
+    const int end = parity == 0 ? std::min(half, w.rows) : w.rows;
+    for (; row + K <= end; row += K) RowsOfKeys<Deep, R, V, K>(w, row, column, least);
+    for (; row < end; ++row) RowsOfKeys<Deep, R, V, 1>(w, row, column, least);
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < V; ++v) {
+      hn::StoreU(
+          least[r][v], du,
+          w.minima + (std::max(parity, 0) * most_references_at_once + r) * key_pitch + column + v * lanes);
+    }
+  }
+}
+
+template <bool Deep, int R>
+void FindAllKeys(const Window& w, bool by_parity) {
+  for (int parity = by_parity ? 0 : -1; parity < (by_parity ? 2 : 0); ++parity) {
+    int column = 0;
+    const auto more = [&] { return w.columns - column; };
+    if constexpr (lanes == 16) {
+      for (; more() > 32; column += 48) FindKeys<Deep, R, 3, R >= 3 ? 1 : R == 2 ? 2 : 3>(w, parity, column);
+      for (; more() > 0; column += 32) FindKeys<Deep, R, 2, R >= 3 ? 2 : R == 2 ? 2 : 4>(w, parity, column);
+    } else {
+      for (; more() > 2 * lanes; column += 3 * lanes) FindKeys<Deep, R, 3, 1>(w, parity, column);
+      for (; more() > 0; column += lanes) FindKeys<Deep, R, 1, 1>(w, parity, column);
+    }
+  }
+}
+
+// Keys in ascending order.
+template <int N>
+struct Sorted {
+  static constexpr int vectors = N / lanes;
+  Keys keys[vectors];
+
+  HWY_INLINE void Clear() {
+    keys[0] = hn::IfThenElse(hn::FirstN(du, 1), hn::Zero(du), hn::Set(du, ~0U));
+    for (int v = 1; v < vectors; ++v) keys[v] = hn::Set(du, ~0U);
+  }
+
+  // The last of the vector before, then all but the last of this one.
+  static HWY_INLINE Keys Along(Keys before, Keys here) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+    return Keys{_mm512_alignr_epi32(here.raw, before.raw, 15)};
+#elif HWY_TARGET == HWY_AVX2
+    const auto turn = hn::SetTableIndices(du, turned);
+    return hn::IfThenElse(hn::FirstN(du, 1), hn::TableLookupLanes(before, turn),
+                          hn::TableLookupLanes(here, turn));
+#else
+    return hn::CombineShiftRightBytes<12>(du, here, before);
+#endif
+  }
+
+  HWY_INLINE void Insert(std::uint32_t value) {
+    const Keys key = hn::Set(du, value);
+#pragma GCC unroll 16
+    for (int v = vectors - 1; v > 0; --v) {
+      keys[v] = hn::Min(keys[v], hn::Max(key, Along(keys[v - 1], keys[v])));
+    }
+    keys[0] = hn::Min(keys[0], hn::Max(key, Along(hn::Zero(du), keys[0])));
+  }
+
+#if HWY_TARGET == HWY_AVX2
+  alignas(32) static constexpr std::int32_t turned[8] = {7, 0, 1, 2, 3, 4, 5, 6};
+#endif
+};
+
+template <int N>
+void SelectFrom(const Window& w, const MatchCall& call, bool by_parity) {
+  const int parities = by_parity ? 2 : 1;
+  std::uint32_t* list =
+      w.keys + static_cast<std::size_t>(most_references_at_once) * match_columns * key_pitch;
+  std::uint32_t threshold[most_references_at_once];
+  alignas(64) std::uint32_t sorted[N];
+  for (int r = 0; r < w.references; ++r) {
+    Sorted<N> best;
+    best.Clear();
+    for (int parity = 0; parity < parities; ++parity) {
+      const std::uint32_t* minima =
+          w.minima + (parity * most_references_at_once + r) * key_pitch + w.shift[r];
+      for (int i = 0; i < w.side; ++i) best.Insert(minima[i]);
+    }
+    hn::Store(best.keys[best.vectors - 1], du, sorted);
+    threshold[r] = sorted[lanes - 1];
+  }
+  for (int r = 0; r < w.references; ++r) {
+    // The reference itself comes first, even where others are as near.
+    const int own_row = w.side / 2 - w.first_row;
+    w.keys[(r * match_columns + own_row) * key_pitch + w.shift[r] + w.side / 2] = ~0U;
+    const Keys limit = hn::Set(du, std::min(threshold[r], (farthest << place_bits) - 1) + 1);
+    std::size_t found = 0;
+    const int columns = (w.columns + lanes - 1) / lanes * lanes;
+    for (int row = 0; row < w.rows; ++row) {
+      const std::uint32_t* keys = w.keys + (r * match_columns + row) * key_pitch;
+      for (int column = 0; column < columns; column += lanes) {
+        const Keys some = hn::LoadU(du, keys + column);
+        const auto near = hn::Lt(some, limit);
+        hn::StoreU(hn::Compress(some, near), du, list + found);
+        found += hn::CountTrue(du, near);
+      }
+    }
+    Sorted<N> best;
+    best.Clear();
+    for (std::size_t i = 0; i < found; ++i) best.Insert(list[i]);
+    for (int v = 0; v < best.vectors; ++v) hn::Store(best.keys[v], du, sorted + v * lanes);
+    MatchGroup& group = call.groups[r];
+    group.dx[0] = group.dy[0] = 0;
+    int count = 1;
+    for (; count < call.most && sorted[count] >> place_bits <= call.largest &&
+           sorted[count] >> place_bits < farthest;
+         ++count) {
+      group.dx[count] = static_cast<std::int16_t>(static_cast<int>(sorted[count] & (match_columns - 1)) -
+                                                  w.shift[r] - w.side / 2);
+      group.dy[count] = static_cast<std::int16_t>(
+          static_cast<int>((sorted[count] >> column_bits) & (match_columns - 1)) - own_row);
+    }
+    group.count = count;
+  }
+}
+
+template <bool Deep>
+void FindMatchesOfDepth(const MatchCall& call) {
+  constexpr int words = WordsOfRow(Deep);
+  const MatchTile& tile = call.tile;
+  const int half = call.search / 2;
+  Window w;
+  w.tile = &tile;
+  w.references = call.references;
+  w.side = call.search;
+  w.columns = call.x[call.references - 1] - call.x[0] + call.search;
+  const int top = std::max(call.y - half, tile.area.y0);
+  w.first_row = top - (call.y - half);
+  w.rows = std::min(call.y + half + 1, tile.area.y1 - match_patch + 1) - top;
+  const std::ptrdiff_t first =
+      static_cast<std::ptrdiff_t>(top - tile.area.y0) * tile.pitch + (call.x[0] - half - tile.area.x0);
+  w.words = tile.words + first;
+  w.energies = tile.energies + first;
+  w.reference_words = call.scratch;
+  w.outside = w.reference_words + most_references_at_once * match_patch * 4;
+  w.minima = w.outside + most_references_at_once * key_pitch;
+  w.keys = w.minima + 2 * most_references_at_once * key_pitch;
+  for (int r = 0; r < call.references; ++r) {
+    const std::ptrdiff_t at =
+        static_cast<std::ptrdiff_t>(call.y - tile.area.y0) * tile.pitch + (call.x[r] - tile.area.x0);
+    std::int32_t sum = 0;
+    for (int y = 0; y < match_patch; ++y) {
+      for (int i = 0; i < words; ++i) {
+        std::uint32_t word = tile.words[at + y * tile.pitch + i * PixelsOfWord(Deep)];
+        if constexpr (byte_dots && !Deep) {
+          word ^= 0x80808080U;
+          for (int byte = 0; byte < 4; ++byte) sum += static_cast<std::int8_t>(word >> (8 * byte));
+        }
+        w.reference_words[(r * match_patch + y) * words + i] = word;
+      }
+    }
+    w.own[r] = 128 * sum - tile.energies[at];
+    w.shift[r] = call.x[r] - call.x[0];
+    for (int c = 0; c < key_pitch; c += lanes) {
+      const Keys column = hn::Iota(du, static_cast<std::uint32_t>(c - w.shift[r]));
+      const auto inside = hn::Lt(column, hn::Set(du, static_cast<std::uint32_t>(call.search)));
+      hn::StoreU(hn::IfThenZeroElse(inside, hn::Set(du, ~0U)), du, w.outside + r * key_pitch + c);
+    }
+  }
+  const bool by_parity = call.most > 16;
+  switch (call.references) {
+    case 1:
+      FindAllKeys<Deep, 1>(w, by_parity);
+      break;
+    case 2:
+      FindAllKeys<Deep, 2>(w, by_parity);
+      break;
+    case 3:
+      FindAllKeys<Deep, 3>(w, by_parity);
+      break;
+    default:
+      FindAllKeys<Deep, 4>(w, by_parity);
+      break;
+  }
+  if (call.most <= 16) {
+    SelectFrom<16>(w, call, by_parity);
+  } else if (call.most <= 32) {
+    SelectFrom<32>(w, call, by_parity);
+  } else {
+    SelectFrom<64>(w, call, by_parity);
+  }
+}
+
+void FindMatches(const MatchCall& call) {
+  if (call.tile.deep) {
+    FindMatchesOfDepth<true>(call);
+  } else {
+    FindMatchesOfDepth<false>(call);
+  }
+}
+
+// A row of pixels as integers.
+void Quantise(const float* HWY_RESTRICT row, int count, const MatchScale& scale,
+              std::int32_t* HWY_RESTRICT to) {
+  const float most = scale.deep ? 2047.0F : 127.0F;
+  for (int x = 0; x < count; ++x) {
+    const float level = (row[x] - scale.middle) * scale.inverse_step;
+    const float held = std::min(std::max(level, -most), most);
+    // Adding and taking away 1.5 * 2^23 rounds to nearest.
+    to[x] = static_cast<std::int32_t>((held + 12582912.0F) - 12582912.0F);
+  }
+}
+
+void FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
+                   const MatchTile& tile) {
+  const Rect& area = tile.area;
+  const int pitch = tile.pitch;
+  const int x0 = std::max(area.x0, 0);
+  const int x1 = std::min(area.x1, extent.width);
+  alignas(64) static thread_local std::int32_t line[2048];
+  const bool bytes = byte_dots && !scale.deep;
+  for (int y = area.y0; y < area.y1; ++y) {
+    std::fill_n(line, pitch + words_beyond, 0);
+    if (y >= 0 && y < extent.height) {
+      Quantise(image.row(plane, y) + (x0 - image.rect.x0), x1 - x0, scale, line + (x0 - area.x0));
+    }
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(y - area.y0) * pitch;
+    std::uint32_t* HWY_RESTRICT words = tile.words + at;
+    std::int32_t* HWY_RESTRICT sums = tile.energies + at;
+    if (bytes) {
+      for (int x = 0; x < pitch; ++x) {
+        const auto byte = [&](int i) { return static_cast<std::uint32_t>(line[x + i] + 128); };
+        words[x] = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
+      }
+    } else {
+      for (int x = 0; x < pitch; ++x) {
+        words[x] = (static_cast<std::uint32_t>(line[x]) & 0xFFFFU) | static_cast<std::uint32_t>(line[x + 1])
+                                                                         << 16;
+      }
+    }
+    for (int x = 0; x < pitch; ++x) {
+      std::int32_t sum = 0;
+      for (int i = 0; i < match_patch; ++i) sum += line[x + i] * line[x + i];
+      sums[x] = sum;
+    }
+  }
+  for (int y = area.y0; y + match_patch <= area.y1; ++y) {
+    std::int32_t* HWY_RESTRICT row = tile.energies + static_cast<std::ptrdiff_t>(y - area.y0) * pitch;
+    const bool inside = y >= 0 && y + match_patch <= extent.height;
+    const int left = inside ? std::clamp(-area.x0, 0, pitch) : pitch;
+    const int right = inside ? std::clamp(extent.width - match_patch + 1 - area.x0, left, pitch) : pitch;
+    for (int x = left; x < right; ++x) {
+      std::int32_t sum = 0;
+      for (int i = 0; i < match_patch; ++i) sum += row[x + i * pitch];
+      row[x] = -((sum + 1) >> 1);
+    }
+    std::fill(row, row + left, hopeless);
+    std::fill(row + right, row + pitch, hopeless);
+  }
+}
+
+int Lanes() { return lanes; }
+
+#endif
+
+}  // namespace
+}  // namespace ungrain::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ungrain {
+
+HWY_EXPORT(FindMatches);
+HWY_EXPORT(FillMatchTile);
+HWY_EXPORT(Lanes);
+
+Rect match_area(const Rect& positions) {
+  return {positions.x0, positions.y0, positions.x1 + match_patch - 1, positions.y1 + match_patch - 1};
+}
+
+int match_pitch(const Rect& area) {
+  // Vectors begin at any candidate of the last reference's window.
+  return (area.width() + match_columns + 15) / 16 * 16 + 16;
+}
+
+std::size_t match_words(const Rect& area) {
+  return static_cast<std::size_t>(match_pitch(area)) * area.height() + 16;
+}
+
+bool has_match_vectors() { return HWY_DYNAMIC_DISPATCH(Lanes)() > 1; }
+
+int references_at_once(int search, int spacing) {
+  const int vector = HWY_DYNAMIC_DISPATCH(Lanes)();
+  const auto vectors = [&](int references) {
+    return (search + (references - 1) * spacing + vector - 1) / vector;
+  };
+  int most = 1;
+  const int limit = vector == 16 ? most_references_at_once : 2;
+  while (most < limit && search + most * spacing <= match_columns - vector + 1 &&
+         vectors(most + 1) == vectors(1))
+    ++most;
+  if (vector < 16) most = 2;
+  return most;
+}
+
+void fill_match_tile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
+                     const MatchTile& tile) {
+  HWY_DYNAMIC_DISPATCH(FillMatchTile)(image, plane, extent, scale, tile);
+}
+
+void find_matches(const MatchCall& call) { HWY_DYNAMIC_DISPATCH(FindMatches)(call); }
+
+}  // namespace ungrain
+#endif
