@@ -16,6 +16,8 @@ struct Variant {
   MethodParams params;              // strengths for a range of 1
   std::optional<Colour> only = {};  // images of this kind only
   bool small = false;               // too slow for more than a thousand pixels
+  // Instead of the method's: a share of the range, for every type.
+  std::optional<double> tolerance = {};
 };
 
 struct MethodCases {

@@ -704,7 +704,7 @@ Pipeline bm3d_general(const Bm3dSettings& settings, const ImageSpec& spec) {
   Pipeline pipeline;
   int noisy = 0;
   if (settings.opponent) {
-    pipeline.stages.push_back({.name = "opponent", .planes = 3, .run = to_opponent});
+    pipeline.stages.push_back({.name = "opponent", .planes = 3, .reads = {0}, .run = to_opponent});
     noisy = 1;
   }
   for (int index = 0; index < settings.steps; ++index) {
