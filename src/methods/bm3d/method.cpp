@@ -34,19 +34,25 @@ struct Numbers {
   int pool = 0;
 };
 
+// Above this much noise larger groups are worth more than the patches in them being alike.
+constexpr double very_strong_noise = 60;
+
 Numbers numbers_of(Bm3dProfile profile, double noise) {
+  Numbers ours{.wiener_max_distance = 600};
+  if (noise > very_strong_noise) {
+    ours.group = 32;
+    ours.lambda = 2.8;
+  }
   switch (profile) {
     case Bm3dProfile::fast:
-      return {.spacing = 4,
-              .wiener_spacing = 4,
-              .search = 19,
-              .wiener_search = 19,
-              .wiener_group = 16,
-              .pool = 32};
+      ours.spacing = ours.wiener_spacing = 4;
+      ours.search = ours.wiener_search = 25;
+      return ours;
     case Bm3dProfile::normal:
-      return {};
+      return ours;
     case Bm3dProfile::high:
-      return {.spacing = 2, .wiener_spacing = 2, .search = 45, .wiener_search = 45};
+      ours.spacing = ours.wiener_spacing = 1;
+      return ours;
     case Bm3dProfile::dabov2007:
       if (noise <= strong_noise) return {.max_distance = 2500, .wiener_max_distance = 400};
       return {.transform = PatchTransform::dct,
@@ -124,11 +130,13 @@ Descriptor patch_transform(std::optional<PatchTransform> P::*to, std::string nam
        {"bior1.5", PatchTransform::bior15},
        {"hadamard", PatchTransform::hadamard},
        {"dft", PatchTransform::dft}},
-      member == &Numbers::transform ? "bior1.5; dct where patch is not a power of two or dabov2007 says so" : "dct",
+      member == &Numbers::transform ? "bior1.5; dct where patch is not a power of two or dabov2007 says so"
+                                    : "dct",
       +[](const P& p, const ImageSpec& spec) -> std::optional<PatchTransform> {
         const std::optional<Numbers> numbers = numbers_of(p, spec);
         if (!numbers) return std::nullopt;
-        if (member == &Numbers::transform && p.patch && !is_power_of_two(*p.patch)) return PatchTransform::dct;
+        if (member == &Numbers::transform && p.patch && !is_power_of_two(*p.patch))
+          return PatchTransform::dct;
         return (*numbers).*member;
       },
       std::move(help));
