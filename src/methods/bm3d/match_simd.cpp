@@ -1,13 +1,15 @@
 // The distance of two patches is the sum of their energies less twice their dot product, and the dot product
 // is what processors do fastest: a word of the reference, four 8-bit or two 16-bit pixels, is multiplied with
-// the words of a vector of candidates side by side. Every candidate's key holds its distance, row and column.
-// A first pass keeps all keys and the least of each column; as many columns as patches are wanted have a key
-// up to the threshold that follows from them, so that a second pass over the keys finds a short list, which
-// is sorted by insertion into registers.
+// the words of a vector of candidates side by side. A first pass keeps what comes of all candidates and the
+// best of each column. As many columns as patches are wanted have one up to a threshold, which bisection
+// finds: a second pass makes a short list of the candidates up to it, whose keys (the distance, then the
+// place in reading order) are sorted by insertion into registers.
 #include "methods/bm3d/match_simd.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 
 // Dot products of bytes are instructions of this set; nothing else of the library is worth it.
 #define HWY_WANT_AVX3_DL
@@ -27,7 +29,7 @@ namespace {
 
 constexpr int column_bits = 6;
 constexpr int place_bits = 12;
-constexpr std::uint32_t farthest = 0xFFFFF;  // what a key has room for; no candidate at all
+constexpr std::int32_t farthest = 0xFFFFF;  // what a key has room for: no candidate at all
 constexpr std::int32_t hopeless = -(1 << 30);
 constexpr int words_beyond = 8;  // right of a patch's corner
 // Rows of keys: vectors reach beyond the columns that a key has room for, with candidates of no window.
@@ -129,13 +131,6 @@ struct Dot {
 constexpr int WordsOfRow(bool deep) { return deep || !byte_dots ? 4 : 2; }
 constexpr int PixelsOfWord(bool deep) { return match_patch / WordsOfRow(deep); }
 
-// How many vectors of candidates, and of how many rows of the window, are found at once: with dot products
-// that depend on each other some ten must be under way.
-template <int References>
-struct Shape {
-  static constexpr int vectors = lanes == 16 ? 3 : (References > 2 ? 2 : 3);
-};
-
 // What all candidates of a few references need.
 struct Window {
   const MatchTile* tile;
@@ -147,40 +142,38 @@ struct Window {
   const std::uint32_t* words;  // at the first candidate
   const std::int32_t* energies;
   std::uint32_t* reference_words;             // [reference][row of the patch][word]
-  std::int32_t own[most_references_at_once];  // half the reference's energy, and what the bytes' offset makes
+  std::int32_t own[most_references_at_once];  // from which a candidate's sum is taken: half its distance is left
   int shift[most_references_at_once];         // of a reference's window from the first one's
-  std::uint32_t* outside;  // [reference][column]: all bits where it is not of the reference's window
-  std::uint32_t* minima;   // [row parity][reference][column]
-  std::uint32_t* keys;     // [reference][row][column]
+  std::int32_t* best;                         // [part of the rows][reference][column]
+  std::int32_t* sums;                         // [reference][row][column]
 };
 
+// K rows of V vectors: with dot products that wait for each other some ten must be under way.
 template <bool Deep, int R, int V, int K>
-HWY_INLINE void RowsOfKeys(const Window& w, int row, int column, Keys (&least)[R][V]) {
+HWY_INLINE void FindRows(const Window& w, int row, int column, Sums (&best)[R][V]) {
   constexpr int words = WordsOfRow(Deep);
   constexpr int pixels = PixelsOfWord(Deep);
   Dot<Deep> dots[K][R][V];
-  const int pitch = w.tile->pitch;
-  const std::uint32_t* candidates = w.words + static_cast<std::ptrdiff_t>(row) * pitch + column;
-  const std::int32_t* energies = w.energies + static_cast<std::ptrdiff_t>(row) * pitch + column;
+  const std::ptrdiff_t pitch = w.tile->pitch;
+  const std::uint32_t* candidates = w.words + row * pitch + column;
+  const std::int32_t* energies = w.energies + row * pitch + column;
 #pragma GCC unroll 8
   for (int k = 0; k < K; ++k) {
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) {
-      const Sums start = hn::LoadU(ds, energies + static_cast<std::ptrdiff_t>(k) * pitch + v * lanes);
+      const Sums start = hn::LoadU(ds, energies + k * pitch + v * lanes);
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) dots[k][r][v].Start(start);
     }
   }
+  const std::uint32_t* from = candidates;
 #pragma GCC unroll 16
   for (int y = 0; y < match_patch + K - 1; ++y) {
 #pragma GCC unroll 8
     for (int i = 0; i < words; ++i) {
       Sums some[V];
 #pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) {
-        some[v] = hn::BitCast(
-            ds, hn::LoadU(du, candidates + static_cast<std::ptrdiff_t>(y) * pitch + i * pixels + v * lanes));
-      }
+      for (int v = 0; v < V; ++v) some[v] = hn::BitCast(ds, hn::LoadU(du, from + i * pixels + v * lanes));
 #pragma GCC unroll 8
       for (int k = 0; k < K; ++k) {
         if (y - k < 0 || y - k >= match_patch) continue;
@@ -193,62 +186,54 @@ HWY_INLINE void RowsOfKeys(const Window& w, int row, int column, Keys (&least)[R
         }
       }
     }
+    from += pitch;
   }
+  std::int32_t* to = w.sums + row * key_pitch + column;
 #pragma GCC unroll 8
   for (int k = 0; k < K; ++k) {
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) {
-      const Keys place =
-          hn::Iota(du, static_cast<std::uint32_t>(((row + k) << column_bits) + column + v * lanes));
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
-        const Keys distance = hn::BitCast(du, hn::Sub(hn::Set(ds, w.own[r]), dots[k][r][v].Get()));
-        Keys key = hn::Or(hn::ShiftLeft<place_bits>(hn::Min(distance, hn::Set(du, farthest))), place);
-        key = hn::Max(key, hn::LoadU(du, w.outside + r * key_pitch + column + v * lanes));
-        hn::StoreU(key, du, w.keys + (r * match_columns + row + k) * key_pitch + column + v * lanes);
-        least[r][v] = hn::Min(least[r][v], key);
+        const Sums sum = dots[k][r][v].Get();
+        hn::StoreU(sum, ds, to + (r * match_columns + k) * key_pitch + v * lanes);
+        best[r][v] = hn::Max(best[r][v], sum);
       }
     }
   }
 }
 
+// Part 0 of two are the upper rows, part 1 the lower ones.
 template <bool Deep, int R, int V, int K>
-HWY_NOINLINE void FindKeys(const Window& w, int parity, int column) {
-  Keys least[R][V];
+HWY_NOINLINE void FindColumns(const Window& w, int parts, int part, int column) {
+  Sums best[R][V];
   for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < V; ++v) least[r][v] = hn::Set(du, ~0U);
+    for (int v = 0; v < V; ++v) best[r][v] = hn::Set(ds, hopeless);
   }
-  if constexpr (K == 1) {
-    const int step = parity < 0 ? 1 : 2;
-    for (int row = std::max(parity, 0); row < w.rows; row += step)
-      RowsOfKeys<Deep, R, V, 1>(w, row, column, least);
-  } else {
-    const int half = (w.rows / 2 + K - 1) / K * K;
-    int row = parity == 1 ? half : 0;
-    const int end = parity == 0 ? std::min(half, w.rows) : w.rows;
-    for (; row + K <= end; row += K) RowsOfKeys<Deep, R, V, K>(w, row, column, least);
-    for (; row < end; ++row) RowsOfKeys<Deep, R, V, 1>(w, row, column, least);
+  const int middle = w.rows / 2 / K * K;
+  int row = part == 0 ? 0 : middle;
+  const int end = part + 1 < parts ? middle : w.rows;
+  for (; row + K <= end; row += K) FindRows<Deep, R, V, K>(w, row, column, best);
+  if constexpr (K > 1) {
+    for (; row < end; ++row) FindRows<Deep, R, V, 1>(w, row, column, best);
   }
   for (int r = 0; r < R; ++r) {
     for (int v = 0; v < V; ++v) {
-      hn::StoreU(
-          least[r][v], du,
-          w.minima + (std::max(parity, 0) * most_references_at_once + r) * key_pitch + column + v * lanes);
+      hn::StoreU(best[r][v], ds, w.best + (part * most_references_at_once + r) * key_pitch + column + v * lanes);
     }
   }
 }
 
 template <bool Deep, int R>
-void FindAllKeys(const Window& w, bool by_parity) {
-  for (int parity = by_parity ? 0 : -1; parity < (by_parity ? 2 : 0); ++parity) {
+void FindSums(const Window& w, int parts) {
+  for (int part = 0; part < parts; ++part) {
     int column = 0;
-    const auto more = [&] { return w.columns - column; };
+    const auto left = [&] { return w.columns - column; };
     if constexpr (lanes == 16) {
-      for (; more() > 32; column += 48) FindKeys<Deep, R, 3, R >= 3 ? 1 : R == 2 ? 2 : 3>(w, parity, column);
-      for (; more() > 0; column += 32) FindKeys<Deep, R, 2, R >= 3 ? 2 : R == 2 ? 2 : 4>(w, parity, column);
+      for (; left() > 32; column += 48) FindColumns<Deep, R, 3, R >= 3 ? 1 : 2>(w, parts, part, column);
+      for (; left() > 0; column += 32) FindColumns<Deep, R, 2, R == 4 ? 1 : R == 3 ? 2 : 3>(w, parts, part, column);
     } else {
-      for (; more() > 2 * lanes; column += 3 * lanes) FindKeys<Deep, R, 3, 1>(w, parity, column);
-      for (; more() > 0; column += lanes) FindKeys<Deep, R, 1, 1>(w, parity, column);
+      for (; left() > 0; column += 3 * lanes) FindColumns<Deep, R, 3, 1>(w, parts, part, column);
     }
   }
 }
@@ -291,54 +276,103 @@ struct Sorted {
 #endif
 };
 
-template <int N>
-void SelectFrom(const Window& w, const MatchCall& call, bool by_parity) {
-  const int parities = by_parity ? 2 : 1;
-  std::uint32_t* list =
-      w.keys + static_cast<std::size_t>(most_references_at_once) * match_columns * key_pitch;
-  std::uint32_t threshold[most_references_at_once];
-  alignas(64) std::uint32_t sorted[N];
-  for (int r = 0; r < w.references; ++r) {
-    Sorted<N> best;
-    best.Clear();
-    for (int parity = 0; parity < parities; ++parity) {
-      const std::uint32_t* minima =
-          w.minima + (parity * most_references_at_once + r) * key_pitch + w.shift[r];
-      for (int i = 0; i < w.side; ++i) best.Insert(minima[i]);
+HWY_INLINE std::uint64_t Bits(hn::Mask<Signed> mask) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  return mask.raw;
+#else
+  std::uint8_t bits[8] = {};
+  hn::StoreMaskBits(ds, mask, bits);
+  return bits[0];
+#endif
+}
+
+// Half the distance up to which there are `wanted` candidates, a little more, or `farthest`: from the best of
+// columns.
+HWY_INLINE std::int32_t FindThreshold(const Window& w, int r, int parts, int wanted) {
+  constexpr int most_vectors = 2 * match_columns / lanes;
+  const hn::Rebind<float, Signed> df;
+  Sums codes[most_vectors];  // of floats, whose order is that of the numbers'
+  int vectors = 0;
+  for (int part = 0; part < parts; ++part) {
+    const std::int32_t* best = w.best + (part * most_references_at_once + r) * key_pitch + w.shift[r];
+    for (int column = 0; column < w.side; column += lanes) {
+      const Sums distance = hn::Sub(hn::Set(ds, w.own[r]), hn::LoadU(ds, best + column));
+      const auto inside = hn::FirstN(ds, static_cast<std::size_t>(w.side - column));
+      codes[vectors++] =
+          hn::IfThenElse(inside, hn::BitCast(ds, hn::ConvertTo(df, distance)), hn::Set(ds, 0x7F000000));
     }
-    hn::Store(best.keys[best.vectors - 1], du, sorted);
-    threshold[r] = sorted[lanes - 1];
   }
+  std::int32_t low = 0x3F000000;   // 1/2
+  std::int32_t high = 0x497FFFF0;  // farthest
+  constexpr int halvings = 10;
+  for (int i = 0; i < halvings; ++i) {
+    const std::int32_t middle = low + (high - low) / 2;
+    const Sums above = hn::Set(ds, middle + 1);
+    int count = 0;
+    for (int v = 0; v < vectors; ++v) count += static_cast<int>(hn::CountTrue(ds, hn::Lt(codes[v], above)));
+    const bool enough = count >= wanted;
+    high = enough ? middle : high;
+    low = enough ? low : middle;
+  }
+  float threshold;
+  std::memcpy(&threshold, &high, sizeof threshold);
+  return static_cast<std::int32_t>(threshold);
+}
+
+template <int N>
+HWY_NOINLINE void SelectFrom(const Window& w, const MatchCall& call, int parts) {
+  const int half = w.side / 2;
+  const int own_row = half - w.first_row;
+  const std::uint64_t inside = ~std::uint64_t{0} >> (64 - w.side);
   for (int r = 0; r < w.references; ++r) {
-    // The reference itself comes first, even where others are as near.
-    const int own_row = w.side / 2 - w.first_row;
-    w.keys[(r * match_columns + own_row) * key_pitch + w.shift[r] + w.side / 2] = ~0U;
-    const Keys limit = hn::Set(du, std::min(threshold[r], (farthest << place_bits) - 1) + 1);
-    std::size_t found = 0;
-    const int columns = (w.columns + lanes - 1) / lanes * lanes;
+    const std::int32_t own = w.own[r];
+    const std::int32_t threshold = std::min(FindThreshold(w, r, parts, call.most), farthest - 1);
+    const Sums below = hn::Set(ds, own - threshold - 1);
+    const std::int32_t* sums = w.sums + r * match_columns * key_pitch + w.shift[r];
+    std::uint64_t masks[match_columns + 1];
+    int rows[match_columns + 1];
+    int filled = 0;
+    int hits = 0;
     for (int row = 0; row < w.rows; ++row) {
-      const std::uint32_t* keys = w.keys + (r * match_columns + row) * key_pitch;
-      for (int column = 0; column < columns; column += lanes) {
-        const Keys some = hn::LoadU(du, keys + column);
-        const auto near = hn::Lt(some, limit);
-        hn::StoreU(hn::Compress(some, near), du, list + found);
-        found += hn::CountTrue(du, near);
+      std::uint64_t mask = 0;
+      for (int column = 0; column < w.side; column += lanes) {
+        mask |= Bits(hn::Gt(hn::LoadU(ds, sums + row * key_pitch + column), below)) << column;
       }
+      mask &= inside;
+      // The reference itself comes first, even where others are as near.
+      if (row == own_row) mask &= ~(std::uint64_t{1} << half);
+      masks[filled] = mask;
+      rows[filled] = row;
+      filled += mask != 0 ? 1 : 0;
+      hits += std::popcount(mask);
     }
+    masks[filled] = 0;
+    rows[filled] = 0;
     Sorted<N> best;
     best.Clear();
-    for (std::size_t i = 0; i < found; ++i) best.Insert(list[i]);
+    std::uint64_t mask = masks[0];
+    int row = rows[0];
+    for (int hit = 0, next = 1; hit < hits; ++hit) {
+      const int column = std::countr_zero(mask);
+      const auto distance = static_cast<std::uint32_t>(own - sums[row * key_pitch + column]);
+      best.Insert(distance << place_bits | static_cast<std::uint32_t>(row << column_bits | column));
+      mask &= mask - 1;
+      const bool at_end = mask == 0;
+      mask = at_end ? masks[next] : mask;
+      row = at_end ? rows[next] : row;
+      next += at_end ? 1 : 0;
+    }
+    alignas(64) std::uint32_t sorted[N];
     for (int v = 0; v < best.vectors; ++v) hn::Store(best.keys[v], du, sorted + v * lanes);
     MatchGroup& group = call.groups[r];
     group.dx[0] = group.dy[0] = 0;
+    const int most = std::min(call.most, hits + 1);
     int count = 1;
-    for (; count < call.most && sorted[count] >> place_bits <= call.largest &&
-           sorted[count] >> place_bits < farthest;
-         ++count) {
-      group.dx[count] = static_cast<std::int16_t>(static_cast<int>(sorted[count] & (match_columns - 1)) -
-                                                  w.shift[r] - w.side / 2);
-      group.dy[count] = static_cast<std::int16_t>(
-          static_cast<int>((sorted[count] >> column_bits) & (match_columns - 1)) - own_row);
+    for (int i = 1; i < most; ++i) {
+      const std::uint32_t key = sorted[i];
+      group.dx[i] = static_cast<std::int16_t>(static_cast<int>(key & (match_columns - 1)) - half);
+      group.dy[i] = static_cast<std::int16_t>(static_cast<int>((key >> column_bits) & (match_columns - 1)) - own_row);
+      count += key >> place_bits <= call.largest ? 1 : 0;
     }
     group.count = count;
   }
@@ -362,9 +396,8 @@ void FindMatchesOfDepth(const MatchCall& call) {
   w.words = tile.words + first;
   w.energies = tile.energies + first;
   w.reference_words = call.scratch;
-  w.outside = w.reference_words + most_references_at_once * match_patch * 4;
-  w.minima = w.outside + most_references_at_once * key_pitch;
-  w.keys = w.minima + 2 * most_references_at_once * key_pitch;
+  w.best = reinterpret_cast<std::int32_t*>(w.reference_words + most_references_at_once * match_patch * 4);
+  w.sums = w.best + 2 * most_references_at_once * key_pitch;
   for (int r = 0; r < call.references; ++r) {
     const std::ptrdiff_t at =
         static_cast<std::ptrdiff_t>(call.y - tile.area.y0) * tile.pitch + (call.x[r] - tile.area.x0);
@@ -381,40 +414,33 @@ void FindMatchesOfDepth(const MatchCall& call) {
     }
     w.own[r] = 128 * sum - tile.energies[at];
     w.shift[r] = call.x[r] - call.x[0];
-    for (int c = 0; c < key_pitch; c += lanes) {
-      const Keys column = hn::Iota(du, static_cast<std::uint32_t>(c - w.shift[r]));
-      const auto inside = hn::Lt(column, hn::Set(du, static_cast<std::uint32_t>(call.search)));
-      hn::StoreU(hn::IfThenZeroElse(inside, hn::Set(du, ~0U)), du, w.outside + r * key_pitch + c);
+  }
+  // More columns than patches are wanted, so that few have several of them.
+  const int parts = call.most > 16 ? 2 : 1;
+  if (call.references == 1) {
+    FindSums<Deep, 1>(w, parts);
+  } else if (call.references == 2) {
+    FindSums<Deep, 2>(w, parts);
+  } else if constexpr (lanes == 16) {
+    if (call.references == 3) {
+      FindSums<Deep, 3>(w, parts);
+    } else {
+      FindSums<Deep, 4>(w, parts);
     }
   }
-  const bool by_parity = call.most > 16;
-  switch (call.references) {
-    case 1:
-      FindAllKeys<Deep, 1>(w, by_parity);
-      break;
-    case 2:
-      FindAllKeys<Deep, 2>(w, by_parity);
-      break;
-    case 3:
-      FindAllKeys<Deep, 3>(w, by_parity);
-      break;
-    default:
-      FindAllKeys<Deep, 4>(w, by_parity);
-      break;
-  }
   if (call.most <= 16) {
-    SelectFrom<16>(w, call, by_parity);
+    SelectFrom<16>(w, call, parts);
   } else if (call.most <= 32) {
-    SelectFrom<32>(w, call, by_parity);
+    SelectFrom<32>(w, call, parts);
   } else {
-    SelectFrom<64>(w, call, by_parity);
+    SelectFrom<64>(w, call, parts);
   }
 }
 
 void FindMatches(const MatchCall& call) {
-  if (call.tile.deep) {
+  if (!byte_dots || call.tile.deep) {
     FindMatchesOfDepth<true>(call);
-  } else {
+  } else if constexpr (byte_dots) {
     FindMatchesOfDepth<false>(call);
   }
 }
