@@ -141,11 +141,12 @@ struct Window {
   int side;
   const std::uint32_t* words;  // at the first candidate
   const std::int32_t* energies;
-  std::uint32_t* reference_words;             // [reference][row of the patch][word]
-  std::int32_t own[most_references_at_once];  // from which a candidate's sum is taken: half its distance is left
-  int shift[most_references_at_once];         // of a reference's window from the first one's
-  std::int32_t* best;                         // [part of the rows][reference][column]
-  std::int32_t* sums;                         // [reference][row][column]
+  std::uint32_t* reference_words;  // [reference][row of the patch][word]
+  std::int32_t
+      own[most_references_at_once];    // from which a candidate's sum is taken: half its distance is left
+  int shift[most_references_at_once];  // of a reference's window from the first one's
+  std::int32_t* best;                  // [part of the rows][reference][column]
+  std::int32_t* sums;                  // [reference][row][column]
 };
 
 // K rows of V vectors: with dot products that wait for each other some ten must be under way.
@@ -219,7 +220,8 @@ HWY_NOINLINE void FindColumns(const Window& w, int parts, int part, int column) 
   }
   for (int r = 0; r < R; ++r) {
     for (int v = 0; v < V; ++v) {
-      hn::StoreU(best[r][v], ds, w.best + (part * most_references_at_once + r) * key_pitch + column + v * lanes);
+      hn::StoreU(best[r][v], ds,
+                 w.best + (part * most_references_at_once + r) * key_pitch + column + v * lanes);
     }
   }
 }
@@ -231,7 +233,8 @@ void FindSums(const Window& w, int parts) {
     const auto left = [&] { return w.columns - column; };
     if constexpr (lanes == 16) {
       for (; left() > 32; column += 48) FindColumns<Deep, R, 3, R >= 3 ? 1 : 2>(w, parts, part, column);
-      for (; left() > 0; column += 32) FindColumns<Deep, R, 2, R == 4 ? 1 : R == 3 ? 2 : 3>(w, parts, part, column);
+      for (; left() > 0; column += 32)
+        FindColumns<Deep, R, 2, R == 4 ? 1 : R == 3 ? 2 : 3>(w, parts, part, column);
     } else {
       for (; left() > 0; column += 3 * lanes) FindColumns<Deep, R, 3, 1>(w, parts, part, column);
     }
@@ -371,7 +374,8 @@ HWY_NOINLINE void SelectFrom(const Window& w, const MatchCall& call, int parts) 
     for (int i = 1; i < most; ++i) {
       const std::uint32_t key = sorted[i];
       group.dx[i] = static_cast<std::int16_t>(static_cast<int>(key & (match_columns - 1)) - half);
-      group.dy[i] = static_cast<std::int16_t>(static_cast<int>((key >> column_bits) & (match_columns - 1)) - own_row);
+      group.dy[i] =
+          static_cast<std::int16_t>(static_cast<int>((key >> column_bits) & (match_columns - 1)) - own_row);
       count += key >> place_bits <= call.largest ? 1 : 0;
     }
     group.count = count;
