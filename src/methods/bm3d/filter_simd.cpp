@@ -494,7 +494,8 @@ struct WienerFactors {
   HWY_INLINE Row Apply(const Row& value, const Row&) {
     Row result;
     for (int i = 0; i < parts; ++i) {
-      const Vector energy = hn::Mul(value.part[i], value.part[i]);
+      // Bounded: an infinite one would be multiplied by 0.
+      const Vector energy = hn::Min(hn::Mul(value.part[i], value.part[i]), hn::Set(d, 1e36F));
       const Vector share =
           hn::Mul(energy, Reciprocal(hn::Add(energy, hn::Load(d, tables.noise[Level][slot] + i * lanes))));
       squares = hn::MulAdd(share, share, squares);
@@ -600,7 +601,7 @@ HWY_NOINLINE void FilterByWiener(const FilterCall& call) {
   }
   float squares = hn::GetLane(hn::SumOfLanes(d, factors.squares));
   if (Count == 1 && patches_at_once == 2) squares /= 2;
-  AddAll<Transform, sets>(call, noisy, 1.0F / std::max(squares, 1e-12F));
+  AddAll<Transform, sets>(call, noisy, 1.0F / std::max(squares, 1.0F));
 }
 
 template <class Transform, int Count>
