@@ -95,14 +95,10 @@ class FastStep {
     const int positions = shape_.side - patch + 1;
     area_ = match_area({0, 0, positions, positions});
     width_ = spec.width;
+    most_ = step_.group;
   }
 
-  // For each worker: copies of the pixels, what groups are found in and with; or two lines of sums.
-  std::size_t scratch() const {
-    const std::size_t tile =
-        copies() * shape_.plane + 2 * line_up(match_words(area_)) + line_up(match_scratch);
-    return std::max(tile, 2 * line_up(width_)) + 32;
-  }
+  std::size_t scratch() const { return std::max(memory_at(nullptr).floats, 2 * line_up(width_)) + 32; }
   std::size_t common() const { return static_cast<std::size_t>(kept_) * tiles_across_ * tile_sums() + 32; }
 
   void run(const StageCall& call) const {
@@ -135,6 +131,45 @@ class FastStep {
     int end = 0;
   };
 
+  // A worker's.
+  struct Memory {
+    float* image = nullptr;
+    float* noisy = nullptr;  // columns
+    float* basic = nullptr;
+    float* filtered = nullptr;
+    float* words = nullptr;
+    float* energies = nullptr;
+    float* match = nullptr;
+    std::int32_t* places = nullptr;  // most_ for each reference
+    std::int32_t* sizes = nullptr;
+    std::size_t floats = 0;
+  };
+
+  Memory memory_at(float* start) const {
+    Memory m;
+    const auto take = [&](std::size_t floats) {
+      float* at = start == nullptr ? nullptr : start + m.floats;
+      m.floats += line_up(floats);
+      return at;
+    };
+    const ColumnTile tile{shape_.side, shape_.side, shape_.pitch};
+    const auto references = static_cast<std::size_t>(shape_.references) * shape_.references;
+    m.image = take(shape_.plane + 16);
+    m.noisy = take(tile.floats());
+    m.basic = index_ == 1 ? take(tile.floats()) : nullptr;
+    m.filtered = take(tile.floats());
+    m.words = take(match_words(area_));
+    m.energies = take(match_words(area_));
+    m.match = take(match_scratch);
+    m.places = reinterpret_cast<std::int32_t*>(take(references * most_));
+    m.sizes = reinterpret_cast<std::int32_t*>(take(references));
+    return m;
+  }
+
+  Memory memory_of(const StageCall& call, int worker) const {
+    return memory_at(aligned(call.scratch_of(worker)));
+  }
+
   Range reaching(const Axis& axis, int begin, int end) const {
     // The last reference lies closer to the one before it than a spacing: it is found by itself.
     const int to = end - 1 + shape_.reach;
@@ -142,7 +177,6 @@ class FastStep {
             to >= axis.last ? axis.count() : to / axis.spacing + 1};
   }
 
-  std::size_t copies() const { return static_cast<std::size_t>(planes_) * (index_ + 1); }
   std::size_t tile_sums() const { return 2 * static_cast<std::size_t>(planes_) * shape_.plane; }
   int first_row(int ty) const { return down_.position(ty * shape_.references) - shape_.reach; }
   int first_column(int tx) const { return across_.position(tx * shape_.references) - shape_.reach; }
@@ -165,54 +199,64 @@ class FastStep {
     const int left = first_column(tx);
     const int top = first_row(ty);
 
-    float* memory = aligned(call.scratch_of(worker));
-    float* noisy = memory;
-    float* basic = memory + planes_ * shape_.plane;
+    Memory memory = memory_of(call, worker);
     MatchTile tile;
     tile.area = {left, top, left + area_.width(), top + area_.height()};
     tile.pitch = match_pitch(area_);
-    float* words = memory + copies() * shape_.plane;
-    float* energies = words + line_up(match_words(area_));
-    tile.words = reinterpret_cast<std::uint32_t*>(words);
-    tile.energies = reinterpret_cast<std::int32_t*>(energies);
-    auto* match_memory = reinterpret_cast<std::uint32_t*>(energies + line_up(match_words(area_)));
+    tile.words = reinterpret_cast<std::uint32_t*>(memory.words);
+    tile.energies = reinterpret_cast<std::int32_t*>(memory.energies);
+    const ColumnTile columns_of{shape_.side, shape_.side, shape_.pitch};
 
     float* sums = sums_of(call, tx, ty);
     std::fill_n(sums, tile_sums(), 0.0F);
-    copy(call.in[0], left, top, noisy);
-    if (index_ == 1) copy(call.in[1], left, top, basic);
-    const int at_once = references_at_once(step_.search, step_.spacing);
     for (int plane = 0; plane < planes_; ++plane) {
-      if (settings_.opponent && plane > 0) break;
-      const int end_plane = settings_.opponent ? planes_ : plane + 1;
-      tile.deep = scales_[plane].deep;
-      fill_match_tile(call.in[index_], plane, call.image, scales_[plane], tile);
-      for (int yi = ys.begin; yi < ys.end; ++yi) {
-        for (int xi = xs.begin; xi < xs.end; xi += at_once) {
-          MatchGroup groups[most_references_at_once];
-          int x[most_references_at_once];
-          const int count = std::min(at_once, xs.end - xi);
-          for (int r = 0; r < count; ++r) x[r] = across_.position(xi + r);
-          const int y = down_.position(yi);
-          find_matches({tile, step_.search, step_.group, farthest(plane), count, x, y, match_memory, groups});
-          for (int r = 0; r < count; ++r) {
-            std::ptrdiff_t places[most_filtered];
-            const int size = static_cast<int>(std::bit_floor(static_cast<unsigned>(groups[r].count)));
-            for (int i = 0; i < size; ++i) {
-              places[i] = static_cast<std::ptrdiff_t>(y + groups[r].dy[i] - top) * shape_.pitch +
-                          (x[r] + groups[r].dx[i] - left);
-            }
-            for (int filtered = plane; filtered < end_plane; ++filtered) {
-              float* values = sums + 2 * filtered * shape_.plane;
-              filter_group({tables_[filtered], step_.transform, noisy + filtered * shape_.plane,
-                            index_ == 0 ? nullptr : basic + filtered * shape_.plane, shape_.pitch, places,
-                            size, values, values + shape_.plane});
-            }
+      if (!settings_.opponent || plane == 0) {
+        tile.deep = scales_[plane].deep;
+        fill_match_tile(call.in[index_], plane, call.image, scales_[plane], tile);
+        find_groups(tile, plane, xs, ys, left, top, memory);
+      }
+      float* values = sums + 2 * plane * shape_.plane;
+      float* weights = values + shape_.plane;
+      copy(call.in[0], plane, left, top, memory.image);
+      transform_columns(step_.transform, columns_of, memory.image, memory.noisy);
+      if (index_ == 1) {
+        copy(call.in[1], plane, left, top, memory.image);
+        transform_columns(step_.transform, columns_of, memory.image, memory.basic);
+      }
+      std::fill_n(memory.filtered, columns_of.floats(), 0.0F);
+      const std::int32_t* places = memory.places;
+      const int groups = (xs.end - xs.begin) * (ys.end - ys.begin);
+      for (int group = 0; group < groups; ++group, places += most_) {
+        filter_group({tables_[plane], step_.transform, memory.noisy, index_ == 0 ? nullptr : memory.basic,
+                      places, memory.sizes[group], memory.filtered, weights});
+      }
+      add_columns(step_.transform, columns_of, tables_[plane], memory.filtered, values);
+      spread_weights(columns_of, tables_[plane], weights);
+    }
+  }
+
+  void find_groups(const MatchTile& tile, int plane, const Range& xs, const Range& ys, int left, int top,
+                   const Memory& memory) const {
+    const int at_once = references_at_once(step_.search, step_.spacing);
+    std::int32_t* places = memory.places;
+    std::int32_t* size = memory.sizes;
+    for (int yi = ys.begin; yi < ys.end; ++yi) {
+      for (int xi = xs.begin; xi < xs.end; xi += at_once) {
+        MatchGroup groups[most_references_at_once];
+        int x[most_references_at_once];
+        const int count = std::min(at_once, xs.end - xi);
+        for (int r = 0; r < count; ++r) x[r] = across_.position(xi + r);
+        const int y = down_.position(yi);
+        find_matches({tile, step_.search, step_.group, farthest(plane), count, x, y,
+                      reinterpret_cast<std::uint32_t*>(memory.match), groups});
+        for (int r = 0; r < count; ++r, ++size, places += most_) {
+          *size = static_cast<int>(std::bit_floor(static_cast<unsigned>(groups[r].count)));
+          for (int i = 0; i < *size; ++i) {
+            places[i] = (y + groups[r].dy[i] - top) * shape_.pitch + (x[r] + groups[r].dx[i] - left);
           }
         }
       }
     }
-    for (int plane = 0; plane < planes_; ++plane) spread_weights(sums + (2 * plane + 1) * shape_.plane);
   }
 
   // Half the sum of squared differences that the group's patches may have.
@@ -222,41 +266,12 @@ class FastStep {
   }
 
   // The pixels around a tile, as far as they are there.
-  void copy(const ConstPlanes& from, int left, int top, float* to) const {
+  void copy(const ConstPlanes& from, int plane, int left, int top, float* to) const {
     const int x0 = std::max(left, from.rect.x0);
     const int x1 = std::min(left + shape_.side, from.rect.x1);
-    for (int plane = 0; plane < planes_; ++plane) {
-      for (int y = std::max(top, from.rect.y0); y < std::min(top + shape_.side, from.rect.y1); ++y) {
-        std::memcpy(to + plane * shape_.plane + (y - top) * shape_.pitch + (x0 - left),
-                    from.row(plane, y) + (x0 - from.rect.x0),
-                    static_cast<std::size_t>(x1 - x0) * sizeof(float));
-      }
-    }
-  }
-
-  // From weights of patches, at their upper left corners, to those of pixels, in place.
-  void spread_weights(float* weights) const {
-    const int pitch = shape_.pitch;
-    float window[patch];
-    for (int i = 0; i < patch; ++i) window[i] = static_cast<float>(window_[i]);
-    float line[patch + 1024];
-    for (int y = 0; y < shape_.side; ++y) {
-      float* row = weights + y * pitch;
-      std::fill_n(line, patch, 0.0F);
-      std::copy_n(row, shape_.side, line + patch);
-      for (int x = 0; x < shape_.side; ++x) {
-        float sum = 0;
-        for (int i = 0; i < patch; ++i) sum += window[i] * line[patch + x - i];
-        row[x] = sum;
-      }
-    }
-    for (int y = shape_.side - 1; y >= 0; --y) {
-      float* row = weights + y * pitch;
-      for (int x = 0; x < shape_.side; ++x) row[x] *= window[0];
-      for (int i = 1; i < patch && i <= y; ++i) {
-        const float* above = row - i * pitch;
-        for (int x = 0; x < shape_.side; ++x) row[x] += window[i] * above[x];
-      }
+    for (int y = std::max(top, from.rect.y0); y < std::min(top + shape_.side, from.rect.y1); ++y) {
+      std::memcpy(to + (y - top) * shape_.pitch + (x0 - left), from.row(plane, y) + (x0 - from.rect.x0),
+                  static_cast<std::size_t>(x1 - x0) * sizeof(float));
     }
   }
 
@@ -321,7 +336,8 @@ class FastStep {
   int at_once_ = 1;  // rows of tiles
   int kept_ = 1;
   int width_ = 0;
-  Rect area_;  // of a tile at 0, 0
+  int most_ = 1;  // patches of a group
+  Rect area_;     // of a tile at 0, 0
   double window_[patch];
   std::unique_ptr<FilterTables[]> tables_;  // one for each plane
   std::vector<MatchScale> scales_;

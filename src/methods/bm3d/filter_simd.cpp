@@ -1,7 +1,8 @@
-// Patches are transformed with their rows, then their columns in vectors; vectors of sixteen hold two
-// patches, which are half a group apart. No transform normalises: what coefficients are compared with and
-// multiplied by makes up for it. Along the group goes a Haar transform, depth first, from and to memory: a
-// difference is shrunk as soon as it is there.
+// Columns are transformed once for all patches that share them, rows for each patch by itself; vectors of
+// sixteen hold two patches, which are half a group apart. Filtered patches are added up before their columns
+// are transformed back. No transform normalises: what coefficients are compared with and multiplied by makes
+// up for it. Along the group goes a Haar transform, depth first, from and to memory: a difference is shrunk
+// as soon as it is there.
 #include "methods/bm3d/filter_simd.h"
 
 #include <algorithm>
@@ -25,6 +26,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 void FilterGroup(const FilterCall&) {}
 void FillTables(const Bm3dStep&, bool, double, std::span<const double, filter_patch>, FilterTables&) {}
+void TransformColumns(PatchTransform, const ColumnTile&, const float*, float*) {}
+void AddColumns(PatchTransform, const ColumnTile&, const FilterTables&, const float*, float*) {}
+void SpreadWeights(const ColumnTile&, const FilterTables&, float*) {}
 
 #else
 
@@ -105,18 +109,56 @@ HWY_INLINE Row LoadRow(const float* first, const float* second) {
   return row;
 }
 
-HWY_INLINE void AddRow(const Row& row, float* first, float* second) {
+// Two patches may overlap: one after the other.
+HWY_INLINE void AddPatches(const Patch& p, float* first, float* second) {
 #if HWY_TARGET == HWY_AVX3
   const hn::Half<Floats> half;
-  hn::StoreU(hn::Add(hn::LoadU(half, first), hn::LowerHalf(half, row.part[0])), half, first);
-  if (second != nullptr) {
-    hn::StoreU(hn::Add(hn::LoadU(half, second), hn::UpperHalf(half, row.part[0])), half, second);
+#pragma GCC unroll 8
+  for (int x = 0; x < filter_patch; ++x) {
+    hn::StoreU(hn::Add(hn::LoadU(half, first + 8 * x), hn::LowerHalf(half, p.row[x].part[0])), half,
+               first + 8 * x);
+  }
+  if (second == nullptr) return;
+#pragma GCC unroll 8
+  for (int x = 0; x < filter_patch; ++x) {
+    hn::StoreU(hn::Add(hn::LoadU(half, second + 8 * x), hn::UpperHalf(half, p.row[x].part[0])), half,
+               second + 8 * x);
   }
 #else
   (void)second;
-  hn::StoreU(hn::Add(hn::LoadU(d, first), row.part[0]), d, first);
-  if constexpr (parts == 2) hn::StoreU(hn::Add(hn::LoadU(d, first + 4), row.part[parts - 1]), d, first + 4);
+#pragma GCC unroll 8
+  for (int x = 0; x < filter_patch; ++x) {
+    hn::StoreU(hn::Add(hn::LoadU(d, first + 8 * x), p.row[x].part[0]), d, first + 8 * x);
+    if constexpr (parts == 2) {
+      hn::StoreU(hn::Add(hn::LoadU(d, first + 8 * x + 4), p.row[x].part[parts - 1]), d, first + 8 * x + 4);
+    }
+  }
 #endif
+}
+
+// Eight floats of each patch of a row.
+HWY_INLINE void StoreHalves(const Row& row, float* first, float* second) {
+#if HWY_TARGET == HWY_AVX3
+  const hn::Half<Floats> half;
+  hn::StoreU(hn::LowerHalf(half, row.part[0]), half, first);
+  hn::StoreU(hn::UpperHalf(half, row.part[0]), half, second);
+#else
+  (void)second;
+  hn::StoreU(row.part[0], d, first);
+  if constexpr (parts == 2) hn::StoreU(row.part[parts - 1], d, first + 4);
+#endif
+}
+
+// As many floats side by side as a row has.
+HWY_INLINE Row LoadAlong(const float* from) {
+  Row row;
+  row.part[0] = hn::LoadU(d, from);
+  if constexpr (parts == 2) row.part[parts - 1] = hn::LoadU(d, from + 4);
+  return row;
+}
+HWY_INLINE void StoreAlong(const Row& row, float* to) {
+  hn::StoreU(row.part[0], d, to);
+  if constexpr (parts == 2) hn::StoreU(row.part[parts - 1], d, to + 4);
 }
 
 template <class V>
@@ -364,22 +406,6 @@ struct Bior15 {
   }
 };
 
-template <class Transform>
-HWY_INLINE void Forward(Patch& p) {
-  Transform::Forward(p);
-  Transpose(p);
-  Transform::Forward(p);
-  Transform::ForwardRest(p);
-}
-
-template <class Transform>
-HWY_INLINE void Inverse(Patch& p) {
-  Transform::InverseRest(p);
-  Transform::Inverse(p);
-  Transpose(p);
-  Transform::Inverse(p);
-}
-
 // ---- Along the group
 
 template <int Size>
@@ -468,7 +494,8 @@ struct WienerFactors {
   HWY_INLINE Row Apply(const Row& value, const Row&) {
     Row result;
     for (int i = 0; i < parts; ++i) {
-      const Vector energy = hn::Mul(value.part[i], value.part[i]);
+      // Bounded: an infinite one would be multiplied by 0.
+      const Vector energy = hn::Min(hn::Mul(value.part[i], value.part[i]), hn::Set(d, 1e36F));
       const Vector share =
           hn::Mul(energy, Reciprocal(hn::Add(energy, hn::Load(d, tables.noise[Level][slot] + i * lanes))));
       squares = hn::MulAdd(share, share, squares);
@@ -488,41 +515,41 @@ struct TimesFactors {
 // ---- A group
 
 template <class Transform, int Sets>
-HWY_INLINE void TransformAll(const float* image, const FilterCall& call, float* to) {
-  const std::ptrdiff_t pitch = call.pitch;
+HWY_INLINE void TransformAll(const float* columns, const FilterCall& call, float* to) {
   for (int i = 0; i < Sets; ++i) {
-    const float* first = image + call.places[i];
+    const float* first = columns + std::ptrdiff_t{call.places[i]} * filter_patch;
     // A group of one fills both halves; the second is not added.
-    const float* second = image + call.places[i + Sets < call.count ? i + Sets : i];
+    const float* second =
+        columns + std::ptrdiff_t{call.places[i + Sets < call.count ? i + Sets : i]} * filter_patch;
     Patch p;
 #pragma GCC unroll 8
-    for (int y = 0; y < filter_patch; ++y) p.row[y] = LoadRow(first + y * pitch, second + y * pitch);
-    Forward<Transform>(p);
+    for (int x = 0; x < filter_patch; ++x) p.row[x] = LoadRow(first + 8 * x, second + 8 * x);
+    Transform::Forward(p);
+    Transform::ForwardRest(p);
 #pragma GCC unroll 8
-    for (int y = 0; y < filter_patch; ++y) Store(p.row[y], to + i * patch_floats + y * row_floats);
+    for (int x = 0; x < filter_patch; ++x) Store(p.row[x], to + i * patch_floats + x * row_floats);
   }
 }
 
 template <class Transform, int Sets>
 HWY_INLINE void AddAll(const FilterCall& call, const float* from, float weight) {
-  const std::ptrdiff_t pitch = call.pitch;
   Patch window;
   const Row of_group = Set(weight);
 #pragma GCC unroll 8
-  for (int y = 0; y < filter_patch; ++y) window.row[y] = Mul(Load(call.tables.window[y]), of_group);
+  for (int x = 0; x < filter_patch; ++x) window.row[x] = Mul(Load(call.tables.window[x]), of_group);
   for (int i = 0; i < Sets; ++i) {
     Patch p;
 #pragma GCC unroll 8
-    for (int y = 0; y < filter_patch; ++y) p.row[y] = Load(from + i * patch_floats + y * row_floats);
-    Inverse<Transform>(p);
-    float* first = call.values + call.places[i];
-    float* second =
-        i + Sets < call.count && patches_at_once == 2 ? call.values + call.places[i + Sets] : nullptr;
+    for (int x = 0; x < filter_patch; ++x) p.row[x] = Load(from + i * patch_floats + x * row_floats);
+    Transform::InverseRest(p);
+    Transform::Inverse(p);
+    float* first = call.values + std::ptrdiff_t{call.places[i]} * filter_patch;
+    float* second = patches_at_once == 1 || i + Sets >= call.count
+                        ? nullptr
+                        : call.values + std::ptrdiff_t{call.places[i + Sets]} * filter_patch;
 #pragma GCC unroll 8
-    for (int y = 0; y < filter_patch; ++y) {
-      AddRow(Mul(p.row[y], window.row[y]), first + y * pitch,
-             second == nullptr ? nullptr : second + y * pitch);
-    }
+    for (int x = 0; x < filter_patch; ++x) p.row[x] = Mul(p.row[x], window.row[x]);
+    AddPatches(p, first, second);
   }
   for (int i = 0; i < call.count; ++i) call.weights[call.places[i]] += weight;
 }
@@ -574,7 +601,7 @@ HWY_NOINLINE void FilterByWiener(const FilterCall& call) {
   }
   float squares = hn::GetLane(hn::SumOfLanes(d, factors.squares));
   if (Count == 1 && patches_at_once == 2) squares /= 2;
-  AddAll<Transform, sets>(call, noisy, 1.0F / std::max(squares, 1e-12F));
+  AddAll<Transform, sets>(call, noisy, 1.0F / std::max(squares, 1.0F));
 }
 
 template <class Transform, int Count>
@@ -598,6 +625,89 @@ void FilterGroup(const FilterCall& call) {
   }
 }
 
+// ---- Columns
+
+template <class Transform>
+void TransformColumnsBy(const ColumnTile& tile, const float* image, float* columns) {
+  for (int y = 0; y + filter_patch <= tile.height; ++y) {
+    for (int x = 0; x < tile.width; x += row_floats) {
+      const float* from = image + y * tile.pitch + x;
+      Patch p;
+#pragma GCC unroll 8
+      for (int i = 0; i < filter_patch; ++i) p.row[i] = LoadAlong(from + i * tile.pitch);
+      Transform::Forward(p);
+      Transpose(p);
+      float* to = columns + y * tile.column_pitch() + x * filter_patch;
+#pragma GCC unroll 8
+      for (int i = 0; i < filter_patch; ++i) StoreHalves(p.row[i], to + 8 * i, to + 8 * (i + 8));
+    }
+  }
+}
+
+void TransformColumns(PatchTransform transform, const ColumnTile& tile, const float* image, float* columns) {
+  if (transform == PatchTransform::dct) {
+    TransformColumnsBy<Dct>(tile, image, columns);
+  } else {
+    TransformColumnsBy<Bior15>(tile, image, columns);
+  }
+}
+
+template <class Transform>
+void AddColumnsBy(const ColumnTile& tile, const FilterTables& tables, const float* columns, float* image) {
+  for (int y = 0; y + filter_patch <= tile.height; ++y) {
+    for (int x = 0; x < tile.width; x += row_floats) {
+      const float* from = columns + y * tile.column_pitch() + x * filter_patch;
+      Patch p;
+#pragma GCC unroll 8
+      for (int i = 0; i < filter_patch; ++i) p.row[i] = LoadRow(from + 8 * i, from + 8 * (i + 8));
+      Transpose(p);
+      Transform::Inverse(p);
+      float* to = image + y * tile.pitch + x;
+#pragma GCC unroll 8
+      for (int i = 0; i < filter_patch; ++i) {
+        StoreAlong(MulAdd(p.row[i], Load(tables.window[i]), LoadAlong(to + i * tile.pitch)),
+                   to + i * tile.pitch);
+      }
+    }
+  }
+}
+
+void AddColumns(PatchTransform transform, const ColumnTile& tile, const FilterTables& tables,
+                const float* columns, float* image) {
+  if (transform == PatchTransform::dct) {
+    AddColumnsBy<Dct>(tile, tables, columns, image);
+  } else {
+    AddColumnsBy<Bior15>(tile, tables, columns, image);
+  }
+}
+
+void SpreadWeights(const ColumnTile& tile, const FilterTables& tables, float* weights) {
+  // Along rows from the right and down from the bottom, so that what is still needed is there.
+  const int columns = (tile.width + row_floats - 1) / row_floats * row_floats;
+  alignas(64) float line[1024 + 8] = {};
+  for (int y = 0; y < tile.height; ++y) {
+    float* row = weights + y * tile.pitch;
+    std::copy_n(row, columns, line + 8);
+    for (int x = 0; x < columns; x += row_floats) {
+      Row sum = Mul(LoadAlong(line + 8 + x), Load(tables.window[0]));
+#pragma GCC unroll 8
+      for (int i = 1; i < filter_patch; ++i)
+        sum = MulAdd(LoadAlong(line + 8 + x - i), Load(tables.window[i]), sum);
+      StoreAlong(sum, row + x);
+    }
+  }
+  for (int y = tile.height - 1; y >= 0; --y) {
+    for (int x = 0; x < columns; x += row_floats) {
+      float* to = weights + y * tile.pitch + x;
+      Row sum = Mul(LoadAlong(to), Load(tables.window[0]));
+      for (int i = 1; i < filter_patch && i <= y; ++i) {
+        sum = MulAdd(LoadAlong(to - i * tile.pitch), Load(tables.window[i]), sum);
+      }
+      StoreAlong(sum, to);
+    }
+  }
+}
+
 void FillTables(const Bm3dStep& step, bool wiener, double sigma, std::span<const double, filter_patch> window,
                 FilterTables& tables) {
   const bool dct = step.transform == PatchTransform::dct;
@@ -611,7 +721,7 @@ void FillTables(const Bm3dStep& step, bool wiener, double sigma, std::span<const
         const double noise = step.strength * sigma / norm;
         tables.noise[level][slot][lane] = static_cast<float>(wiener ? noise * noise : noise);
         tables.scale[level][slot][lane] = static_cast<float>(back);
-        tables.window[slot][lane] = static_cast<float>(window[slot] * window[other]);
+        tables.window[slot][lane] = static_cast<float>(window[slot]);
       }
     }
   }
@@ -628,6 +738,9 @@ namespace ungrain {
 
 HWY_EXPORT(FilterGroup);
 HWY_EXPORT(FillTables);
+HWY_EXPORT(TransformColumns);
+HWY_EXPORT(AddColumns);
+HWY_EXPORT(SpreadWeights);
 
 bool filter_knows(const Bm3dStep& step) {
   return step.patch == filter_patch && step.group <= most_filtered && step.along == GroupTransform::haar &&
@@ -637,6 +750,19 @@ bool filter_knows(const Bm3dStep& step) {
 void fill_filter_tables(const Bm3dStep& step, bool wiener, double sigma,
                         std::span<const double, filter_patch> window, FilterTables& tables) {
   HWY_DYNAMIC_DISPATCH(FillTables)(step, wiener, sigma, window, tables);
+}
+
+void transform_columns(PatchTransform transform, const ColumnTile& tile, const float* image, float* columns) {
+  HWY_DYNAMIC_DISPATCH(TransformColumns)(transform, tile, image, columns);
+}
+
+void add_columns(PatchTransform transform, const ColumnTile& tile, const FilterTables& tables,
+                 const float* columns, float* image) {
+  HWY_DYNAMIC_DISPATCH(AddColumns)(transform, tile, tables, columns, image);
+}
+
+void spread_weights(const ColumnTile& tile, const FilterTables& tables, float* weights) {
+  HWY_DYNAMIC_DISPATCH(SpreadWeights)(tile, tables, weights);
 }
 
 void filter_group(const FilterCall& call) { HWY_DYNAMIC_DISPATCH(FilterGroup)(call); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "methods/bm3d/settings.h"
@@ -20,7 +21,7 @@ struct FilterTables {
   // do not normalise.
   alignas(64) float noise[levels][filter_patch][row];
   alignas(64) float scale[levels][filter_patch][row];  // what they leave out, in both directions
-  alignas(64) float window[filter_patch][row];         // of a patch when it is added
+  alignas(64) float window[filter_patch][row];         // along one axis of a patch when it is added
 };
 
 // Whether filter_group() has what the step asks for.
@@ -29,16 +30,36 @@ bool filter_knows(const Bm3dStep& step);
 void fill_filter_tables(const Bm3dStep& step, bool wiener, double sigma,
                         std::span<const double, filter_patch> window, FilterTables& tables);
 
-// All images of a tile have one pitch; places are of patches' upper left corners.
+// A tile's image with its columns transformed: for every patch's corner, row by row, the column of pixels
+// from there down as coefficients. Patches side by side share them, and a patch is one piece of memory.
+struct ColumnTile {
+  int width = 0;             // of the image
+  int height = 0;            // at least the patch's side
+  std::ptrdiff_t pitch = 0;  // of the image; rows have room for a vector more than the width
+  std::ptrdiff_t column_pitch() const { return pitch * filter_patch; }
+  std::size_t floats() const {
+    return static_cast<std::size_t>(column_pitch()) * (height - filter_patch + 1);
+  }
+};
+
+void transform_columns(PatchTransform transform, const ColumnTile& tile, const float* image, float* columns);
+
+// The other way, weighted with the window and added up.
+void add_columns(PatchTransform transform, const ColumnTile& tile, const FilterTables& tables,
+                 const float* columns, float* image);
+
+// From weights of patches, at their upper left corners, to those of pixels, in place.
+void spread_weights(const ColumnTile& tile, const FilterTables& tables, float* weights);
+
+// Places are of patches' upper left corners in a tile's image.
 struct FilterCall {
   const FilterTables& tables;
   PatchTransform transform;
-  const float* noisy;
+  const float* noisy;  // columns
   const float* basic;  // null in step 1
-  std::ptrdiff_t pitch;
-  const std::ptrdiff_t* places;
+  const std::int32_t* places;
   int count;       // a power of two
-  float* values;   // weighted sums of filtered patches
+  float* values;   // columns: weighted sums of filtered patches
   float* weights;  // of patches, at their places
 };
 

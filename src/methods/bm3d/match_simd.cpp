@@ -1,13 +1,15 @@
 // The distance of two patches is the sum of their energies less twice their dot product, and the dot product
 // is what processors do fastest: a word of the reference, four 8-bit or two 16-bit pixels, is multiplied with
-// the words of a vector of candidates side by side. Every candidate's key holds its distance, row and column.
-// A first pass keeps all keys and the least of each column; as many columns as patches are wanted have a key
-// up to the threshold that follows from them, so that a second pass over the keys finds a short list, which
-// is sorted by insertion into registers.
+// the words of a vector of candidates side by side. A first pass keeps what comes of all candidates and the
+// best of each column. As many columns as patches are wanted have one up to a threshold, which bisection
+// finds: a second pass makes a short list of the candidates up to it, whose keys (the distance, then the
+// place in reading order) are sorted by insertion into registers.
 #include "methods/bm3d/match_simd.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 
 // Dot products of bytes are instructions of this set; nothing else of the library is worth it.
 #define HWY_WANT_AVX3_DL
@@ -27,11 +29,12 @@ namespace {
 
 constexpr int column_bits = 6;
 constexpr int place_bits = 12;
-constexpr std::uint32_t farthest = 0xFFFFF;  // what a key has room for; no candidate at all
+constexpr std::int32_t farthest = 0xFFFFF;  // what a key has room for: no candidate at all
 constexpr std::int32_t hopeless = -(1 << 30);
 constexpr int words_beyond = 8;  // right of a patch's corner
 // Rows of keys: vectors reach beyond the columns that a key has room for, with candidates of no window.
 constexpr int key_pitch = match_key_pitch;
+constexpr int match_list = match_columns * match_columns + longest_match_vector;
 
 }  // namespace
 }  // namespace ungrain
@@ -129,13 +132,6 @@ struct Dot {
 constexpr int WordsOfRow(bool deep) { return deep || !byte_dots ? 4 : 2; }
 constexpr int PixelsOfWord(bool deep) { return match_patch / WordsOfRow(deep); }
 
-// How many vectors of candidates, and of how many rows of the window, are found at once: with dot products
-// that depend on each other some ten must be under way.
-template <int References>
-struct Shape {
-  static constexpr int vectors = lanes == 16 ? 3 : (References > 2 ? 2 : 3);
-};
-
 // What all candidates of a few references need.
 struct Window {
   const MatchTile* tile;
@@ -146,41 +142,41 @@ struct Window {
   int side;
   const std::uint32_t* words;  // at the first candidate
   const std::int32_t* energies;
-  std::uint32_t* reference_words;             // [reference][row of the patch][word]
-  std::int32_t own[most_references_at_once];  // half the reference's energy, and what the bytes' offset makes
-  int shift[most_references_at_once];         // of a reference's window from the first one's
-  std::uint32_t* outside;  // [reference][column]: all bits where it is not of the reference's window
-  std::uint32_t* minima;   // [row parity][reference][column]
-  std::uint32_t* keys;     // [reference][row][column]
+  std::uint32_t* reference_words;  // [reference][row of the patch][word]
+  std::int32_t
+      own[most_references_at_once];    // from which a candidate's sum is taken: half its distance is left
+  int shift[most_references_at_once];  // of a reference's window from the first one's
+  std::int32_t* best;                  // [part of the rows][reference][column]
+  std::int32_t* sums;                  // [reference][row][column]
+  std::uint32_t* list;                 // room for two references' candidates
 };
 
+// K rows of V vectors: with dot products that wait for each other some ten must be under way.
 template <bool Deep, int R, int V, int K>
-HWY_INLINE void RowsOfKeys(const Window& w, int row, int column, Keys (&least)[R][V]) {
+HWY_INLINE void FindRows(const Window& w, int row, int column, Sums (&best)[R][V]) {
   constexpr int words = WordsOfRow(Deep);
   constexpr int pixels = PixelsOfWord(Deep);
   Dot<Deep> dots[K][R][V];
-  const int pitch = w.tile->pitch;
-  const std::uint32_t* candidates = w.words + static_cast<std::ptrdiff_t>(row) * pitch + column;
-  const std::int32_t* energies = w.energies + static_cast<std::ptrdiff_t>(row) * pitch + column;
+  const std::ptrdiff_t pitch = w.tile->pitch;
+  const std::uint32_t* candidates = w.words + row * pitch + column;
+  const std::int32_t* energies = w.energies + row * pitch + column;
 #pragma GCC unroll 8
   for (int k = 0; k < K; ++k) {
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) {
-      const Sums start = hn::LoadU(ds, energies + static_cast<std::ptrdiff_t>(k) * pitch + v * lanes);
+      const Sums start = hn::LoadU(ds, energies + k * pitch + v * lanes);
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) dots[k][r][v].Start(start);
     }
   }
+  const std::uint32_t* from = candidates;
 #pragma GCC unroll 16
   for (int y = 0; y < match_patch + K - 1; ++y) {
 #pragma GCC unroll 8
     for (int i = 0; i < words; ++i) {
       Sums some[V];
 #pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) {
-        some[v] = hn::BitCast(
-            ds, hn::LoadU(du, candidates + static_cast<std::ptrdiff_t>(y) * pitch + i * pixels + v * lanes));
-      }
+      for (int v = 0; v < V; ++v) some[v] = hn::BitCast(ds, hn::LoadU(du, from + i * pixels + v * lanes));
 #pragma GCC unroll 8
       for (int k = 0; k < K; ++k) {
         if (y - k < 0 || y - k >= match_patch) continue;
@@ -193,154 +189,299 @@ HWY_INLINE void RowsOfKeys(const Window& w, int row, int column, Keys (&least)[R
         }
       }
     }
+    from += pitch;
   }
+  std::int32_t* to = w.sums + row * key_pitch + column;
 #pragma GCC unroll 8
   for (int k = 0; k < K; ++k) {
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) {
-      const Keys place =
-          hn::Iota(du, static_cast<std::uint32_t>(((row + k) << column_bits) + column + v * lanes));
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
-        const Keys distance = hn::BitCast(du, hn::Sub(hn::Set(ds, w.own[r]), dots[k][r][v].Get()));
-        Keys key = hn::Or(hn::ShiftLeft<place_bits>(hn::Min(distance, hn::Set(du, farthest))), place);
-        key = hn::Max(key, hn::LoadU(du, w.outside + r * key_pitch + column + v * lanes));
-        hn::StoreU(key, du, w.keys + (r * match_columns + row + k) * key_pitch + column + v * lanes);
-        least[r][v] = hn::Min(least[r][v], key);
+        const Sums sum = dots[k][r][v].Get();
+        hn::StoreU(sum, ds, to + (r * match_columns + k) * key_pitch + v * lanes);
+        best[r][v] = hn::Max(best[r][v], sum);
       }
     }
   }
 }
 
+// Part 0 of two are the upper rows, part 1 the lower ones.
 template <bool Deep, int R, int V, int K>
-HWY_NOINLINE void FindKeys(const Window& w, int parity, int column) {
-  Keys least[R][V];
+HWY_NOINLINE void FindColumns(const Window& w, int parts, int part, int column) {
+  Sums best[R][V];
   for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < V; ++v) least[r][v] = hn::Set(du, ~0U);
+    for (int v = 0; v < V; ++v) best[r][v] = hn::Set(ds, hopeless);
   }
-  if constexpr (K == 1) {
-    const int step = parity < 0 ? 1 : 2;
-    for (int row = std::max(parity, 0); row < w.rows; row += step)
-      RowsOfKeys<Deep, R, V, 1>(w, row, column, least);
-  } else {
-    const int half = (w.rows / 2 + K - 1) / K * K;
-    int row = parity == 1 ? half : 0;
-    const int end = parity == 0 ? std::min(half, w.rows) : w.rows;
-    for (; row + K <= end; row += K) RowsOfKeys<Deep, R, V, K>(w, row, column, least);
-    for (; row < end; ++row) RowsOfKeys<Deep, R, V, 1>(w, row, column, least);
+  const int middle = w.rows / 2 / K * K;
+  int row = part == 0 ? 0 : middle;
+  const int end = part + 1 < parts ? middle : w.rows;
+  for (; row + K <= end; row += K) FindRows<Deep, R, V, K>(w, row, column, best);
+  if constexpr (K > 1) {
+    for (; row < end; ++row) FindRows<Deep, R, V, 1>(w, row, column, best);
   }
   for (int r = 0; r < R; ++r) {
     for (int v = 0; v < V; ++v) {
-      hn::StoreU(
-          least[r][v], du,
-          w.minima + (std::max(parity, 0) * most_references_at_once + r) * key_pitch + column + v * lanes);
+      hn::StoreU(best[r][v], ds,
+                 w.best + (part * most_references_at_once + r) * key_pitch + column + v * lanes);
     }
   }
 }
 
 template <bool Deep, int R>
-void FindAllKeys(const Window& w, bool by_parity) {
-  for (int parity = by_parity ? 0 : -1; parity < (by_parity ? 2 : 0); ++parity) {
+void FindSums(const Window& w, int parts) {
+  for (int part = 0; part < parts; ++part) {
     int column = 0;
-    const auto more = [&] { return w.columns - column; };
+    const auto left = [&] { return w.columns - column; };
     if constexpr (lanes == 16) {
-      for (; more() > 32; column += 48) FindKeys<Deep, R, 3, R >= 3 ? 1 : R == 2 ? 2 : 3>(w, parity, column);
-      for (; more() > 0; column += 32) FindKeys<Deep, R, 2, R >= 3 ? 2 : R == 2 ? 2 : 4>(w, parity, column);
+      for (; left() > 32; column += 48) FindColumns<Deep, R, 3, R >= 3 ? 1 : 2>(w, parts, part, column);
+      for (; left() > 0; column += 32)
+        FindColumns<Deep, R, 2, R == 4 ? 1 : R == 3 ? 2 : 3>(w, parts, part, column);
     } else {
-      for (; more() > 2 * lanes; column += 3 * lanes) FindKeys<Deep, R, 3, 1>(w, parity, column);
-      for (; more() > 0; column += lanes) FindKeys<Deep, R, 1, 1>(w, parity, column);
+      for (; left() > 0; column += 3 * lanes) FindColumns<Deep, R, 3, 1>(w, parts, part, column);
     }
   }
 }
 
-// Keys in ascending order.
-template <int N>
-struct Sorted {
-  static constexpr int vectors = N / lanes;
-  Keys keys[vectors];
-
-  HWY_INLINE void Clear() {
-    keys[0] = hn::IfThenElse(hn::FirstN(du, 1), hn::Zero(du), hn::Set(du, ~0U));
-    for (int v = 1; v < vectors; ++v) keys[v] = hn::Set(du, ~0U);
-  }
-
-  // The last of the vector before, then all but the last of this one.
-  static HWY_INLINE Keys Along(Keys before, Keys here) {
+// The last of the vector before, then all but the last of this one.
+HWY_INLINE Keys Along(Keys before, Keys here) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-    return Keys{_mm512_alignr_epi32(here.raw, before.raw, 15)};
+  return Keys{_mm512_alignr_epi32(here.raw, before.raw, 15)};
 #elif HWY_TARGET == HWY_AVX2
-    const auto turn = hn::SetTableIndices(du, turned);
-    return hn::IfThenElse(hn::FirstN(du, 1), hn::TableLookupLanes(before, turn),
-                          hn::TableLookupLanes(here, turn));
-#else
-    return hn::CombineShiftRightBytes<12>(du, here, before);
-#endif
-  }
-
-  HWY_INLINE void Insert(std::uint32_t value) {
-    const Keys key = hn::Set(du, value);
-#pragma GCC unroll 16
-    for (int v = vectors - 1; v > 0; --v) {
-      keys[v] = hn::Min(keys[v], hn::Max(key, Along(keys[v - 1], keys[v])));
-    }
-    keys[0] = hn::Min(keys[0], hn::Max(key, Along(hn::Zero(du), keys[0])));
-  }
-
-#if HWY_TARGET == HWY_AVX2
   alignas(32) static constexpr std::int32_t turned[8] = {7, 0, 1, 2, 3, 4, 5, 6};
+  const auto turn = hn::SetTableIndices(du, turned);
+  return hn::IfThenElse(hn::FirstN(du, 1), hn::TableLookupLanes(before, turn),
+                        hn::TableLookupLanes(here, turn));
+#else
+  return hn::CombineShiftRightBytes<12>(du, here, before);
 #endif
-};
+}
 
-template <int N>
-void SelectFrom(const Window& w, const MatchCall& call, bool by_parity) {
-  const int parities = by_parity ? 2 : 1;
-  std::uint32_t* list =
-      w.keys + static_cast<std::size_t>(most_references_at_once) * match_columns * key_pitch;
-  std::uint32_t threshold[most_references_at_once];
-  alignas(64) std::uint32_t sorted[N];
+// A vector of ascending keys, behind another one, when a key is inserted into both: what is larger moves on.
+HWY_INLINE Keys Insert(Keys key, Keys before, Keys here) {
+  return hn::Min(here, hn::Max(key, Along(before, here)));
+}
+
+// Half the distance up to which there are `wanted` candidates, or a few more: from the best of columns, for
+// all references at once, as each waits for what it found before. At most farthest - 1.
+template <int Parts, int Vectors>
+HWY_INLINE void FindThresholds(const Window& w, int wanted, std::int32_t* thresholds) {
+  constexpr int most_vectors = Parts * (Vectors > 0 ? Vectors : match_columns / lanes);
+  const int vectors = Vectors > 0 ? Vectors : (w.side + lanes - 1) / lanes;
+  const hn::Rebind<float, Signed> df;
+  Sums codes[most_references_at_once][most_vectors];  // of floats, whose order is that of the numbers
+  std::int32_t low[most_references_at_once];
+  std::int32_t high[most_references_at_once];
   for (int r = 0; r < w.references; ++r) {
-    Sorted<N> best;
-    best.Clear();
-    for (int parity = 0; parity < parities; ++parity) {
-      const std::uint32_t* minima =
-          w.minima + (parity * most_references_at_once + r) * key_pitch + w.shift[r];
-      for (int i = 0; i < w.side; ++i) best.Insert(minima[i]);
-    }
-    hn::Store(best.keys[best.vectors - 1], du, sorted);
-    threshold[r] = sorted[lanes - 1];
-  }
-  for (int r = 0; r < w.references; ++r) {
-    // The reference itself comes first, even where others are as near.
-    const int own_row = w.side / 2 - w.first_row;
-    w.keys[(r * match_columns + own_row) * key_pitch + w.shift[r] + w.side / 2] = ~0U;
-    const Keys limit = hn::Set(du, std::min(threshold[r], (farthest << place_bits) - 1) + 1);
-    std::size_t found = 0;
-    const int columns = (w.columns + lanes - 1) / lanes * lanes;
-    for (int row = 0; row < w.rows; ++row) {
-      const std::uint32_t* keys = w.keys + (r * match_columns + row) * key_pitch;
-      for (int column = 0; column < columns; column += lanes) {
-        const Keys some = hn::LoadU(du, keys + column);
-        const auto near = hn::Lt(some, limit);
-        hn::StoreU(hn::Compress(some, near), du, list + found);
-        found += hn::CountTrue(du, near);
+    low[r] = 0x3F000000;   // 1/2
+    high[r] = 0x497FFFE0;  // farthest - 1
+    for (int part = 0; part < Parts; ++part) {
+      const std::int32_t* best = w.best + (part * most_references_at_once + r) * key_pitch + w.shift[r];
+      for (int v = 0; v < vectors; ++v) {
+        const Sums distance = hn::Sub(hn::Set(ds, w.own[r]), hn::LoadU(ds, best + v * lanes));
+        const auto inside = hn::Lt(hn::Iota(ds, v * lanes), hn::Set(ds, w.side));
+        codes[r][part * vectors + v] =
+            hn::IfThenElse(inside, hn::BitCast(ds, hn::ConvertTo(df, distance)), hn::Set(ds, 0x7F000000));
       }
     }
-    Sorted<N> best;
-    best.Clear();
-    for (std::size_t i = 0; i < found; ++i) best.Insert(list[i]);
-    for (int v = 0; v < best.vectors; ++v) hn::Store(best.keys[v], du, sorted + v * lanes);
-    MatchGroup& group = call.groups[r];
-    group.dx[0] = group.dy[0] = 0;
-    int count = 1;
-    for (; count < call.most && sorted[count] >> place_bits <= call.largest &&
-           sorted[count] >> place_bits < farthest;
-         ++count) {
-      group.dx[count] = static_cast<std::int16_t>(static_cast<int>(sorted[count] & (match_columns - 1)) -
-                                                  w.shift[r] - w.side / 2);
-      group.dy[count] = static_cast<std::int16_t>(
-          static_cast<int>((sorted[count] >> column_bits) & (match_columns - 1)) - own_row);
+  }
+  constexpr int halvings = 10;
+  for (int i = 0; i < halvings; ++i) {
+    for (int r = 0; r < w.references; ++r) {
+      const std::int32_t middle = low[r] + (high[r] - low[r]) / 2;
+      const Sums above = hn::Set(ds, middle + 1);
+      std::size_t count = 0;
+      for (int v = 0; v < Parts * vectors; ++v) count += hn::CountTrue(ds, hn::Lt(codes[r][v], above));
+      const bool enough = count >= static_cast<std::size_t>(wanted);
+      high[r] = enough ? middle : high[r];
+      low[r] = enough ? low[r] : middle;
     }
-    group.count = count;
+  }
+  for (int r = 0; r < w.references; ++r)
+    thresholds[r] = static_cast<std::int32_t>(std::bit_cast<float>(high[r]));
+}
+
+// Keys of the candidates up to a threshold; returns how many. The reference itself is not among them: it
+// comes first, even where others are as near.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+template <int Vectors>
+HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uint32_t* list) {
+  static_assert(lanes == 16 && match_columns == 64);
+  const Sums own = hn::Set(ds, w.own[r]);
+  const Sums below = hn::Sub(own, hn::Set(ds, threshold + 1));
+  const std::int32_t* sums = w.sums + r * match_columns * key_pitch + w.shift[r];
+  // Bits go to memory and are looked at when all are there: nothing is to be foreseen, nothing waits.
+  const int vectors = Vectors > 0 ? Vectors : (w.side + lanes - 1) / lanes;
+  __mmask16 masks[match_columns + 4][4];
+  const std::int32_t* row_sums = sums;
+  for (int row = 0; row < w.rows; ++row, row_sums += key_pitch) {
+    for (int v = 0; v < vectors; ++v) masks[row][v] = hn::Gt(hn::LoadU(ds, row_sums + v * lanes), below).raw;
+    if constexpr (Vectors < 4) {
+      for (int v = vectors; v < 4; ++v) masks[row][v] = 0;
+    }
+  }
+  std::memset(masks[w.rows], 0, 4 * sizeof masks[0]);
+  const int half = w.side / 2;
+  masks[half - w.first_row][half / lanes] &= static_cast<__mmask16>(~(1U << (half % lanes)));
+
+  alignas(64) std::uint32_t inside[lanes];
+  for (int i = 0; i < lanes; ++i) {
+    const std::uint64_t columns = ~std::uint64_t{0} >> (64 - w.side);
+    inside[i] = static_cast<std::uint32_t>(columns >> (lanes * (i % 4))) & 0xFFFFU;
+  }
+  std::uint32_t filled[4 * match_columns + lanes];
+  std::uint32_t places[4 * match_columns + lanes];
+  int count = 0;
+  for (int row = 0; row < w.rows; row += 4) {
+    const Keys mask{_mm512_and_si512(
+        _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(masks[row]))),
+        _mm512_load_si512(inside))};
+    const __mmask16 some = _mm512_test_epi32_mask(mask.raw, mask.raw);
+    _mm512_storeu_si512(filled + count, _mm512_maskz_compress_epi32(some, mask.raw));
+    _mm512_storeu_si512(places + count, _mm512_maskz_compress_epi32(
+                                            some, hn::Iota(du, static_cast<std::uint32_t>(4 * row)).raw));
+    count += std::popcount(static_cast<unsigned>(some));
+  }
+
+  int hits = 0;
+  const Keys column = hn::Iota(du, 0);
+  for (int i = 0; i < count; ++i) {
+    const std::uint32_t row = places[i] / 4;
+    const std::uint32_t first = places[i] % 4 * lanes;
+    const Keys distance = hn::BitCast(du, hn::Sub(own, hn::LoadU(ds, sums + row * key_pitch + first)));
+    const Keys place = hn::Add(column, hn::Set(du, (row << column_bits) + first));
+    const Keys keys = hn::Or(hn::ShiftLeft<place_bits>(distance), place);
+    _mm512_storeu_si512(list + hits,
+                        _mm512_maskz_compress_epi32(static_cast<__mmask16>(filled[i]), keys.raw));
+    hits += std::popcount(filled[i]);
+  }
+  return hits;
+}
+#else
+template <int Vectors>
+HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uint32_t* list) {
+  const Sums below = hn::Set(ds, w.own[r] - threshold - 1);
+  const std::int32_t* sums = w.sums + r * match_columns * key_pitch + w.shift[r];
+  const int half = w.side / 2;
+  int hits = 0;
+  for (int row = 0; row < w.rows; ++row, sums += key_pitch) {
+    std::uint64_t mask = 0;
+    for (int column = 0; column < w.side; column += lanes) {
+      std::uint8_t bits[8] = {};
+      hn::StoreMaskBits(ds, hn::Gt(hn::LoadU(ds, sums + column), below), bits);
+      mask |= std::uint64_t{bits[0]} << column;
+    }
+    mask &= ~std::uint64_t{0} >> (64 - w.side);
+    if (row == half - w.first_row) mask &= ~(std::uint64_t{1} << half);
+    for (; mask != 0; mask &= mask - 1) {
+      const int column = std::countr_zero(mask);
+      const auto distance = static_cast<std::uint32_t>(w.own[r] - sums[column]);
+      list[hits++] = distance << place_bits | static_cast<std::uint32_t>(row << column_bits | column);
+    }
+  }
+  return hits;
+}
+#endif
+
+// The smallest keys of two lists of the same length: insertions wait for each other.
+template <int N>
+HWY_INLINE void SortTwo(const std::uint32_t* a, const std::uint32_t* b, int count, std::uint32_t* sorted_a,
+                        std::uint32_t* sorted_b) {
+  constexpr int vectors = N / lanes;
+  const Keys none = hn::Set(du, ~0U);
+  const Keys zero = hn::Zero(du);
+  const Keys own = hn::IfThenElse(hn::FirstN(du, 1), zero, none);
+  if constexpr (vectors == 1) {
+    Keys a0 = own;
+    Keys b0 = own;
+    for (int i = 0; i < count; ++i) {
+      a0 = Insert(hn::Set(du, a[i]), zero, a0);
+      b0 = Insert(hn::Set(du, b[i]), zero, b0);
+    }
+    hn::Store(a0, du, sorted_a);
+    hn::Store(b0, du, sorted_b);
+  } else if constexpr (vectors == 2) {
+    Keys a0 = own;
+    Keys b0 = own;
+    Keys a1 = none;
+    Keys b1 = none;
+    for (int i = 0; i < count; ++i) {
+      const Keys key_a = hn::Set(du, a[i]);
+      const Keys key_b = hn::Set(du, b[i]);
+      a1 = Insert(key_a, a0, a1);
+      b1 = Insert(key_b, b0, b1);
+      a0 = Insert(key_a, zero, a0);
+      b0 = Insert(key_b, zero, b0);
+    }
+    hn::Store(a0, du, sorted_a);
+    hn::Store(a1, du, sorted_a + lanes);
+    hn::Store(b0, du, sorted_b);
+    hn::Store(b1, du, sorted_b + lanes);
+  } else {
+    for (int list = 0; list < 2; ++list) {
+      const std::uint32_t* from = list == 0 ? a : b;
+      Keys keys[vectors];
+      for (int v = 0; v < vectors; ++v) keys[v] = v == 0 ? own : none;
+      for (int i = 0; i < count; ++i) {
+        const Keys key = hn::Set(du, from[i]);
+#pragma GCC unroll 16
+        for (int v = vectors - 1; v > 0; --v) keys[v] = Insert(key, keys[v - 1], keys[v]);
+        keys[0] = Insert(key, zero, keys[0]);
+      }
+      for (int v = 0; v < vectors; ++v) hn::Store(keys[v], du, (list == 0 ? sorted_a : sorted_b) + v * lanes);
+    }
+  }
+}
+
+HWY_INLINE void WriteGroup(const Window& w, const MatchCall& call, const std::uint32_t* sorted, int hits,
+                           MatchGroup& group) {
+  const int half = w.side / 2;
+  const int own_row = half - w.first_row;
+  group.dx[0] = group.dy[0] = 0;
+  const int most = std::min(call.most, hits + 1);
+  int count = 1;
+  for (int i = 1; i < most; ++i) {
+    const std::uint32_t key = sorted[i];
+    group.dx[i] = static_cast<std::int16_t>(static_cast<int>(key & (match_columns - 1)) - half);
+    group.dy[i] =
+        static_cast<std::int16_t>(static_cast<int>((key >> column_bits) & (match_columns - 1)) - own_row);
+    count += key >> place_bits <= call.largest ? 1 : 0;
+  }
+  group.count = count;
+}
+
+// More columns than patches are wanted, so that few have several of them: those of the upper and of the lower
+// rows count as two.
+constexpr int PartsFor(int wanted) { return wanted > 16 ? 2 : 1; }
+
+template <int N, int Vectors>
+HWY_NOINLINE void Select(const Window& w, const MatchCall& call) {
+  std::int32_t thresholds[most_references_at_once];
+  FindThresholds<PartsFor(N), Vectors>(w, call.most, thresholds);
+  for (int r = 0; r < w.references; r += 2) {
+    int hits[2] = {0, 0};
+    std::uint32_t* lists[2] = {w.list, w.list + match_list};
+    for (int i = 0; i < 2 && r + i < w.references; ++i) {
+      hits[i] = ListHits<Vectors>(w, r + i, thresholds[r + i], lists[i]);
+    }
+    const int most = std::max(hits[0], hits[1]);
+    for (int i = 0; i < 2; ++i) std::fill(lists[i] + hits[i], lists[i] + most, ~0U);
+    alignas(64) std::uint32_t sorted[2][N];
+    SortTwo<N>(lists[0], lists[1], most, sorted[0], sorted[1]);
+    for (int i = 0; i < 2 && r + i < w.references; ++i)
+      WriteGroup(w, call, sorted[i], hits[i], call.groups[r + i]);
+  }
+}
+
+template <int N>
+void SelectOf(const Window& w, const MatchCall& call) {
+  const int vectors = (w.side + lanes - 1) / lanes;
+  if (lanes == 16 && vectors == 3) {
+    Select<N, lanes == 16 ? 3 : 0>(w, call);
+  } else if (lanes == 16 && vectors == 2) {
+    Select<N, lanes == 16 ? 2 : 0>(w, call);
+  } else {
+    Select<N, 0>(w, call);
   }
 }
 
@@ -362,9 +503,10 @@ void FindMatchesOfDepth(const MatchCall& call) {
   w.words = tile.words + first;
   w.energies = tile.energies + first;
   w.reference_words = call.scratch;
-  w.outside = w.reference_words + most_references_at_once * match_patch * 4;
-  w.minima = w.outside + most_references_at_once * key_pitch;
-  w.keys = w.minima + 2 * most_references_at_once * key_pitch;
+  w.best = reinterpret_cast<std::int32_t*>(w.reference_words + most_references_at_once * match_patch * 4);
+  w.sums = w.best + 2 * most_references_at_once * key_pitch;
+  w.list =
+      reinterpret_cast<std::uint32_t*>(w.sums + most_references_at_once * match_columns * key_pitch + lanes);
   for (int r = 0; r < call.references; ++r) {
     const std::ptrdiff_t at =
         static_cast<std::ptrdiff_t>(call.y - tile.area.y0) * tile.pitch + (call.x[r] - tile.area.x0);
@@ -381,40 +523,32 @@ void FindMatchesOfDepth(const MatchCall& call) {
     }
     w.own[r] = 128 * sum - tile.energies[at];
     w.shift[r] = call.x[r] - call.x[0];
-    for (int c = 0; c < key_pitch; c += lanes) {
-      const Keys column = hn::Iota(du, static_cast<std::uint32_t>(c - w.shift[r]));
-      const auto inside = hn::Lt(column, hn::Set(du, static_cast<std::uint32_t>(call.search)));
-      hn::StoreU(hn::IfThenZeroElse(inside, hn::Set(du, ~0U)), du, w.outside + r * key_pitch + c);
+  }
+  const int parts = PartsFor(call.most);
+  if (call.references == 1) {
+    FindSums<Deep, 1>(w, parts);
+  } else if (call.references == 2) {
+    FindSums<Deep, 2>(w, parts);
+  } else if constexpr (lanes == 16) {
+    if (call.references == 3) {
+      FindSums<Deep, 3>(w, parts);
+    } else {
+      FindSums<Deep, 4>(w, parts);
     }
   }
-  const bool by_parity = call.most > 16;
-  switch (call.references) {
-    case 1:
-      FindAllKeys<Deep, 1>(w, by_parity);
-      break;
-    case 2:
-      FindAllKeys<Deep, 2>(w, by_parity);
-      break;
-    case 3:
-      FindAllKeys<Deep, 3>(w, by_parity);
-      break;
-    default:
-      FindAllKeys<Deep, 4>(w, by_parity);
-      break;
-  }
   if (call.most <= 16) {
-    SelectFrom<16>(w, call, by_parity);
+    SelectOf<16>(w, call);
   } else if (call.most <= 32) {
-    SelectFrom<32>(w, call, by_parity);
+    SelectOf<32>(w, call);
   } else {
-    SelectFrom<64>(w, call, by_parity);
+    SelectOf<64>(w, call);
   }
 }
 
 void FindMatches(const MatchCall& call) {
-  if (call.tile.deep) {
+  if (!byte_dots || call.tile.deep) {
     FindMatchesOfDepth<true>(call);
-  } else {
+  } else if constexpr (byte_dots) {
     FindMatchesOfDepth<false>(call);
   }
 }

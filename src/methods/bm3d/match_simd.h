@@ -61,11 +61,11 @@ struct MatchCall {
 };
 
 constexpr int match_key_pitch = match_columns + 2 * longest_match_vector;
-// Keys of all candidates, those up to a threshold, the least of each column twice, what lies outside, words.
+// What comes of all candidates, and the best of each column twice; lists for two references; words.
 constexpr std::size_t match_scratch =
-    static_cast<std::size_t>(most_references_at_once) * match_key_pitch * (match_columns + 3) +
-    static_cast<std::size_t>(match_columns) * match_columns + most_references_at_once * match_patch * 4 +
-    2 * longest_match_vector;
+    static_cast<std::size_t>(most_references_at_once) * match_key_pitch * (match_columns + 2) +
+    2 * static_cast<std::size_t>(match_columns) * match_columns + most_references_at_once * match_patch * 4 +
+    4 * longest_match_vector;
 
 // Whether the processor has what the functions here are made of.
 bool has_match_vectors();
