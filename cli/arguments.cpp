@@ -199,7 +199,8 @@ void MethodOptions::add_to(CLI::App& app) {
     for (const PresetInfo& preset : info.presets) {
       presets.push_back(fmt::format("{} ({})", preset.name, preset.help));
     }
-    app.add_option(preset_option, preset_, fmt::format("values to start from: {}", fmt::join(presets, ", ")))
+    app.add_option(preset_option, preset_,
+                   fmt::format("values to start from: {} (default none)", fmt::join(presets, ", ")))
         ->type_name("NAME");
   }
   const std::string group =

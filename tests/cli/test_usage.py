@@ -196,8 +196,8 @@ class Denoise(Workspace):
         self.assertEqual(read_pnm(self.path("a.pgm")).white, 4095)
         # The same samples in a file that does not say its white level.
         write_npy(self.path("twelve.npy"), image.scaled(4095), "u2")
-        self.assertIn("= 481.8 of 4095", self.done("twelve.npy", "--range", "4095", "-o", "a.npy", "--sigma-range",
-                                                   "30").out)
+        self.assertIn("= 481.8 of 4095", self.done("twelve.npy", *BILATERAL, "--range", "4095", "-o", "a.npy",
+                                                   "--sigma-range", "30").out)
         self.assertEqual(read_npy(self.path("a.npy"))[1].samples, read_pnm(self.path("a.pgm")).samples)
         # Twice the samples with twice the white level: twice the result, but for rounding.
         write_pnm(self.path("twice.pgm"), image.scaled(510))

@@ -45,13 +45,15 @@ Numbers numbers_of(Bm3dProfile profile, double noise) {
   }
   switch (profile) {
     case Bm3dProfile::fast:
-      ours.spacing = ours.wiener_spacing = 4;
+      ours.spacing = ours.wiener_spacing = 5;
       ours.search = ours.wiener_search = 25;
       return ours;
     case Bm3dProfile::normal:
       return ours;
     case Bm3dProfile::high:
-      ours.spacing = ours.wiener_spacing = 1;
+      ours.spacing = 1;
+      ours.wiener_spacing = 2;
+      ours.wiener_search = 45;
       return ours;
     case Bm3dProfile::dabov2007:
       if (noise <= strong_noise) return {.max_distance = 2500, .wiener_max_distance = 400};
