@@ -69,13 +69,85 @@ MatchScale match_scale(double white, double sigma) {
   return scale;
 }
 
+// Where a reference's groups of step 1 wait for step 2: in planes beside the basic estimate, as bytes of the
+// pixels of a cell at the reference. The last reference's cell lies at the image's edge, so that no two meet.
+class PoolCells {
+ public:
+  PoolCells(const Bm3dSettings& settings, const ImageSpec& spec)
+      : pool_(settings.pool),
+        side_(std::min(settings.first.spacing, patch / 2)),
+        colours_(spec.colour_channels()),
+        extent_{spec.width, spec.height} {
+    const int lists = settings.opponent ? 1 : colours_;
+    const int floats = (2 * pool_ + 3) / 4;
+    each_ = (floats + side_ * side_ - 1) / (side_ * side_);
+    planes_ = pool_ > 0 ? lists * each_ : 0;
+  }
+
+  static bool fits(const Bm3dSettings& settings, const ImageSpec& spec) {
+    return settings.pool <= most_matches && PoolCells(settings, spec).planes_ <= 16;
+  }
+
+  int planes() const { return planes_; }
+
+  void write(const Planes& to, int list, int x, int y, const MatchGroup& group) const {
+    std::int8_t bytes[2 * most_matches];
+    for (int i = 0; i < pool_; ++i) {
+      bytes[2 * i] = i < group.count ? static_cast<std::int8_t>(group.dx[i]) : nobody;
+      bytes[2 * i + 1] = i < group.count ? static_cast<std::int8_t>(group.dy[i]) : nobody;
+    }
+    each_row(to, list, x, y, [&](float* row, int at, int count, bool inside) {
+      if (inside) std::memcpy(row, bytes + at, static_cast<std::size_t>(count));
+    });
+  }
+
+  void read(const ConstPlanes& from, int list, int x, int y, MatchGroup& group) const {
+    std::int8_t bytes[2 * most_matches];
+    each_row(from, list, x, y, [&](const float* row, int at, int count, bool) {
+      std::memcpy(bytes + at, row, static_cast<std::size_t>(count));
+    });
+    for (group.count = 0; group.count < pool_ && bytes[2 * group.count] != nobody; ++group.count) {
+      group.dx[group.count] = bytes[2 * group.count];
+      group.dy[group.count] = bytes[2 * group.count + 1];
+    }
+  }
+
+ private:
+  static constexpr std::int8_t nobody = 127;
+
+  // Calls body(row of a cell, place in the bytes, how many, whether the planes have that row).
+  template <class P, class Body>
+  void each_row(const P& planes, int list, int x, int y, Body body) const {
+    if (x == extent_.width - patch) x = extent_.width - side_;
+    if (y == extent_.height - patch) y = extent_.height - side_;
+    int at = 0;
+    for (int plane = 0; plane < each_; ++plane) {
+      for (int row = y; row < y + side_ && at < 2 * pool_; ++row) {
+        const int count = std::min(2 * pool_ - at, side_ * static_cast<int>(sizeof(float)));
+        const bool inside = row >= planes.rect.y0 && row < planes.rect.y1 && x >= planes.rect.x0 &&
+                            x + side_ <= planes.rect.x1;
+        body(planes.row(colours_ + list * each_ + plane, row) + (x - planes.rect.x0), at, count, inside);
+        at += count;
+      }
+    }
+  }
+
+  int pool_;
+  int side_;
+  int colours_;
+  Extent extent_;
+  int each_ = 0;  // planes of a list
+  int planes_ = 0;
+};
+
 class FastStep {
  public:
   FastStep(const Bm3dSettings& settings, const ImageSpec& spec, int index)
       : settings_(settings),
         index_(index),
         step_(index == 0 ? settings.first : settings.second),
-        shape_(step_.spacing, step_.search),
+        shape_(step_.spacing, 2 * group_reach(settings, index) + 1),
+        cells_(settings, spec),
         planes_(spec.colour_channels()),
         across_{spec.width - patch, step_.spacing},
         down_{spec.height - patch, step_.spacing} {
@@ -96,10 +168,15 @@ class FastStep {
     area_ = match_area({0, 0, positions, positions});
     width_ = spec.width;
     most_ = step_.group;
+    if (index == 0 && settings.steps > 1) found_ = std::max(most_, settings.pool);
+    if (index == 1 || settings.steps == 1) found_ = most_;
   }
 
   std::size_t scratch() const { return std::max(memory_at(nullptr).floats, 2 * line_up(width_)) + 32; }
   std::size_t common() const { return static_cast<std::size_t>(kept_) * tiles_across_ * tile_sums() + 32; }
+
+  // The basic estimate, and the groups that step 2 is to look at.
+  int planes() const { return planes_ + (index_ == 0 && settings_.steps > 1 ? cells_.planes() : 0); }
 
   void run(const StageCall& call) const {
     const Rect& out = call.out.rect;
@@ -211,9 +288,14 @@ class FastStep {
     std::fill_n(sums, tile_sums(), 0.0F);
     for (int plane = 0; plane < planes_; ++plane) {
       if (!settings_.opponent || plane == 0) {
-        tile.deep = scales_[plane].deep;
-        fill_match_tile(call.in[index_], plane, call.image, scales_[plane], tile);
-        find_groups(tile, plane, xs, ys, left, top, memory);
+        if (index_ == 1 && settings_.pool > 0) {
+          copy(call.in[1], plane, left, top, memory.image);
+          rescore_groups(call.in[1], plane, xs, ys, left, top, memory);
+        } else {
+          tile.deep = scales_[plane].deep;
+          fill_match_tile(call.in[index_], plane, call.image, scales_[plane], tile);
+          find_groups(tile, call.out, plane, xs, ys, left, top, memory);
+        }
       }
       float* values = sums + 2 * plane * shape_.plane;
       float* weights = values + shape_.plane;
@@ -235,11 +317,10 @@ class FastStep {
     }
   }
 
-  void find_groups(const MatchTile& tile, int plane, const Range& xs, const Range& ys, int left, int top,
-                   const Memory& memory) const {
+  void find_groups(const MatchTile& tile, const Planes& out, int plane, const Range& xs, const Range& ys,
+                   int left, int top, const Memory& memory) const {
     const int at_once = references_at_once(step_.search, step_.spacing);
-    std::int32_t* places = memory.places;
-    std::int32_t* size = memory.sizes;
+    int number = 0;
     for (int yi = ys.begin; yi < ys.end; ++yi) {
       for (int xi = xs.begin; xi < xs.end; xi += at_once) {
         MatchGroup groups[most_references_at_once];
@@ -247,16 +328,39 @@ class FastStep {
         const int count = std::min(at_once, xs.end - xi);
         for (int r = 0; r < count; ++r) x[r] = across_.position(xi + r);
         const int y = down_.position(yi);
-        find_matches({tile, step_.search, step_.group, farthest(plane), count, x, y,
+        find_matches({tile, step_.search, found_, farthest(plane), count, x, y,
                       reinterpret_cast<std::uint32_t*>(memory.match), groups});
-        for (int r = 0; r < count; ++r, ++size, places += most_) {
-          *size = static_cast<int>(std::bit_floor(static_cast<unsigned>(groups[r].count)));
-          for (int i = 0; i < *size; ++i) {
-            places[i] = (y + groups[r].dy[i] - top) * shape_.pitch + (x[r] + groups[r].dx[i] - left);
-          }
+        for (int r = 0; r < count; ++r) {
+          keep_group(groups[r], x[r] - left, y - top, number++, memory);
+          if (out.count > planes_) cells_.write(out, plane, x[r], y, groups[r]);
         }
       }
     }
+  }
+
+  // The groups of step 1, by their distances in its result.
+  void rescore_groups(const ConstPlanes& basic, int plane, const Range& xs, const Range& ys, int left,
+                      int top, const Memory& memory) const {
+    int number = 0;
+    for (int yi = ys.begin; yi < ys.end; ++yi) {
+      for (int xi = xs.begin; xi < xs.end; ++xi) {
+        const int x = across_.position(xi);
+        const int y = down_.position(yi);
+        MatchGroup group;
+        cells_.read(basic, plane, x, y, group);
+        rescore_matches({memory.image + (y - top) * shape_.pitch + (x - left), shape_.pitch,
+                         scales_[plane].inverse_step, most_, farthest(plane)},
+                        group);
+        keep_group(group, x - left, y - top, number++, memory);
+      }
+    }
+  }
+
+  void keep_group(const MatchGroup& group, int x, int y, int number, const Memory& memory) const {
+    const int size = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::min(group.count, most_))));
+    memory.sizes[number] = size;
+    std::int32_t* places = memory.places + static_cast<std::ptrdiff_t>(number) * most_;
+    for (int i = 0; i < size; ++i) places[i] = (y + group.dy[i]) * shape_.pitch + (x + group.dx[i]);
   }
 
   // Half the sum of squared differences that the group's patches may have.
@@ -328,6 +432,7 @@ class FastStep {
   int index_;
   Bm3dStep step_;
   TileShape shape_;
+  PoolCells cells_;
   int planes_;
   Axis across_;
   Axis down_;
@@ -336,8 +441,9 @@ class FastStep {
   int at_once_ = 1;  // rows of tiles
   int kept_ = 1;
   int width_ = 0;
-  int most_ = 1;  // patches of a group
-  Rect area_;     // of a tile at 0, 0
+  int most_ = 1;   // patches of a group
+  int found_ = 1;  // and those that are looked for
+  Rect area_;      // of a tile at 0, 0
   double window_[patch];
   std::unique_ptr<FilterTables[]> tables_;  // one for each plane
   std::vector<MatchScale> scales_;
@@ -369,7 +475,8 @@ bool takes(const Bm3dStep& step) {
 }  // namespace
 
 bool bm3d_fast_takes(const Bm3dSettings& settings, const ImageSpec& spec) {
-  if (settings.sigma_map.data != nullptr || settings.pool > 0) return false;
+  if (settings.sigma_map.data != nullptr) return false;
+  if (settings.steps > 1 && settings.pool > 0 && !PoolCells::fits(settings, spec)) return false;
   if (spec.width < patch || spec.height < patch || !has_match_vectors()) return false;
   if (std::any_of(settings.sigma.begin(), settings.sigma.end(), [](double sigma) { return !(sigma > 0); }))
     return false;
@@ -388,7 +495,7 @@ Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec) {
     const int reach = bm3d_reach(settings, index);
     pipeline.stages.push_back({.name = index == 0 ? "threshold" : "wiener",
                                .reach = {.x = reach, .y = reach},
-                               .planes = spec.colour_channels(),
+                               .planes = step->planes(),
                                .reads = index == 0 ? std::vector{noisy} : std::vector{noisy, noisy + 1},
                                .scratch = step->scratch(),
                                .common = step->common(),

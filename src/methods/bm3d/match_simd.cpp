@@ -48,6 +48,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET == HWY_SCALAR  // a processor without vectors: bm3d_general() serves it
 
 void FindMatches(const MatchCall&) {}
+void Rescore(const RescoreCall&, MatchGroup&) {}
 void FillMatchTile(const ConstPlanes&, int, const Extent&, const MatchScale&, const MatchTile&) {}
 int Lanes() { return 1; }
 
@@ -613,6 +614,55 @@ void FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, co
   }
 }
 
+template <int N>
+void RescoreUpTo(const RescoreCall& call, MatchGroup& group) {
+  const hn::CappedTag<float, match_patch> df;
+  constexpr int step = static_cast<int>(HWY_MIN(HWY_LANES(float), std::size_t{match_patch}));
+  constexpr int offset = match_columns / 2;  // places are not negative in keys
+  std::uint32_t list[most_matches];
+  const float scale = 0.5F * call.inverse_step * call.inverse_step;
+  for (int i = 1; i < group.count; ++i) {
+    const float* patch = call.image + group.dy[i] * call.pitch + group.dx[i];
+    auto sum = hn::Zero(df);
+    for (int y = 0; y < match_patch; ++y) {
+      for (int x = 0; x < match_patch; x += step) {
+        const auto difference = hn::Sub(hn::LoadU(df, patch + y * call.pitch + x),
+                                        hn::LoadU(df, call.image + y * call.pitch + x));
+        sum = hn::MulAdd(difference, difference, sum);
+      }
+    }
+    const float distance =
+        std::min(scale * hn::GetLane(hn::SumOfLanes(df, sum)), static_cast<float>(farthest - 1));
+    const auto place =
+        static_cast<std::uint32_t>((group.dy[i] + offset) << column_bits | (group.dx[i] + offset));
+    list[i - 1] = static_cast<std::uint32_t>(distance + 0.5F) << place_bits | place;
+  }
+  const int found = group.count - 1;
+  std::uint32_t nothing[most_matches];
+  std::fill_n(nothing, found, ~0U);
+  alignas(64) std::uint32_t sorted[2][N];
+  SortTwo<N>(list, nothing, found, sorted[0], sorted[1]);
+  int count = 1;
+  for (int i = 1; i < std::min(call.most, found + 1); ++i) {
+    const std::uint32_t key = sorted[0][i];
+    group.dx[i] = static_cast<std::int16_t>(static_cast<int>(key & (match_columns - 1)) - offset);
+    group.dy[i] =
+        static_cast<std::int16_t>(static_cast<int>((key >> column_bits) & (match_columns - 1)) - offset);
+    count += key >> place_bits <= call.largest ? 1 : 0;
+  }
+  group.count = count;
+}
+
+void Rescore(const RescoreCall& call, MatchGroup& group) {
+  if (call.most <= 16) {
+    RescoreUpTo<16>(call, group);
+  } else if (call.most <= 32) {
+    RescoreUpTo<32>(call, group);
+  } else {
+    RescoreUpTo<64>(call, group);
+  }
+}
+
 int Lanes() { return lanes; }
 
 #endif
@@ -625,6 +675,7 @@ HWY_AFTER_NAMESPACE();
 namespace ungrain {
 
 HWY_EXPORT(FindMatches);
+HWY_EXPORT(Rescore);
 HWY_EXPORT(FillMatchTile);
 HWY_EXPORT(Lanes);
 
@@ -660,6 +711,10 @@ int references_at_once(int search, int spacing) {
 void fill_match_tile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
                      const MatchTile& tile) {
   HWY_DYNAMIC_DISPATCH(FillMatchTile)(image, plane, extent, scale, tile);
+}
+
+void rescore_matches(const RescoreCall& call, MatchGroup& group) {
+  HWY_DYNAMIC_DISPATCH(Rescore)(call, group);
 }
 
 void find_matches(const MatchCall& call) { HWY_DYNAMIC_DISPATCH(FindMatches)(call); }
