@@ -55,12 +55,13 @@ struct TileShape {
   }
 };
 
-MatchScale match_scale(double white, double sigma) {
+// Integers for pixels between black and white and a little beyond: noise, or what a filter makes of edges.
+MatchScale match_scale(double white, double sigma, bool basic) {
   MatchScale scale;
-  const double half = white / 2 + 2 * sigma;
-  constexpr double finest_bytes = 0.5;  // steps of bytes may be this share of the noise
+  const double half = white * 9 / 16 + (basic ? 1 : 5) * sigma;
+  constexpr double coarsest = 0.5;  // steps of bytes, as a share of the noise
   double step = half / 127;
-  if (step > finest_bytes * sigma) {
+  if (step > coarsest * sigma) {
     scale.deep = true;
     step = std::max(half / 2047, sigma / 8);
   }
@@ -157,7 +158,7 @@ class FastStep {
     tables_ = std::make_unique<FilterTables[]>(planes_);
     for (int plane = 0; plane < planes_; ++plane) {
       fill_filter_tables(step_, index == 1, settings.sigma[plane], window_, tables_[plane]);
-      scales_.push_back(match_scale(white, settings.sigma[plane]));
+      scales_.push_back(match_scale(white, settings.sigma[plane], index == 1));
     }
     tiles_across_ = (across_.count() + shape_.references - 1) / shape_.references;
     tiles_down_ = (down_.count() + shape_.references - 1) / shape_.references;
@@ -217,6 +218,8 @@ class FastStep {
     float* words = nullptr;
     float* energies = nullptr;
     float* match = nullptr;
+    float* words_beyond = nullptr;  // of one reference's window
+    float* energies_beyond = nullptr;
     std::int32_t* places = nullptr;  // most_ for each reference
     std::int32_t* sizes = nullptr;
     std::size_t floats = 0;
@@ -238,6 +241,9 @@ class FastStep {
     m.words = take(match_words(area_));
     m.energies = take(match_words(area_));
     m.match = take(match_scratch);
+    const Rect window = match_area({0, 0, 2 * shape_.reach + 1, 2 * shape_.reach + 1});
+    m.words_beyond = take(match_words(window));
+    m.energies_beyond = take(match_words(window));
     m.places = reinterpret_cast<std::int32_t*>(take(references * most_));
     m.sizes = reinterpret_cast<std::int32_t*>(take(references));
     return m;
@@ -292,9 +298,7 @@ class FastStep {
           copy(call.in[1], plane, left, top, memory.image);
           rescore_groups(call.in[1], plane, xs, ys, left, top, memory);
         } else {
-          tile.deep = scales_[plane].deep;
-          fill_match_tile(call.in[index_], plane, call.image, scales_[plane], tile);
-          find_groups(tile, call.out, plane, xs, ys, left, top, memory);
+          find_groups(call, tile, plane, xs, ys, left, top, memory);
         }
       }
       float* values = sums + 2 * plane * shape_.plane;
@@ -317,9 +321,12 @@ class FastStep {
     }
   }
 
-  void find_groups(const MatchTile& tile, const Planes& out, int plane, const Range& xs, const Range& ys,
+  void find_groups(const StageCall& call, MatchTile& tile, int plane, const Range& xs, const Range& ys,
                    int left, int top, const Memory& memory) const {
-    const int at_once = references_at_once(step_.search, step_.spacing);
+    const MatchScale& scale = scales_[plane];
+    tile.deep = scale.deep;
+    const bool within = fill_match_tile(call.in[index_], plane, call.image, scale, tile);
+    const int at_once = within ? references_at_once(step_.search, step_.spacing) : 1;
     int number = 0;
     for (int yi = ys.begin; yi < ys.end; ++yi) {
       for (int xi = xs.begin; xi < xs.end; xi += at_once) {
@@ -328,14 +335,64 @@ class FastStep {
         const int count = std::min(at_once, xs.end - xi);
         for (int r = 0; r < count; ++r) x[r] = across_.position(xi + r);
         const int y = down_.position(yi);
-        find_matches({tile, step_.search, found_, farthest(plane), count, x, y,
-                      reinterpret_cast<std::uint32_t*>(memory.match), groups});
+        auto* match_memory = reinterpret_cast<std::uint32_t*>(memory.match);
+        const MatchCall search{tile, step_.search, found_, farthest(scale), count, x,
+                               y,    match_memory, groups};
+        if (within || window_is_within(call, plane, scale, x[0], y)) {
+          find_matches(search);
+        } else {
+          find_beyond(call, plane, search, memory);
+        }
         for (int r = 0; r < count; ++r) {
           keep_group(groups[r], x[r] - left, y - top, number++, memory);
-          if (out.count > planes_) cells_.write(out, plane, x[r], y, groups[r]);
+          if (call.out.count > planes_) cells_.write(call.out, plane, x[r], y, groups[r]);
         }
       }
     }
+  }
+
+  // The pixels of a reference's candidates.
+  Rect window_of(const Extent& image, int x, int y) const {
+    const int reach = shape_.reach;
+    return {std::max(0, x - reach), std::max(0, y - reach), std::min(image.width, x + reach + patch),
+            std::min(image.height, y + reach + patch)};
+  }
+
+  bool window_is_within(const StageCall& call, int plane, const MatchScale& scale, int x, int y) const {
+    const Rect window = window_of(call.image, x, y);
+    const ConstPlanes& image = call.in[index_];
+    const float most = (scale.deep ? 2047.0F : 127.0F) / scale.inverse_step;
+    bool within = true;
+    for (int row = window.y0; row < window.y1; ++row) {
+      const float* pixels = image.row(plane, row) - image.rect.x0;
+      for (int column = window.x0; column < window.x1; ++column) {
+        within &= std::abs(pixels[column] - scale.middle) <= most;
+      }
+    }
+    return within;
+  }
+
+  // Where pixels are far from what the white level says: with integers around the reference's own mean.
+  void find_beyond(const StageCall& call, int plane, const MatchCall& search, const Memory& memory) const {
+    const ConstPlanes& image = call.in[index_];
+    const int x = search.x[0];
+    const int y = search.y;
+    MatchScale scale;
+    scale.deep = true;
+    scale.inverse_step = static_cast<float>(8 / settings_.sigma[plane]);
+    scale.middle = 0;
+    for (int row = y; row < y + patch; ++row) {
+      for (int column = x; column < x + patch; ++column)
+        scale.middle += image.at(plane, column, row) / (patch * patch);
+    }
+    const int reach = shape_.reach;
+    const Rect area = match_area({x - reach, y - reach, x + reach + 1, y + reach + 1});
+    const MatchTile around{area, match_pitch(area), true,
+                           reinterpret_cast<std::uint32_t*>(memory.words_beyond),
+                           reinterpret_cast<std::int32_t*>(memory.energies_beyond)};
+    fill_match_tile(image, plane, call.image, scale, around);
+    find_matches(
+        {around, search.search, search.most, farthest(scale), 1, search.x, y, search.scratch, search.groups});
   }
 
   // The groups of step 1, by their distances in its result.
@@ -349,7 +406,7 @@ class FastStep {
         MatchGroup group;
         cells_.read(basic, plane, x, y, group);
         rescore_matches({memory.image + (y - top) * shape_.pitch + (x - left), shape_.pitch,
-                         scales_[plane].inverse_step, most_, farthest(plane)},
+                         scales_[plane].inverse_step, most_, farthest(scales_[plane])},
                         group);
         keep_group(group, x - left, y - top, number++, memory);
       }
@@ -364,8 +421,8 @@ class FastStep {
   }
 
   // Half the sum of squared differences that the group's patches may have.
-  std::uint32_t farthest(int plane) const {
-    const double per_pixel = step_.max_distance * scales_[plane].inverse_step * scales_[plane].inverse_step;
+  std::uint32_t farthest(const MatchScale& scale) const {
+    const double per_pixel = step_.max_distance * scale.inverse_step * scale.inverse_step;
     return static_cast<std::uint32_t>(std::min(per_pixel * patch * patch / 2, 1e9));
   }
 

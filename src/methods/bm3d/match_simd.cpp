@@ -49,7 +49,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 void FindMatches(const MatchCall&) {}
 void Rescore(const RescoreCall&, MatchGroup&) {}
-void FillMatchTile(const ConstPlanes&, int, const Extent&, const MatchScale&, const MatchTile&) {}
+bool FillMatchTile(const ConstPlanes&, int, const Extent&, const MatchScale&, const MatchTile&) {
+  return true;
+}
 int Lanes() { return 1; }
 
 #else
@@ -554,30 +556,35 @@ void FindMatches(const MatchCall& call) {
   }
 }
 
-// A row of pixels as integers.
-void Quantise(const float* HWY_RESTRICT row, int count, const MatchScale& scale,
+// A row of pixels as integers; returns whether all lay within the ends.
+bool Quantise(const float* HWY_RESTRICT row, int count, const MatchScale& scale,
               std::int32_t* HWY_RESTRICT to) {
   const float most = scale.deep ? 2047.0F : 127.0F;
+  int beyond = 0;
   for (int x = 0; x < count; ++x) {
     const float level = (row[x] - scale.middle) * scale.inverse_step;
     const float held = std::min(std::max(level, -most), most);
+    beyond |= held != level ? 1 : 0;
     // Adding and taking away 1.5 * 2^23 rounds to nearest.
     to[x] = static_cast<std::int32_t>((held + 12582912.0F) - 12582912.0F);
   }
+  return beyond == 0;
 }
 
-void FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
+bool FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
                    const MatchTile& tile) {
   const Rect& area = tile.area;
   const int pitch = tile.pitch;
-  const int x0 = std::max(area.x0, 0);
-  const int x1 = std::min(area.x1, extent.width);
+  // As far as the pixels are there: more of the image than the references need.
+  const int x0 = std::max({area.x0, 0, image.rect.x0});
+  const int x1 = std::min({area.x1, extent.width, image.rect.x1});
   alignas(64) static thread_local std::int32_t line[2048];
   const bool bytes = byte_dots && !scale.deep;
+  bool within = true;
   for (int y = area.y0; y < area.y1; ++y) {
     std::fill_n(line, pitch + words_beyond, 0);
-    if (y >= 0 && y < extent.height) {
-      Quantise(image.row(plane, y) + (x0 - image.rect.x0), x1 - x0, scale, line + (x0 - area.x0));
+    if (y >= std::max(0, image.rect.y0) && y < std::min(extent.height, image.rect.y1)) {
+      within &= Quantise(image.row(plane, y) + (x0 - image.rect.x0), x1 - x0, scale, line + (x0 - area.x0));
     }
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(y - area.y0) * pitch;
     std::uint32_t* HWY_RESTRICT words = tile.words + at;
@@ -612,6 +619,7 @@ void FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, co
     std::fill(row, row + left, hopeless);
     std::fill(row + right, row + pitch, hopeless);
   }
+  return within;
 }
 
 template <int N>
@@ -708,9 +716,9 @@ int references_at_once(int search, int spacing) {
   return most;
 }
 
-void fill_match_tile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
+bool fill_match_tile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
                      const MatchTile& tile) {
-  HWY_DYNAMIC_DISPATCH(FillMatchTile)(image, plane, extent, scale, tile);
+  return HWY_DYNAMIC_DISPATCH(FillMatchTile)(image, plane, extent, scale, tile);
 }
 
 void rescore_matches(const RescoreCall& call, MatchGroup& group) {

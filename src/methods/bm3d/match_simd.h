@@ -38,7 +38,8 @@ Rect match_area(const Rect& positions);
 int match_pitch(const Rect& area);
 std::size_t match_words(const Rect& area);
 
-void fill_match_tile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
+// Returns whether all pixels lay within the depth's ends.
+bool fill_match_tile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
                      const MatchTile& tile);
 
 // The patches that are most like a reference, which is the first; nearer ones first.
