@@ -55,12 +55,13 @@ struct TileShape {
   }
 };
 
-MatchScale match_scale(double white, double sigma) {
+// Integers for pixels between black and white and a little beyond: noise, or what a filter makes of edges.
+MatchScale match_scale(double white, double sigma, bool basic) {
   MatchScale scale;
-  const double half = white / 2 + 2 * sigma;
-  constexpr double finest_bytes = 0.5;  // steps of bytes may be this share of the noise
+  const double half = white * 9 / 16 + (basic ? 1 : 5) * sigma;
+  constexpr double coarsest = 0.5;  // steps of bytes, as a share of the noise
   double step = half / 127;
-  if (step > finest_bytes * sigma) {
+  if (step > coarsest * sigma) {
     scale.deep = true;
     step = std::max(half / 2047, sigma / 8);
   }
@@ -69,13 +70,85 @@ MatchScale match_scale(double white, double sigma) {
   return scale;
 }
 
+// Where a reference's groups of step 1 wait for step 2: in planes beside the basic estimate, as bytes of the
+// pixels of a cell at the reference. The last reference's cell lies at the image's edge, so that no two meet.
+class PoolCells {
+ public:
+  PoolCells(const Bm3dSettings& settings, const ImageSpec& spec)
+      : pool_(settings.pool),
+        side_(std::min(settings.first.spacing, patch / 2)),
+        colours_(spec.colour_channels()),
+        extent_{spec.width, spec.height} {
+    const int lists = settings.opponent ? 1 : colours_;
+    const int floats = (2 * pool_ + 3) / 4;
+    each_ = (floats + side_ * side_ - 1) / (side_ * side_);
+    planes_ = pool_ > 0 ? lists * each_ : 0;
+  }
+
+  static bool fits(const Bm3dSettings& settings, const ImageSpec& spec) {
+    return settings.pool <= most_matches && PoolCells(settings, spec).planes_ <= 16;
+  }
+
+  int planes() const { return planes_; }
+
+  void write(const Planes& to, int list, int x, int y, const MatchGroup& group) const {
+    std::int8_t bytes[2 * most_matches];
+    for (int i = 0; i < pool_; ++i) {
+      bytes[2 * i] = i < group.count ? static_cast<std::int8_t>(group.dx[i]) : nobody;
+      bytes[2 * i + 1] = i < group.count ? static_cast<std::int8_t>(group.dy[i]) : nobody;
+    }
+    each_row(to, list, x, y, [&](float* row, int at, int count, bool inside) {
+      if (inside) std::memcpy(row, bytes + at, static_cast<std::size_t>(count));
+    });
+  }
+
+  void read(const ConstPlanes& from, int list, int x, int y, MatchGroup& group) const {
+    std::int8_t bytes[2 * most_matches];
+    each_row(from, list, x, y, [&](const float* row, int at, int count, bool) {
+      std::memcpy(bytes + at, row, static_cast<std::size_t>(count));
+    });
+    for (group.count = 0; group.count < pool_ && bytes[2 * group.count] != nobody; ++group.count) {
+      group.dx[group.count] = bytes[2 * group.count];
+      group.dy[group.count] = bytes[2 * group.count + 1];
+    }
+  }
+
+ private:
+  static constexpr std::int8_t nobody = 127;
+
+  // Calls body(row of a cell, place in the bytes, how many, whether the planes have that row).
+  template <class P, class Body>
+  void each_row(const P& planes, int list, int x, int y, Body body) const {
+    if (x == extent_.width - patch) x = extent_.width - side_;
+    if (y == extent_.height - patch) y = extent_.height - side_;
+    int at = 0;
+    for (int plane = 0; plane < each_; ++plane) {
+      for (int row = y; row < y + side_ && at < 2 * pool_; ++row) {
+        const int count = std::min(2 * pool_ - at, side_ * static_cast<int>(sizeof(float)));
+        const bool inside = row >= planes.rect.y0 && row < planes.rect.y1 && x >= planes.rect.x0 &&
+                            x + side_ <= planes.rect.x1;
+        body(planes.row(colours_ + list * each_ + plane, row) + (x - planes.rect.x0), at, count, inside);
+        at += count;
+      }
+    }
+  }
+
+  int pool_;
+  int side_;
+  int colours_;
+  Extent extent_;
+  int each_ = 0;  // planes of a list
+  int planes_ = 0;
+};
+
 class FastStep {
  public:
   FastStep(const Bm3dSettings& settings, const ImageSpec& spec, int index)
       : settings_(settings),
         index_(index),
         step_(index == 0 ? settings.first : settings.second),
-        shape_(step_.spacing, step_.search),
+        shape_(step_.spacing, 2 * group_reach(settings, index) + 1),
+        cells_(settings, spec),
         planes_(spec.colour_channels()),
         across_{spec.width - patch, step_.spacing},
         down_{spec.height - patch, step_.spacing} {
@@ -85,7 +158,7 @@ class FastStep {
     tables_ = std::make_unique<FilterTables[]>(planes_);
     for (int plane = 0; plane < planes_; ++plane) {
       fill_filter_tables(step_, index == 1, settings.sigma[plane], window_, tables_[plane]);
-      scales_.push_back(match_scale(white, settings.sigma[plane]));
+      scales_.push_back(match_scale(white, settings.sigma[plane], index == 1));
     }
     tiles_across_ = (across_.count() + shape_.references - 1) / shape_.references;
     tiles_down_ = (down_.count() + shape_.references - 1) / shape_.references;
@@ -96,10 +169,15 @@ class FastStep {
     area_ = match_area({0, 0, positions, positions});
     width_ = spec.width;
     most_ = step_.group;
+    if (index == 0 && settings.steps > 1) found_ = std::max(most_, settings.pool);
+    if (index == 1 || settings.steps == 1) found_ = most_;
   }
 
   std::size_t scratch() const { return std::max(memory_at(nullptr).floats, 2 * line_up(width_)) + 32; }
   std::size_t common() const { return static_cast<std::size_t>(kept_) * tiles_across_ * tile_sums() + 32; }
+
+  // The basic estimate, and the groups that step 2 is to look at.
+  int planes() const { return planes_ + (index_ == 0 && settings_.steps > 1 ? cells_.planes() : 0); }
 
   void run(const StageCall& call) const {
     const Rect& out = call.out.rect;
@@ -140,6 +218,8 @@ class FastStep {
     float* words = nullptr;
     float* energies = nullptr;
     float* match = nullptr;
+    float* words_beyond = nullptr;  // of one reference's window
+    float* energies_beyond = nullptr;
     std::int32_t* places = nullptr;  // most_ for each reference
     std::int32_t* sizes = nullptr;
     std::size_t floats = 0;
@@ -161,6 +241,9 @@ class FastStep {
     m.words = take(match_words(area_));
     m.energies = take(match_words(area_));
     m.match = take(match_scratch);
+    const Rect window = match_area({0, 0, 2 * shape_.reach + 1, 2 * shape_.reach + 1});
+    m.words_beyond = take(match_words(window));
+    m.energies_beyond = take(match_words(window));
     m.places = reinterpret_cast<std::int32_t*>(take(references * most_));
     m.sizes = reinterpret_cast<std::int32_t*>(take(references));
     return m;
@@ -211,9 +294,12 @@ class FastStep {
     std::fill_n(sums, tile_sums(), 0.0F);
     for (int plane = 0; plane < planes_; ++plane) {
       if (!settings_.opponent || plane == 0) {
-        tile.deep = scales_[plane].deep;
-        fill_match_tile(call.in[index_], plane, call.image, scales_[plane], tile);
-        find_groups(tile, plane, xs, ys, left, top, memory);
+        if (index_ == 1 && settings_.pool > 0) {
+          copy(call.in[1], plane, left, top, memory.image);
+          rescore_groups(call.in[1], plane, xs, ys, left, top, memory);
+        } else {
+          find_groups(call, tile, plane, xs, ys, left, top, memory);
+        }
       }
       float* values = sums + 2 * plane * shape_.plane;
       float* weights = values + shape_.plane;
@@ -235,11 +321,13 @@ class FastStep {
     }
   }
 
-  void find_groups(const MatchTile& tile, int plane, const Range& xs, const Range& ys, int left, int top,
-                   const Memory& memory) const {
-    const int at_once = references_at_once(step_.search, step_.spacing);
-    std::int32_t* places = memory.places;
-    std::int32_t* size = memory.sizes;
+  void find_groups(const StageCall& call, MatchTile& tile, int plane, const Range& xs, const Range& ys,
+                   int left, int top, const Memory& memory) const {
+    const MatchScale& scale = scales_[plane];
+    tile.deep = scale.deep;
+    const bool within = fill_match_tile(call.in[index_], plane, call.image, scale, tile);
+    const int at_once = within ? references_at_once(step_.search, step_.spacing) : 1;
+    int number = 0;
     for (int yi = ys.begin; yi < ys.end; ++yi) {
       for (int xi = xs.begin; xi < xs.end; xi += at_once) {
         MatchGroup groups[most_references_at_once];
@@ -247,21 +335,94 @@ class FastStep {
         const int count = std::min(at_once, xs.end - xi);
         for (int r = 0; r < count; ++r) x[r] = across_.position(xi + r);
         const int y = down_.position(yi);
-        find_matches({tile, step_.search, step_.group, farthest(plane), count, x, y,
-                      reinterpret_cast<std::uint32_t*>(memory.match), groups});
-        for (int r = 0; r < count; ++r, ++size, places += most_) {
-          *size = static_cast<int>(std::bit_floor(static_cast<unsigned>(groups[r].count)));
-          for (int i = 0; i < *size; ++i) {
-            places[i] = (y + groups[r].dy[i] - top) * shape_.pitch + (x[r] + groups[r].dx[i] - left);
-          }
+        auto* match_memory = reinterpret_cast<std::uint32_t*>(memory.match);
+        const MatchCall search{tile, step_.search, found_, farthest(scale), count, x,
+                               y,    match_memory, groups};
+        if (within || window_is_within(call, plane, scale, x[0], y)) {
+          find_matches(search);
+        } else {
+          find_beyond(call, plane, search, memory);
+        }
+        for (int r = 0; r < count; ++r) {
+          keep_group(groups[r], x[r] - left, y - top, number++, memory);
+          if (call.out.count > planes_) cells_.write(call.out, plane, x[r], y, groups[r]);
         }
       }
     }
   }
 
+  // The pixels of a reference's candidates.
+  Rect window_of(const Extent& image, int x, int y) const {
+    const int reach = shape_.reach;
+    return {std::max(0, x - reach), std::max(0, y - reach), std::min(image.width, x + reach + patch),
+            std::min(image.height, y + reach + patch)};
+  }
+
+  bool window_is_within(const StageCall& call, int plane, const MatchScale& scale, int x, int y) const {
+    const Rect window = window_of(call.image, x, y);
+    const ConstPlanes& image = call.in[index_];
+    const float most = (scale.deep ? 2047.0F : 127.0F) / scale.inverse_step;
+    bool within = true;
+    for (int row = window.y0; row < window.y1; ++row) {
+      const float* pixels = image.row(plane, row) - image.rect.x0;
+      for (int column = window.x0; column < window.x1; ++column) {
+        within &= std::abs(pixels[column] - scale.middle) <= most;
+      }
+    }
+    return within;
+  }
+
+  // Where pixels are far from what the white level says: with integers around the reference's own mean.
+  void find_beyond(const StageCall& call, int plane, const MatchCall& search, const Memory& memory) const {
+    const ConstPlanes& image = call.in[index_];
+    const int x = search.x[0];
+    const int y = search.y;
+    MatchScale scale;
+    scale.deep = true;
+    scale.inverse_step = static_cast<float>(8 / settings_.sigma[plane]);
+    scale.middle = 0;
+    for (int row = y; row < y + patch; ++row) {
+      for (int column = x; column < x + patch; ++column)
+        scale.middle += image.at(plane, column, row) / (patch * patch);
+    }
+    const int reach = shape_.reach;
+    const Rect area = match_area({x - reach, y - reach, x + reach + 1, y + reach + 1});
+    const MatchTile around{area, match_pitch(area), true,
+                           reinterpret_cast<std::uint32_t*>(memory.words_beyond),
+                           reinterpret_cast<std::int32_t*>(memory.energies_beyond)};
+    fill_match_tile(image, plane, call.image, scale, around);
+    find_matches(
+        {around, search.search, search.most, farthest(scale), 1, search.x, y, search.scratch, search.groups});
+  }
+
+  // The groups of step 1, by their distances in its result.
+  void rescore_groups(const ConstPlanes& basic, int plane, const Range& xs, const Range& ys, int left,
+                      int top, const Memory& memory) const {
+    int number = 0;
+    for (int yi = ys.begin; yi < ys.end; ++yi) {
+      for (int xi = xs.begin; xi < xs.end; ++xi) {
+        const int x = across_.position(xi);
+        const int y = down_.position(yi);
+        MatchGroup group;
+        cells_.read(basic, plane, x, y, group);
+        rescore_matches({memory.image + (y - top) * shape_.pitch + (x - left), shape_.pitch,
+                         scales_[plane].inverse_step, most_, farthest(scales_[plane])},
+                        group);
+        keep_group(group, x - left, y - top, number++, memory);
+      }
+    }
+  }
+
+  void keep_group(const MatchGroup& group, int x, int y, int number, const Memory& memory) const {
+    const int size = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::min(group.count, most_))));
+    memory.sizes[number] = size;
+    std::int32_t* places = memory.places + static_cast<std::ptrdiff_t>(number) * most_;
+    for (int i = 0; i < size; ++i) places[i] = (y + group.dy[i]) * shape_.pitch + (x + group.dx[i]);
+  }
+
   // Half the sum of squared differences that the group's patches may have.
-  std::uint32_t farthest(int plane) const {
-    const double per_pixel = step_.max_distance * scales_[plane].inverse_step * scales_[plane].inverse_step;
+  std::uint32_t farthest(const MatchScale& scale) const {
+    const double per_pixel = step_.max_distance * scale.inverse_step * scale.inverse_step;
     return static_cast<std::uint32_t>(std::min(per_pixel * patch * patch / 2, 1e9));
   }
 
@@ -328,6 +489,7 @@ class FastStep {
   int index_;
   Bm3dStep step_;
   TileShape shape_;
+  PoolCells cells_;
   int planes_;
   Axis across_;
   Axis down_;
@@ -336,8 +498,9 @@ class FastStep {
   int at_once_ = 1;  // rows of tiles
   int kept_ = 1;
   int width_ = 0;
-  int most_ = 1;  // patches of a group
-  Rect area_;     // of a tile at 0, 0
+  int most_ = 1;   // patches of a group
+  int found_ = 1;  // and those that are looked for
+  Rect area_;      // of a tile at 0, 0
   double window_[patch];
   std::unique_ptr<FilterTables[]> tables_;  // one for each plane
   std::vector<MatchScale> scales_;
@@ -369,7 +532,8 @@ bool takes(const Bm3dStep& step) {
 }  // namespace
 
 bool bm3d_fast_takes(const Bm3dSettings& settings, const ImageSpec& spec) {
-  if (settings.sigma_map.data != nullptr || settings.pool > 0) return false;
+  if (settings.sigma_map.data != nullptr) return false;
+  if (settings.steps > 1 && settings.pool > 0 && !PoolCells::fits(settings, spec)) return false;
   if (spec.width < patch || spec.height < patch || !has_match_vectors()) return false;
   if (std::any_of(settings.sigma.begin(), settings.sigma.end(), [](double sigma) { return !(sigma > 0); }))
     return false;
@@ -388,7 +552,7 @@ Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec) {
     const int reach = bm3d_reach(settings, index);
     pipeline.stages.push_back({.name = index == 0 ? "threshold" : "wiener",
                                .reach = {.x = reach, .y = reach},
-                               .planes = spec.colour_channels(),
+                               .planes = step->planes(),
                                .reads = index == 0 ? std::vector{noisy} : std::vector{noisy, noisy + 1},
                                .scratch = step->scratch(),
                                .common = step->common(),

@@ -48,7 +48,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET == HWY_SCALAR  // a processor without vectors: bm3d_general() serves it
 
 void FindMatches(const MatchCall&) {}
-void FillMatchTile(const ConstPlanes&, int, const Extent&, const MatchScale&, const MatchTile&) {}
+void Rescore(const RescoreCall&, MatchGroup&) {}
+bool FillMatchTile(const ConstPlanes&, int, const Extent&, const MatchScale&, const MatchTile&) {
+  return true;
+}
 int Lanes() { return 1; }
 
 #else
@@ -553,30 +556,35 @@ void FindMatches(const MatchCall& call) {
   }
 }
 
-// A row of pixels as integers.
-void Quantise(const float* HWY_RESTRICT row, int count, const MatchScale& scale,
+// A row of pixels as integers; returns whether all lay within the ends.
+bool Quantise(const float* HWY_RESTRICT row, int count, const MatchScale& scale,
               std::int32_t* HWY_RESTRICT to) {
   const float most = scale.deep ? 2047.0F : 127.0F;
+  int beyond = 0;
   for (int x = 0; x < count; ++x) {
     const float level = (row[x] - scale.middle) * scale.inverse_step;
     const float held = std::min(std::max(level, -most), most);
+    beyond |= held != level ? 1 : 0;
     // Adding and taking away 1.5 * 2^23 rounds to nearest.
     to[x] = static_cast<std::int32_t>((held + 12582912.0F) - 12582912.0F);
   }
+  return beyond == 0;
 }
 
-void FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
+bool FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
                    const MatchTile& tile) {
   const Rect& area = tile.area;
   const int pitch = tile.pitch;
-  const int x0 = std::max(area.x0, 0);
-  const int x1 = std::min(area.x1, extent.width);
+  // As far as the pixels are there: more of the image than the references need.
+  const int x0 = std::max({area.x0, 0, image.rect.x0});
+  const int x1 = std::min({area.x1, extent.width, image.rect.x1});
   alignas(64) static thread_local std::int32_t line[2048];
   const bool bytes = byte_dots && !scale.deep;
+  bool within = true;
   for (int y = area.y0; y < area.y1; ++y) {
     std::fill_n(line, pitch + words_beyond, 0);
-    if (y >= 0 && y < extent.height) {
-      Quantise(image.row(plane, y) + (x0 - image.rect.x0), x1 - x0, scale, line + (x0 - area.x0));
+    if (y >= std::max(0, image.rect.y0) && y < std::min(extent.height, image.rect.y1)) {
+      within &= Quantise(image.row(plane, y) + (x0 - image.rect.x0), x1 - x0, scale, line + (x0 - area.x0));
     }
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(y - area.y0) * pitch;
     std::uint32_t* HWY_RESTRICT words = tile.words + at;
@@ -611,6 +619,56 @@ void FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, co
     std::fill(row, row + left, hopeless);
     std::fill(row + right, row + pitch, hopeless);
   }
+  return within;
+}
+
+template <int N>
+void RescoreUpTo(const RescoreCall& call, MatchGroup& group) {
+  const hn::CappedTag<float, match_patch> df;
+  constexpr int step = static_cast<int>(HWY_MIN(HWY_LANES(float), std::size_t{match_patch}));
+  constexpr int offset = match_columns / 2;  // places are not negative in keys
+  std::uint32_t list[most_matches];
+  const float scale = 0.5F * call.inverse_step * call.inverse_step;
+  for (int i = 1; i < group.count; ++i) {
+    const float* patch = call.image + group.dy[i] * call.pitch + group.dx[i];
+    auto sum = hn::Zero(df);
+    for (int y = 0; y < match_patch; ++y) {
+      for (int x = 0; x < match_patch; x += step) {
+        const auto difference = hn::Sub(hn::LoadU(df, patch + y * call.pitch + x),
+                                        hn::LoadU(df, call.image + y * call.pitch + x));
+        sum = hn::MulAdd(difference, difference, sum);
+      }
+    }
+    const float distance =
+        std::min(scale * hn::GetLane(hn::SumOfLanes(df, sum)), static_cast<float>(farthest - 1));
+    const auto place =
+        static_cast<std::uint32_t>((group.dy[i] + offset) << column_bits | (group.dx[i] + offset));
+    list[i - 1] = static_cast<std::uint32_t>(distance + 0.5F) << place_bits | place;
+  }
+  const int found = group.count - 1;
+  std::uint32_t nothing[most_matches];
+  std::fill_n(nothing, found, ~0U);
+  alignas(64) std::uint32_t sorted[2][N];
+  SortTwo<N>(list, nothing, found, sorted[0], sorted[1]);
+  int count = 1;
+  for (int i = 1; i < std::min(call.most, found + 1); ++i) {
+    const std::uint32_t key = sorted[0][i];
+    group.dx[i] = static_cast<std::int16_t>(static_cast<int>(key & (match_columns - 1)) - offset);
+    group.dy[i] =
+        static_cast<std::int16_t>(static_cast<int>((key >> column_bits) & (match_columns - 1)) - offset);
+    count += key >> place_bits <= call.largest ? 1 : 0;
+  }
+  group.count = count;
+}
+
+void Rescore(const RescoreCall& call, MatchGroup& group) {
+  if (call.most <= 16) {
+    RescoreUpTo<16>(call, group);
+  } else if (call.most <= 32) {
+    RescoreUpTo<32>(call, group);
+  } else {
+    RescoreUpTo<64>(call, group);
+  }
 }
 
 int Lanes() { return lanes; }
@@ -625,6 +683,7 @@ HWY_AFTER_NAMESPACE();
 namespace ungrain {
 
 HWY_EXPORT(FindMatches);
+HWY_EXPORT(Rescore);
 HWY_EXPORT(FillMatchTile);
 HWY_EXPORT(Lanes);
 
@@ -657,9 +716,13 @@ int references_at_once(int search, int spacing) {
   return most;
 }
 
-void fill_match_tile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
+bool fill_match_tile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
                      const MatchTile& tile) {
-  HWY_DYNAMIC_DISPATCH(FillMatchTile)(image, plane, extent, scale, tile);
+  return HWY_DYNAMIC_DISPATCH(FillMatchTile)(image, plane, extent, scale, tile);
+}
+
+void rescore_matches(const RescoreCall& call, MatchGroup& group) {
+  HWY_DYNAMIC_DISPATCH(Rescore)(call, group);
 }
 
 void find_matches(const MatchCall& call) { HWY_DYNAMIC_DISPATCH(FindMatches)(call); }

@@ -38,7 +38,8 @@ Rect match_area(const Rect& positions);
 int match_pitch(const Rect& area);
 std::size_t match_words(const Rect& area);
 
-void fill_match_tile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
+// Returns whether all pixels lay within the depth's ends.
+bool fill_match_tile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
                      const MatchTile& tile);
 
 // The patches that are most like a reference, which is the first; nearer ones first.
@@ -74,5 +75,17 @@ bool has_match_vectors();
 int references_at_once(int search, int spacing);
 
 void find_matches(const MatchCall& call);
+
+// Patches that were found in another image, in the order of their distances in this one; the reference stays
+// the first.
+struct RescoreCall {
+  const float* image;  // at the reference
+  std::ptrdiff_t pitch;
+  float inverse_step;     // as of MatchScale
+  int most;               // that are kept
+  std::uint32_t largest;  // as of MatchCall
+};
+
+void rescore_matches(const RescoreCall& call, MatchGroup& group);
 
 }  // namespace ungrain
