@@ -71,6 +71,7 @@ inline MethodCases bm3d_cases() {
            {"dabov", near({.profile = Bm3dProfile::dabov2007, .sigma = {0.2}}), {}, slow},
            {"matlab", near({.profile = Bm3dProfile::matlab, .sigma = {0.2}}), {}, slow},
            {"zero_strength", P{.sigma = {0.0}}}},
+      .averages = false,
       .constants_move = 1e-3};
 }
 
