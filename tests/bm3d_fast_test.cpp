@@ -53,9 +53,9 @@ std::vector<float> searched_image(const Searched& s) {
 void expect_nearest(const Searched& s) {
   const std::vector<float> pixels = searched_image(s);
   const ConstPlanes image{pixels.data(), {0, 0, s.width, s.height}, s.width, 0, 1};
-  const MatchScale scale{128, s.deep ? 8.0F : 0.8F, s.deep};
+  const MatchScale scale{128, s.deep ? 8.0F : 0.4F, s.deep, match_depth(s.deep)};
   const auto level = [&](int x, int y) {
-    const float most = s.deep ? 2047.0F : 127.0F;
+    const float most = scale.most;
     const float value =
         (pixels[static_cast<std::size_t>(y * s.width + x)] - scale.middle) * scale.inverse_step;
     return static_cast<int>(std::nearbyint(std::clamp(value, -most, most)));
