@@ -60,11 +60,12 @@ MatchScale match_scale(double white, double sigma, bool basic) {
   MatchScale scale;
   const double half = white * 9 / 16 + (basic ? 1 : 5) * sigma;
   constexpr double coarsest = 0.5;  // steps of bytes, as a share of the noise
-  double step = half / 127;
+  double step = half / match_depth(false);
   if (step > coarsest * sigma) {
     scale.deep = true;
-    step = std::max(half / 2047, sigma / 8);
+    step = std::max(half / match_depth(true), sigma / 8);
   }
+  scale.most = match_depth(scale.deep);
   scale.middle = static_cast<float>(white / 2);
   scale.inverse_step = static_cast<float>(1 / step);
   return scale;
@@ -361,7 +362,7 @@ class FastStep {
   bool window_is_within(const StageCall& call, int plane, const MatchScale& scale, int x, int y) const {
     const Rect window = window_of(call.image, x, y);
     const ConstPlanes& image = call.in[index_];
-    const float most = (scale.deep ? 2047.0F : 127.0F) / scale.inverse_step;
+    const float most = scale.most / scale.inverse_step;
     bool within = true;
     for (int row = window.y0; row < window.y1; ++row) {
       const float* pixels = image.row(plane, row) - image.rect.x0;
@@ -379,6 +380,7 @@ class FastStep {
     const int y = search.y;
     MatchScale scale;
     scale.deep = true;
+    scale.most = match_depth(true);
     scale.inverse_step = static_cast<float>(8 / settings_.sigma[plane]);
     scale.middle = 0;
     for (int row = y; row < y + patch; ++row) {

@@ -53,6 +53,7 @@ bool FillMatchTile(const ConstPlanes&, int, const Extent&, const MatchScale&, co
   return true;
 }
 int Lanes() { return 1; }
+float BytesDepth() { return 127; }
 
 #else
 
@@ -67,48 +68,41 @@ constexpr Halves dh;
 constexpr int lanes = static_cast<int>(HWY_MIN(HWY_LANES(std::int32_t), std::size_t{longest_match_vector}));
 
 #define UNGRAIN_BYTE_DOTS (HWY_TARGET == HWY_AVX3_DL)
-#define UNGRAIN_PAIRS_STAY (HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
+#define UNGRAIN_BYTE_PAIRS (HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
 
-// Dot products of a vector of candidates with one reference, summed over words.
-#if UNGRAIN_BYTE_DOTS
-constexpr bool byte_dots = true;
+// Pixels as bytes: four of a word are multiplied at once. One factor has no sign.
+constexpr bool has_bytes = UNGRAIN_BYTE_DOTS || UNGRAIN_BYTE_PAIRS;
+// Where products of bytes are added in 16 bits, twice two of them must fit.
+constexpr int byte_offset = UNGRAIN_BYTE_DOTS ? 128 : 64;
 
-template <bool Deep>
-struct Dot {
-  Sums sum;
+constexpr int WordsOfRow(bool deep) { return deep || !has_bytes ? 4 : 2; }
+constexpr int PixelsOfWord(bool deep) { return match_patch / WordsOfRow(deep); }
 
-  HWY_INLINE void Start(Sums start) { sum = start; }
-  // Highway 1.0 names neither instruction.
-  HWY_INLINE void Add(Sums candidates, Sums reference) {
-    if constexpr (Deep) {
-      asm("vpdpwssd %2, %1, %0" : "+v"(sum.raw) : "v"(candidates.raw), "v"(reference.raw));
-    } else {
-      asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(candidates.raw), "v"(reference.raw));
-    }
-  }
-  HWY_INLINE Sums Get() const { return sum; }
-};
-#elif UNGRAIN_PAIRS_STAY
-constexpr bool byte_dots = false;
-
-template <bool Deep>
-struct Dot {
-  Sums sum;
-
-  HWY_INLINE void Start(Sums start) { sum = start; }
-  HWY_INLINE void Add(Sums candidates, Sums reference) {
-    Sums none = hn::Zero(ds);
-    sum =
-        hn::ReorderWidenMulAccumulate(ds, hn::BitCast(dh, candidates), hn::BitCast(dh, reference), sum, none);
-  }
-  HWY_INLINE Sums Get() const { return sum; }
-};
+#if UNGRAIN_BYTE_PAIRS
+// Products of bytes, pairs of them added.
+HWY_INLINE hn::Vec<Halves> BytePairs(Sums candidates, Sums reference) {
+#if HWY_TARGET == HWY_SSE4
+  return hn::Vec<Halves>{_mm_maddubs_epi16(candidates.raw, reference.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return hn::Vec<Halves>{_mm256_maddubs_epi16(candidates.raw, reference.raw)};
 #else
-constexpr bool byte_dots = false;
+  return hn::Vec<Halves>{_mm512_maddubs_epi16(candidates.raw, reference.raw)};
+#endif
+}
+#endif
 
-// Products as wide as two vectors, each of half the candidates: brought together at the end.
+// Dot products of a vector of candidates with one reference: what one row of the patch adds.
 template <bool Deep>
 struct Dot {
+  static constexpr int words = WordsOfRow(Deep);
+
+#if UNGRAIN_BYTE_DOTS || UNGRAIN_BYTE_PAIRS
+  Sums sum;
+
+  HWY_INLINE void Start(Sums start) { sum = start; }
+  HWY_INLINE Sums Get() const { return sum; }
+#else
+  // Products as wide as two vectors, each of half the candidates: brought together at the end.
   Sums start;
   Sums lower;
   Sums upper;
@@ -117,23 +111,49 @@ struct Dot {
     start = from;
     lower = upper = hn::Zero(ds);
   }
-  HWY_INLINE void Add(Sums candidates, Sums reference) {
-    const auto a = hn::BitCast(dh, candidates);
-    const auto b = hn::BitCast(dh, reference);
-    const hn::Half<Halves> half;
-    lower = hn::Add(
-        lower, hn::Mul(hn::PromoteTo(ds, hn::LowerHalf(half, a)), hn::PromoteTo(ds, hn::LowerHalf(half, b))));
-    upper = hn::Add(
-        upper, hn::Mul(hn::PromoteTo(ds, hn::UpperHalf(half, a)), hn::PromoteTo(ds, hn::UpperHalf(half, b))));
-  }
   HWY_INLINE Sums Get() const {
     return hn::Add(start, hn::Add(hn::ConcatEven(ds, upper, lower), hn::ConcatOdd(ds, upper, lower)));
   }
-};
 #endif
 
-constexpr int WordsOfRow(bool deep) { return deep || !byte_dots ? 4 : 2; }
-constexpr int PixelsOfWord(bool deep) { return match_patch / WordsOfRow(deep); }
+  HWY_INLINE void Add(const Sums (&candidates)[words], const Sums (&reference)[words]) {
+#if UNGRAIN_BYTE_DOTS
+    // Highway 1.0 names neither instruction.
+#pragma GCC unroll 4
+    for (int i = 0; i < words; ++i) {
+      if constexpr (Deep) {
+        asm("vpdpwssd %2, %1, %0" : "+v"(sum.raw) : "v"(candidates[i].raw), "v"(reference[i].raw));
+      } else {
+        asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(candidates[i].raw), "v"(reference[i].raw));
+      }
+    }
+#elif UNGRAIN_BYTE_PAIRS
+    if constexpr (Deep) {
+#pragma GCC unroll 4
+      for (int i = 0; i < words; ++i) {
+        Sums none = hn::Zero(ds);
+        sum = hn::ReorderWidenMulAccumulate(ds, hn::BitCast(dh, candidates[i]), hn::BitCast(dh, reference[i]),
+                                            sum, none);
+      }
+    } else {
+      const auto pairs =
+          hn::Add(BytePairs(candidates[0], reference[0]), BytePairs(candidates[1], reference[1]));
+      Sums none = hn::Zero(ds);
+      sum = hn::ReorderWidenMulAccumulate(ds, pairs, hn::Set(dh, 1), sum, none);
+    }
+#else
+    const hn::Half<Halves> half;
+    const auto product = [&](auto a, auto b)
+                             HWY_ATTR { return hn::Mul(hn::PromoteTo(ds, a), hn::PromoteTo(ds, b)); };
+    for (int i = 0; i < words; ++i) {
+      const auto a = hn::BitCast(dh, candidates[i]);
+      const auto b = hn::BitCast(dh, reference[i]);
+      lower = hn::Add(lower, product(hn::LowerHalf(half, a), hn::LowerHalf(half, b)));
+      upper = hn::Add(upper, product(hn::UpperHalf(half, a), hn::UpperHalf(half, b)));
+    }
+#endif
+  }
+};
 
 // What all candidates of a few references need.
 struct Window {
@@ -175,21 +195,27 @@ HWY_INLINE void FindRows(const Window& w, int row, int column, Sums (&best)[R][V
   const std::uint32_t* from = candidates;
 #pragma GCC unroll 16
   for (int y = 0; y < match_patch + K - 1; ++y) {
+    Sums some[V][words];
 #pragma GCC unroll 8
-    for (int i = 0; i < words; ++i) {
-      Sums some[V];
+    for (int v = 0; v < V; ++v) {
 #pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) some[v] = hn::BitCast(ds, hn::LoadU(du, from + i * pixels + v * lanes));
+      for (int i = 0; i < words; ++i) {
+        some[v][i] = hn::BitCast(ds, hn::LoadU(du, from + i * pixels + v * lanes));
+      }
+    }
 #pragma GCC unroll 8
-      for (int k = 0; k < K; ++k) {
-        if (y - k < 0 || y - k >= match_patch) continue;
+    for (int k = 0; k < K; ++k) {
+      if (y - k < 0 || y - k >= match_patch) continue;
 #pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) {
-          const Sums reference =
+      for (int r = 0; r < R; ++r) {
+        Sums reference[words];
+#pragma GCC unroll 8
+        for (int i = 0; i < words; ++i) {
+          reference[i] =
               hn::BitCast(ds, hn::Set(du, w.reference_words[(r * match_patch + (y - k)) * words + i]));
-#pragma GCC unroll 8
-          for (int v = 0; v < V; ++v) dots[k][r][v].Add(some[v], reference);
         }
+#pragma GCC unroll 8
+        for (int v = 0; v < V; ++v) dots[k][r][v].Add(some[v], reference);
       }
     }
     from += pitch;
@@ -241,7 +267,7 @@ void FindSums(const Window& w, int parts) {
       for (; left() > 0; column += 32)
         FindColumns<Deep, R, 2, R == 4 ? 1 : R == 3 ? 2 : 3>(w, parts, part, column);
     } else {
-      for (; left() > 0; column += 3 * lanes) FindColumns<Deep, R, 3, 1>(w, parts, part, column);
+      for (; left() > 0; column += 2 * lanes) FindColumns<Deep, R, 2, 1>(w, parts, part, column);
     }
   }
 }
@@ -517,14 +543,16 @@ void FindMatchesOfDepth(const MatchCall& call) {
     for (int y = 0; y < match_patch; ++y) {
       for (int i = 0; i < words; ++i) {
         std::uint32_t word = tile.words[at + y * tile.pitch + i * PixelsOfWord(Deep)];
-        if constexpr (byte_dots && !Deep) {
-          word ^= 0x80808080U;
+        if constexpr (has_bytes && !Deep) {
+          // Less the offset, in each byte.
+          word ^= 0x01010101U * byte_offset;
+          if constexpr (byte_offset == 64) word |= (word & 0x40404040U) << 1;
           for (int byte = 0; byte < 4; ++byte) sum += static_cast<std::int8_t>(word >> (8 * byte));
         }
         w.reference_words[(r * match_patch + y) * words + i] = word;
       }
     }
-    w.own[r] = 128 * sum - tile.energies[at];
+    w.own[r] = byte_offset * sum - tile.energies[at];
     w.shift[r] = call.x[r] - call.x[0];
   }
   const int parts = PartsFor(call.most);
@@ -532,12 +560,10 @@ void FindMatchesOfDepth(const MatchCall& call) {
     FindSums<Deep, 1>(w, parts);
   } else if (call.references == 2) {
     FindSums<Deep, 2>(w, parts);
+  } else if (lanes < 16 || call.references == 3) {
+    FindSums<Deep, 3>(w, parts);
   } else if constexpr (lanes == 16) {
-    if (call.references == 3) {
-      FindSums<Deep, 3>(w, parts);
-    } else {
-      FindSums<Deep, 4>(w, parts);
-    }
+    FindSums<Deep, 4>(w, parts);
   }
   if (call.most <= 16) {
     SelectOf<16>(w, call);
@@ -549,9 +575,9 @@ void FindMatchesOfDepth(const MatchCall& call) {
 }
 
 void FindMatches(const MatchCall& call) {
-  if (!byte_dots || call.tile.deep) {
+  if (!has_bytes || call.tile.deep) {
     FindMatchesOfDepth<true>(call);
-  } else if constexpr (byte_dots) {
+  } else if constexpr (has_bytes) {
     FindMatchesOfDepth<false>(call);
   }
 }
@@ -559,7 +585,7 @@ void FindMatches(const MatchCall& call) {
 // A row of pixels as integers; returns whether all lay within the ends.
 bool Quantise(const float* HWY_RESTRICT row, int count, const MatchScale& scale,
               std::int32_t* HWY_RESTRICT to) {
-  const float most = scale.deep ? 2047.0F : 127.0F;
+  const float most = scale.most;
   int beyond = 0;
   for (int x = 0; x < count; ++x) {
     const float level = (row[x] - scale.middle) * scale.inverse_step;
@@ -579,7 +605,7 @@ bool FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, co
   const int x0 = std::max({area.x0, 0, image.rect.x0});
   const int x1 = std::min({area.x1, extent.width, image.rect.x1});
   alignas(64) static thread_local std::int32_t line[2048];
-  const bool bytes = byte_dots && !scale.deep;
+  const bool bytes = has_bytes && !scale.deep;
   bool within = true;
   for (int y = area.y0; y < area.y1; ++y) {
     std::fill_n(line, pitch + words_beyond, 0);
@@ -591,7 +617,7 @@ bool FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, co
     std::int32_t* HWY_RESTRICT sums = tile.energies + at;
     if (bytes) {
       for (int x = 0; x < pitch; ++x) {
-        const auto byte = [&](int i) { return static_cast<std::uint32_t>(line[x + i] + 128); };
+        const auto byte = [&](int i) { return static_cast<std::uint32_t>(line[x + i] + byte_offset); };
         words[x] = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
       }
     } else {
@@ -672,6 +698,7 @@ void Rescore(const RescoreCall& call, MatchGroup& group) {
 }
 
 int Lanes() { return lanes; }
+float BytesDepth() { return byte_offset - 1; }
 
 #endif
 
@@ -686,6 +713,7 @@ HWY_EXPORT(FindMatches);
 HWY_EXPORT(Rescore);
 HWY_EXPORT(FillMatchTile);
 HWY_EXPORT(Lanes);
+HWY_EXPORT(BytesDepth);
 
 Rect match_area(const Rect& positions) {
   return {positions.x0, positions.y0, positions.x1 + match_patch - 1, positions.y1 + match_patch - 1};
@@ -700,6 +728,8 @@ std::size_t match_words(const Rect& area) {
   return static_cast<std::size_t>(match_pitch(area)) * area.height() + 16;
 }
 
+float match_depth(bool deep) { return deep ? 2047.0F : HWY_DYNAMIC_DISPATCH(BytesDepth)(); }
+
 bool has_match_vectors() { return HWY_DYNAMIC_DISPATCH(Lanes)() > 1; }
 
 int references_at_once(int search, int spacing) {
@@ -707,12 +737,13 @@ int references_at_once(int search, int spacing) {
   const auto vectors = [&](int references) {
     return (search + (references - 1) * spacing + vector - 1) / vector;
   };
+  // As many as cost no further vector; three, one more at most, where vectors are short.
+  if (vector < longest_match_vector) return search + 2 * spacing <= match_columns - vector ? 3 : 1;
   int most = 1;
-  const int limit = vector == 16 ? most_references_at_once : 2;
-  while (most < limit && search + most * spacing <= match_columns - vector + 1 &&
-         vectors(most + 1) == vectors(1))
+  while (most < most_references_at_once && search + most * spacing <= match_columns - vector + 1 &&
+         vectors(most + 1) == vectors(1)) {
     ++most;
-  if (vector < 16) most = 2;
+  }
   return most;
 }
 

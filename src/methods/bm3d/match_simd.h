@@ -22,7 +22,11 @@ struct MatchScale {
   float middle = 0;
   float inverse_step = 1;
   bool deep = false;  // 12 bits in 16, where 8 are too coarse for the noise
+  float most = 127;   // the ends, both ways: match_depth()
 };
+
+// The largest number that pixels may become; bytes have only 7 bits on processors that add products in 16.
+float match_depth(bool deep);
 
 // The part of an image in which one tile's groups are looked for, as integers.
 struct MatchTile {
