@@ -304,6 +304,7 @@ TEST(ClippedNoise, KeepsItsMean) {
                {GaussianParams{.sigma = 2}, 0.2},
                {NlmParams{.sigma = 25}, 0.2},
                {BilateralParams{.sigma_range = 125}, 0.2},
+               {Bm3dParams{.sigma = {25}}, 0.2},
                {BilateralParams{.sigma = 25}, 0.5},
                {NlmBilateralParams{.sigma = 25}, 0.5},
                {AdaptiveBilateralParams{.sigma = 25}, 2.1}};
