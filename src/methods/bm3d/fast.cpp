@@ -294,22 +294,18 @@ class FastStep {
     float* sums = sums_of(call, tx, ty);
     std::fill_n(sums, tile_sums(), 0.0F);
     for (int plane = 0; plane < planes_; ++plane) {
-      if (!settings_.opponent || plane == 0) {
-        if (index_ == 1 && settings_.pool > 0) {
-          copy(call.in[1], plane, left, top, memory.image);
-          rescore_groups(call.in[1], plane, xs, ys, left, top, memory);
-        } else {
-          find_groups(call, tile, plane, xs, ys, left, top, memory);
-        }
-      }
-      float* values = sums + 2 * plane * shape_.plane;
-      float* weights = values + shape_.plane;
-      copy(call.in[0], plane, left, top, memory.image);
-      transform_columns(step_.transform, columns_of, memory.image, memory.noisy);
+      const bool finds = !settings_.opponent || plane == 0;
       if (index_ == 1) {
-        copy(call.in[1], plane, left, top, memory.image);
+        const ConstPlanes basic = copy(call.in[1], plane, false, left, top, memory.image);
+        if (finds && settings_.pool > 0) rescore_groups(call.in[1], plane, xs, ys, left, top, memory);
+        if (finds && settings_.pool == 0) find_groups(call, basic, tile, plane, xs, ys, left, top, memory);
         transform_columns(step_.transform, columns_of, memory.image, memory.basic);
       }
+      const ConstPlanes noisy = copy(call.in[0], plane, settings_.opponent, left, top, memory.image);
+      if (index_ == 0 && finds) find_groups(call, noisy, tile, plane, xs, ys, left, top, memory);
+      transform_columns(step_.transform, columns_of, memory.image, memory.noisy);
+      float* values = sums + 2 * plane * shape_.plane;
+      float* weights = values + shape_.plane;
       std::fill_n(memory.filtered, columns_of.floats(), 0.0F);
       const std::int32_t* places = memory.places;
       const int groups = (xs.end - xs.begin) * (ys.end - ys.begin);
@@ -322,11 +318,11 @@ class FastStep {
     }
   }
 
-  void find_groups(const StageCall& call, MatchTile& tile, int plane, const Range& xs, const Range& ys,
-                   int left, int top, const Memory& memory) const {
+  void find_groups(const StageCall& call, const ConstPlanes& image, MatchTile& tile, int plane,
+                   const Range& xs, const Range& ys, int left, int top, const Memory& memory) const {
     const MatchScale& scale = scales_[plane];
     tile.deep = scale.deep;
-    const bool within = fill_match_tile(call.in[index_], plane, call.image, scale, tile);
+    const bool within = fill_match_tile(image, 0, call.image, scale, tile);
     const int at_once = within ? references_at_once(step_.search, step_.spacing) : 1;
     int number = 0;
     for (int yi = ys.begin; yi < ys.end; ++yi) {
@@ -339,10 +335,10 @@ class FastStep {
         auto* match_memory = reinterpret_cast<std::uint32_t*>(memory.match);
         const MatchCall search{tile, step_.search, found_, farthest(scale), count, x,
                                y,    match_memory, groups};
-        if (within || window_is_within(call, plane, scale, x[0], y)) {
+        if (within || window_is_within(image, call.image, scale, x[0], y)) {
           find_matches(search);
         } else {
-          find_beyond(call, plane, search, memory);
+          find_beyond(image, call.image, plane, search, memory);
         }
         for (int r = 0; r < count; ++r) {
           keep_group(groups[r], x[r] - left, y - top, number++, memory);
@@ -359,13 +355,13 @@ class FastStep {
             std::min(image.height, y + reach + patch)};
   }
 
-  bool window_is_within(const StageCall& call, int plane, const MatchScale& scale, int x, int y) const {
-    const Rect window = window_of(call.image, x, y);
-    const ConstPlanes& image = call.in[index_];
+  bool window_is_within(const ConstPlanes& image, const Extent& extent, const MatchScale& scale, int x,
+                        int y) const {
+    const Rect window = window_of(extent, x, y);
     const float most = scale.most / scale.inverse_step;
     bool within = true;
     for (int row = window.y0; row < window.y1; ++row) {
-      const float* pixels = image.row(plane, row) - image.rect.x0;
+      const float* pixels = image.row(0, row) - image.rect.x0;
       for (int column = window.x0; column < window.x1; ++column) {
         within &= std::abs(pixels[column] - scale.middle) <= most;
       }
@@ -374,8 +370,8 @@ class FastStep {
   }
 
   // Where pixels are far from what the white level says: with integers around the reference's own mean.
-  void find_beyond(const StageCall& call, int plane, const MatchCall& search, const Memory& memory) const {
-    const ConstPlanes& image = call.in[index_];
+  void find_beyond(const ConstPlanes& image, const Extent& extent, int plane, const MatchCall& search,
+                   const Memory& memory) const {
     const int x = search.x[0];
     const int y = search.y;
     MatchScale scale;
@@ -385,14 +381,14 @@ class FastStep {
     scale.middle = 0;
     for (int row = y; row < y + patch; ++row) {
       for (int column = x; column < x + patch; ++column)
-        scale.middle += image.at(plane, column, row) / (patch * patch);
+        scale.middle += image.at(0, column, row) / (patch * patch);
     }
     const int reach = shape_.reach;
     const Rect area = match_area({x - reach, y - reach, x + reach + 1, y + reach + 1});
     const MatchTile around{area, match_pitch(area), true,
                            reinterpret_cast<std::uint32_t*>(memory.words_beyond),
                            reinterpret_cast<std::int32_t*>(memory.energies_beyond)};
-    fill_match_tile(image, plane, call.image, scale, around);
+    fill_match_tile(image, 0, extent, scale, around);
     find_matches(
         {around, search.search, search.most, farthest(scale), 1, search.x, y, search.scratch, search.groups});
   }
@@ -428,14 +424,31 @@ class FastStep {
     return static_cast<std::uint32_t>(std::min(per_pixel * patch * patch / 2, 1e9));
   }
 
-  // The pixels around a tile, as far as they are there.
-  void copy(const ConstPlanes& from, int plane, int left, int top, float* to) const {
-    const int x0 = std::max(left, from.rect.x0);
-    const int x1 = std::min(left + shape_.side, from.rect.x1);
-    for (int y = std::max(top, from.rect.y0); y < std::min(top + shape_.side, from.rect.y1); ++y) {
-      std::memcpy(to + (y - top) * shape_.pitch + (x0 - left), from.row(plane, y) + (x0 - from.rect.x0),
-                  static_cast<std::size_t>(x1 - x0) * sizeof(float));
+  // The pixels around a tile, as far as they are there; of rgb planes, one of luminance and colour
+  // differences.
+  ConstPlanes copy(const ConstPlanes& from, int plane, bool opponent, int left, int top, float* to) const {
+    const Rect rect{std::max(left, from.rect.x0), std::max(top, from.rect.y0),
+                    std::min(left + shape_.side, from.rect.x1), std::min(top + shape_.side, from.rect.y1)};
+    float* first = to + (rect.y0 - top) * shape_.pitch + (rect.x0 - left);
+    const int width = rect.width();
+    for (int y = rect.y0; y < rect.y1; ++y) {
+      float* row = first + (y - rect.y0) * shape_.pitch;
+      const auto source = [&](int channel) { return from.row(channel, y) + (rect.x0 - from.rect.x0); };
+      if (opponent) {
+        opponent_row(source(0), source(1), source(2), plane, width, row);
+      } else {
+        std::memcpy(row, source(plane), static_cast<std::size_t>(width) * sizeof(float));
+      }
     }
+    return {first, rect, shape_.pitch, 0, 1};
+  }
+
+  static void opponent_row(const float* r, const float* g, const float* b, int plane, int width, float* to) {
+    const auto weight = [&](int channel) { return static_cast<float>(opponent_matrix[plane][channel]); };
+    const float of_r = weight(0);
+    const float of_g = weight(1);
+    const float of_b = weight(2);
+    for (int x = 0; x < width; ++x) to[x] = of_r * r[x] + of_g * g[x] + of_b * b[x];
   }
 
   void finish(const StageCall& call, const Range& rows, const Range& tile_columns,
@@ -508,24 +521,6 @@ class FastStep {
   std::vector<MatchScale> scales_;
 };
 
-void to_opponent(const StageCall& call) {
-  const Rect& out = call.out.rect;
-  call.workers.for_each(out.height(), [&](std::int64_t item, int) {
-    const int y = out.y0 + static_cast<int>(item);
-    const int shift = out.x0 - call.in[0].rect.x0;
-    const float* from[3] = {call.in[0].row(0, y) + shift, call.in[0].row(1, y) + shift,
-                            call.in[0].row(2, y) + shift};
-    for (int plane = 0; plane < 3; ++plane) {
-      float* to = call.out.row(plane, y);
-      for (int x = 0; x < out.width(); ++x) {
-        double sum = 0;
-        for (int c = 0; c < 3; ++c) sum += opponent_matrix[plane][c] * from[c][x];
-        to[x] = static_cast<float>(sum);
-      }
-    }
-  });
-}
-
 bool takes(const Bm3dStep& step) {
   return filter_knows(step) && step.prefilter == 0 && step.search <= widest_match_search &&
          step.group <= most_matches;
@@ -544,18 +539,13 @@ bool bm3d_fast_takes(const Bm3dSettings& settings, const ImageSpec& spec) {
 
 Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec) {
   Pipeline pipeline;
-  int noisy = 0;
-  if (settings.opponent) {
-    pipeline.stages.push_back({.name = "opponent", .planes = 3, .run = to_opponent});
-    noisy = 1;
-  }
   for (int index = 0; index < settings.steps; ++index) {
     const auto step = std::make_shared<const FastStep>(settings, spec, index);
     const int reach = bm3d_reach(settings, index);
     pipeline.stages.push_back({.name = index == 0 ? "threshold" : "wiener",
                                .reach = {.x = reach, .y = reach},
                                .planes = step->planes(),
-                               .reads = index == 0 ? std::vector{noisy} : std::vector{noisy, noisy + 1},
+                               .reads = index == 0 ? std::vector{0} : std::vector{0, 1},
                                .scratch = step->scratch(),
                                .common = step->common(),
                                .run = [step](const StageCall& call) { step->run(call); }});
