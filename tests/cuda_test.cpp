@@ -138,8 +138,9 @@ TEST(Cuda, TheSameBitsEveryTime) {
   for (const MethodParams& params :
        {MethodParams(BilateralParams{.radius = 7, .sigma_range = 0.1}),
         MethodParams(BilateralParams{.radius = 9, .sigma_range = 0.1, .quality = BilateralQuality::grid}),
-        MethodParams(AdaptiveBilateralParams{.sigma = 0.05}), MethodParams(MedianParams{.radius = 3}),
-        MethodParams(GaussianParams{.sigma = 2})}) {
+        MethodParams(AdaptiveBilateralParams{.sigma = 0.05}), MethodParams(NlmParams{.sigma = 0.05}),
+        MethodParams(NlmParams{.patch = 7, .h = 0.05}), MethodParams(NlmBilateralParams{.sigma = 0.05}),
+        MethodParams(MedianParams{.radius = 3}), MethodParams(GaussianParams{.sigma = 2})}) {
     Denoiser denoiser = Denoiser::create(params, gray, {.device = gpu});
     const std::uint64_t first = hash_on_host(params, in);
     for (int run = 0; run < 100; ++run) {
@@ -229,14 +230,12 @@ View part_of(View view, int x, int y, int width, int height) {
 
 // Kernels that serve large images only, held against the CPU on parts of one; and the parts against the
 // whole.
-TEST(Cuda, LargeImagesAgreeWithTheCpu) {
-  UNGRAIN_NEEDS_GPU();
-  const ImageSpec spec{.width = 4001, .height = 2103, .type = PixelType::f32};
+void hold_large_image_against_cpu(const ImageSpec& spec, std::initializer_list<int> radii) {
   const TestImage in = picture(spec);
   const struct {
     int x, y, width, height;
-  } parts[] = {{0, 0, 130, 61}, {1500, 1003, 257, 131}, {4001 - 70, 2103 - 90, 70, 90}};
-  for (int radius = 3; radius <= 16; ++radius) {
+  } parts[] = {{0, 0, 130, 61}, {1500, 1003, 257, 131}, {spec.width - 70, spec.height - 90, 70, 90}};
+  for (const int radius : radii) {
     const MethodParams params =
         BilateralParams{.radius = radius, .sigma_space = 0.5 * radius, .sigma_range = 0.1};
     TestImage whole(spec, Layout::interleaved);
@@ -256,14 +255,29 @@ TEST(Cuda, LargeImagesAgreeWithTheCpu) {
       double worst = 0;
       for (int py = y; py < y + height; ++py) {
         for (int px = x; px < x + width; ++px) {
-          worst = std::max(worst, std::fabs(whole.at(px, py, 0) - expected.at(px, py, 0)));
-          ASSERT_EQ(alone.at(px, py, 0), whole.at(px, py, 0))
-              << "radius " << radius << " at " << px << ", " << py;
+          for (int c = 0; c < spec.channels; ++c) {
+            worst = std::max(worst, std::fabs(whole.at(px, py, c) - expected.at(px, py, c)));
+            ASSERT_EQ(alone.at(px, py, c), whole.at(px, py, c))
+                << "radius " << radius << " at " << px << ", " << py;
+          }
         }
       }
       EXPECT_LE(worst, 1e-5) << "radius " << radius;
     }
   }
+}
+
+TEST(Cuda, LargeGrayImagesAgreeWithTheCpu) {
+  UNGRAIN_NEEDS_GPU();
+  hold_large_image_against_cpu({.width = 4001, .height = 2103, .type = PixelType::f32},
+                               {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16});
+}
+
+TEST(Cuda, LargeColourImagesAgreeWithTheCpu) {
+  UNGRAIN_NEEDS_GPU();
+  hold_large_image_against_cpu(
+      {.width = 4001, .height = 2103, .channels = 3, .type = PixelType::f32, .colour = Colour::rgb},
+      {3, 5, 7});
 }
 
 TEST(Cuda, AutomaticTakesTheGpu) {
