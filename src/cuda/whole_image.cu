@@ -7,10 +7,12 @@
 
 #include "core/window.h"
 #include "cpu/exp.h"
-#include "cuda/whole_image.cuh"
+#include "cuda/whole_image_call.cuh"
 
 namespace ungrain::cuda {
 namespace {
+
+constexpr int undone = 2;  // of WholeImageCall::range: whether differences must do what products cannot
 
 constexpr int range_threads = 256;
 constexpr int range_blocks = 264;
@@ -27,8 +29,10 @@ __global__ void __launch_bounds__(range_threads) range_kernel(const __grid_const
       low = max(low, ordered(-value));
     }
   }
-  high = __reduce_max_sync(~0U, high);
-  low = __reduce_max_sync(~0U, low);
+  for (int apart = 16; apart > 0; apart /= 2) {
+    high = max(high, __shfl_xor_sync(~0U, high, apart));
+    low = max(low, __shfl_xor_sync(~0U, low, apart));
+  }
   if (threadIdx.x % 32 != 0) return;
   atomicMax(&call.range[0], high);
   atomicMax(&call.range[1], low);
@@ -36,22 +40,45 @@ __global__ void __launch_bounds__(range_threads) range_kernel(const __grid_const
 
 constexpr int vector_threads = 128;
 
-// How keys lie for the kernel that takes them.
-struct KeyLayout {
-  int words;
-  int keys;
-  int planes;
+// The pixels of a patch as components of its vector.
+template <int Patch>
+class PatchComponents {
+ public:
+  __device__ PatchComponents(const WholeImageCall& call, float centre, int x, int y)
+      : call_(call),
+        centre_(centre),
+        left_(x - Patch / 2),
+        top_(y - Patch / 2),
+        held_(call.in.holds(left_, top_, left_ + Patch, top_ + Patch)) {}
+
+  __device__ float operator[](int index) const {
+    constexpr int area = Patch * Patch;
+    const int plane = call_.first_channel + index / area;
+    const int row = index % area / Patch;
+    const int column = index % Patch;
+    const int x = left_ + column;
+    const int y = top_ + row;
+    const float pixel = held_ ? call_.in.inside(plane, x, y) : call_.in.at(plane, x, y, 0.0F);
+    const bool is_centre = row == Patch / 2 && column == Patch / 2;
+    return (pixel - centre_) * (is_centre ? call_.centre_root : call_.roots[row] * call_.roots[column]);
+  }
+
+ private:
+  const WholeImageCall& call_;
+  float centre_;
+  int left_;
+  int top_;
+  bool held_;
 };
 
-// A warp writes the vectors of a tile of 8 keys as the tensor cores' lanes take them.
+// A warp writes the vectors of a tile of 8 keys: a lane two of every eight numbers of one of them.
+template <int Patch>
 __global__ void __launch_bounds__(vector_threads)
-    vectors_kernel(const __grid_constant__ WholeImageCall call, WholeImagePrecision precision,
-                   const __grid_constant__ KeyLayout layout, int tiles) {
+    vectors_kernel(const __grid_constant__ WholeImageCall call, int tiles) {
   const ValueRange range(call);
   const WholeImagePrecision chosen = range.precision(call);
-  if (blockIdx.x == 0 && threadIdx.x == 0) call.range[2] = chosen == WholeImagePrecision::floats ? 1 : 0;
-  if (chosen != precision) return;
-  const PixelVectors vectors{call, range.centre, precision == WholeImagePrecision::pairs};
+  if (blockIdx.x == 0 && threadIdx.x == 0) call.range[undone] = chosen == WholeImagePrecision::floats ? 1 : 0;
+  if (chosen != call.precision) return;
   const int tile = static_cast<int>(blockIdx.x * vector_threads + threadIdx.x) / 32;
   if (tile >= tiles) return;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -59,24 +86,61 @@ __global__ void __launch_bounds__(vector_threads)
   const bool exists = key < call.pixels();
   const int x = exists ? key % call.in.image.width : 0;
   const int y = exists ? key / call.in.image.width : 0;
-  float norm = vectors.norm(x, y, lane % 4);
+  const PatchComponents<Patch> components(call, range.centre, x, y);
+  const KeyLayout& layout = call.layout;
+  std::uint32_t* const to = call.keys + static_cast<std::size_t>(tile) * layout.words * 32;
+  const int count = call.components();
+  const bool pairs = call.precision == WholeImagePrecision::pairs;
+
+  float norm = 0;
+  // Each component is once in the first part of the vector; there it counts for the norm, as it is rounded.
+  const auto component = [&](int slot) {
+    if (!exists) return __half{};
+    const int part = slot < count ? 0 : slot < 2 * count ? 1 : 2;
+    const float value = components[slot - part * count];
+    const __half first = high_half(value);
+    const __half second = low_half(value);
+    if (part == 0) {
+      const float rounded = __half2float(first) + (pairs ? __half2float(second) : 0.0F);
+      norm = fmaf(rounded, rounded, norm);
+    }
+    return part == 1 ? second : first;
+  };
+  const auto write = [&](int word, __half first, __half second) {
+    const __half2 both = __halves2half2(first, second);
+    to[layout.word(word, lane)] = reinterpret_cast<const std::uint32_t&>(both);
+  };
+  const int whole_words = call.factors() / 8;
+  for (int word = 0; word < whole_words; ++word) {
+    const int slot = 8 * word + 2 * (lane % 4);
+    const __half first = component(slot);
+    write(word, first, component(slot + 1));
+  }
+  // The word in which the components end.
+  __half ends[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    const int slot = 8 * whole_words + 2 * (lane % 4) + i;
+    if (slot < call.factors()) ends[i] = component(slot);
+  }
+  norm += __shfl_xor_sync(~0U, norm, 1);
+  norm += __shfl_xor_sync(~0U, norm, 2);
   // A key that only fills up a stage is far from everything.
   constexpr float far_away = -60000;
-  norm = exists ? call.noise - norm : far_away;
-  const int count = call.components() * (vectors.pairs ? 3 : 1);
-  const int together = layout.words == 2 ? 2 : 4;
-  std::uint32_t* const to = call.keys + static_cast<std::size_t>(tile) * layout.words * 32;
-  for (int word = 0; word < layout.words; ++word) {
-    const int slot = 8 * word + 2 * (lane % 4);
-    __half2 both{};
-    if (exists || slot + 1 >= count) {
-      both = __halves2half2(exists || slot >= count ? vectors.of_key(x, y, slot, norm) : __half{},
-                            vectors.of_key(x, y, slot + 1, norm));
+  const float with_noise = exists ? call.noise - norm : far_away;
+  for (int word = whole_words; word < layout.words; ++word) {
+    __half numbers[2];
+    for (int i = 0; i < 2; ++i) {
+      const int after = 8 * word + 2 * (lane % 4) + i - call.factors();
+      numbers[i] = after < 0    ? ends[i]
+                   : after < 2  ? __float2half_rn(1.0F)
+                   : after == 2 ? high_half(with_noise)
+                   : after == 3 ? low_half(with_noise)
+                                : __half{};
     }
-    to[(word / together * 32 + lane) * together + word % together] =
-        reinterpret_cast<const std::uint32_t&>(both);
+    write(word, numbers[0], numbers[1]);
   }
   if (lane % 4 != 0) return;
+  if (exists) call.norms[key] = -norm;
   float* const values = call.values +
                         static_cast<std::size_t>(key / layout.keys) * layout.planes * layout.keys +
                         key % layout.keys;
@@ -89,12 +153,27 @@ __global__ void __launch_bounds__(vector_threads)
   }
 }
 
+using VectorsKernel = void (*)(WholeImageCall, int);
+
+VectorsKernel vectors_kernel_for(int patch) {
+  switch (patch) {
+    case 3:
+      return vectors_kernel<3>;
+    case 5:
+      return vectors_kernel<5>;
+    case 7:
+      return vectors_kernel<7>;
+    default:
+      return vectors_kernel<9>;
+  }
+}
+
 constexpr int join_threads = 256;
 
 // A pixel's sums of all groups in their order, and the pixel itself.
 __global__ void __launch_bounds__(join_threads)
-    join_groups_kernel(const __grid_constant__ WholeImageCall call, WholeImagePrecision precision) {
-  if (ValueRange(call).precision(call) != precision) return;
+    join_groups_kernel(const __grid_constant__ WholeImageCall call) {
+  if (!is_wanted(call)) return;
   const Rect& area = call.out.rect;
   const int pixels = area.width() * area.height();
   const int pixel = static_cast<int>(blockIdx.x * join_threads + threadIdx.x);
@@ -121,12 +200,12 @@ __global__ void __launch_bounds__(join_threads)
 }
 
 // Into how many groups the keys are split, so that a small image keeps the GPU busy: by the image's size
-// alone and for one size of GPU, so that bits do not depend on parts or machines.
+// alone and for one size of GPU, so that bits do not depend on the parts in which it is filtered.
 int groups_for(long long pixels, const WholeImageKernel& kernel) {
   constexpr int multiprocessors = 132;  // of an H200
   constexpr double to_begin = 4;        // stages' time that a block needs before the first
   const auto blocks = static_cast<double>((pixels + kernel.queries - 1) / kernel.queries);
-  const auto stages = static_cast<double>((pixels + kernel.keys - 1) / kernel.keys);
+  const auto stages = static_cast<double>((pixels + kernel.layout.keys - 1) / kernel.layout.keys);
   int best = 1;
   double least = 0;
   for (int groups = 1; groups <= 64 && groups <= stages; ++groups) {
@@ -139,29 +218,110 @@ int groups_for(long long pixels, const WholeImageKernel& kernel) {
   return best;
 }
 
+// A kernel for an image, and the memory it takes.
 struct Plan {
   WholeImageKernel kernel;
-  int numbers = 0;
   int groups = 1;
   std::size_t keys = 0;  // words
   std::size_t values = 0;
+  std::size_t norms = 0;
   std::size_t sums = 0;
 
-  Plan(WholeImageKernel chosen, long long pixels, int together) : kernel(chosen) {
+  Plan(const WholeImageKernel& chosen, long long pixels, int together) : kernel(chosen) {
     if (kernel.kernel == nullptr) return;
-    const auto stages = static_cast<std::size_t>((pixels + kernel.keys - 1) / kernel.keys);
+    const KeyLayout& layout = kernel.layout;
+    const auto stages = static_cast<std::size_t>((pixels + layout.keys - 1) / layout.keys);
     groups = groups_for(pixels, kernel);
-    keys = stages * static_cast<std::size_t>(kernel.keys / 8 * kernel.words * 32);
-    values = stages * static_cast<std::size_t>(kernel.keys * kernel.planes);
+    keys = stages * static_cast<std::size_t>(layout.keys / 8 * layout.words * 32);
+    values = stages * static_cast<std::size_t>(layout.keys * layout.planes);
+    norms = static_cast<std::size_t>(pixels);
     if (groups > 1) {
       sums = static_cast<std::size_t>(groups) * static_cast<std::size_t>(together + 2) *
              static_cast<std::size_t>(pixels);
     }
   }
-  std::size_t floats() const { return keys + values + sums; }
+  std::size_t floats() const { return keys + values + norms + sums; }
+};
+
+// One search in the precisions that may be needed.
+struct Plans {
+  Plan halves;
+  Plan pairs;
+
+  std::size_t floats() const { return std::max(halves.floats(), pairs.floats()); }
 };
 
 constexpr std::size_t range_floats = 4;
+
+// 90 for compute capability 9.0.
+int compute_capability() {
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  check(cudaGetDevice(&device), "asking for the GPU");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking for the GPU");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "asking for the GPU");
+  return 10 * major + minor;
+}
+
+// What does not depend on the call.
+WholeImageCall settings(const PatchSearch& search, int together, int divisor) {
+  // Bounds that keep every factor and its square finite; beyond them differences of floats decide.
+  constexpr double weakest = 1e-15;
+  constexpr double strongest = 1e15;
+  const int patch = static_cast<int>(search.patch.size());
+  WholeImageCall call{};
+  call.channels = together;
+  call.patch = patch;
+  const double scale = std::clamp(std::sqrt(log2_e / divisor) / search.strength, weakest, strongest);
+  call.scale = static_cast<float>(scale);
+  for (int i = 0; i < patch; ++i) {
+    call.roots[i] = static_cast<float>(std::sqrt(search.patch[static_cast<std::size_t>(i)] * scale));
+  }
+  const double middle = search.patch[static_cast<std::size_t>(patch / 2)] * scale;
+  const double own = std::min(std::sqrt(log2_e / (2.0 * divisor)) / search.range, strongest);
+  call.centre_root = static_cast<float>(std::hypot(middle, own));
+  call.noise = static_cast<float>(std::min(1e4, 2 * std::pow(search.noise / search.strength, 2) * log2_e));
+  call.space_root = static_cast<float>(std::min(1e3, std::sqrt(log2_e / 2) / search.space));
+  call.self_is_max = search.self == SelfWeight::max;
+  call.halves_allowed = search.precision == Precision::half;
+  return call;
+}
+
+WholeImageCall call_for(const WholeImageCall& setup, const Plan& plan, WholeImagePrecision precision,
+                        const DeviceStageCall& call, Border border, int first) {
+  WholeImageCall result = setup;
+  result.in = {call.in[0], call.image, border};
+  result.out = call.out;
+  result.first_channel = first;
+  result.precision = precision;
+  result.layout = plan.kernel.layout;
+  result.groups = plan.groups;
+  float* next = call.scratch.data();
+  result.range = reinterpret_cast<unsigned*>(next);
+  next += range_floats;
+  result.keys = reinterpret_cast<std::uint32_t*>(next);  // first, because they are copied by 16 bytes
+  next += plan.keys;
+  result.values = next;
+  next += plan.values;
+  result.norms = next;
+  result.sums = next + plan.norms;
+  return result;
+}
+
+void launch_plan(const WholeImageCall& call, const Plan& plan, Stream stream) {
+  const int tiles = static_cast<int>(plan.keys / static_cast<std::size_t>(plan.kernel.layout.words * 32));
+  launch(vectors_kernel_for(call.patch), dim3(static_cast<unsigned>(blocks_for(tiles, vector_threads / 32))),
+         dim3(vector_threads), 0, stream, call, tiles);
+  const int queries = call.out.rect.width() * call.out.rect.height();
+  const dim3 grid(static_cast<unsigned>(blocks_for(queries, plan.kernel.queries)),
+                  static_cast<unsigned>(plan.groups));
+  launch(plan.kernel.kernel, grid, dim3(static_cast<unsigned>(plan.kernel.threads)), plan.kernel.shared,
+         stream, call);
+  if (plan.groups == 1) return;
+  launch(join_groups_kernel, dim3(static_cast<unsigned>(blocks_for(queries, join_threads))),
+         dim3(join_threads), 0, stream, call);
+}
 
 }  // namespace
 
@@ -170,88 +330,54 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
   const int patch = static_cast<int>(search.patch.size());
   const long long pixels = static_cast<long long>(image.width) * image.height;
   constexpr long long most_pixels = 1LL << 28;  // beyond which it would take days
-  if (search.border == Border::shrink || patch < 3 || patch > most_whole_image_patch ||
-      pixels > most_pixels) {
-    return std::nullopt;
-  }
   const bool has_space = !std::isinf(search.space);
   const bool is_general = search.noise > 0 || search.self == SelfWeight::max;
-  if (has_space && is_general) return std::nullopt;
-  const auto kernel_for = [&](int factor) {
-    const int numbers = factor * together * patch * patch + 4;
-    const WholeImageKernel kernel = has_space    ? whole_image_bilateral(together, numbers)
-                                    : is_general ? whole_image_general(together, numbers)
-                                                 : whole_image_plain(together, numbers);
-    return Plan(kernel, pixels, together);
-  };
-  const Plan halves = kernel_for(1);
-  const Plan pairs = kernel_for(3);
-  if (halves.kernel.kernel == nullptr) return std::nullopt;
-
-  // Bounds that keep every factor and its square finite; beyond them differences of floats decide.
-  constexpr double weakest = 1e-15;
-  constexpr double strongest = 1e15;
-  WholeImageCall setup{};
-  setup.channels = together;
-  setup.patch = patch;
-  const double scale = std::clamp(std::sqrt(log2_e / divisor) / search.strength, weakest, strongest);
-  setup.scale = static_cast<float>(scale);
-  for (int i = 0; i < patch; ++i) {
-    setup.roots[i] = static_cast<float>(std::sqrt(search.patch[static_cast<std::size_t>(i)] * scale));
+  if (search.border == Border::shrink || patch < 3 || patch > most_whole_image_patch ||
+      pixels > most_pixels || (has_space && is_general)) {
+    return std::nullopt;
   }
-  const double middle = search.patch[static_cast<std::size_t>(patch / 2)] * scale;
-  const double own = std::min(std::sqrt(log2_e / (2.0 * divisor)) / search.range, strongest);
-  setup.centre_root = static_cast<float>(std::hypot(middle, own));
-  setup.noise = static_cast<float>(std::min(1e4, 2 * std::pow(search.noise / search.strength, 2) * log2_e));
-  setup.space_root = static_cast<float>(std::min(1e3, std::sqrt(log2_e / 2) / search.space));
-  setup.self_is_max = search.self == SelfWeight::max;
-  setup.halves_allowed = search.precision == Precision::half;
+  const auto kernels = [&](bool hopper, int numbers) {
+    if (hopper) {
+      return has_space    ? hopper::whole_image_bilateral(together, numbers)
+             : is_general ? hopper::whole_image_general(together, numbers)
+                          : hopper::whole_image_plain(together, numbers);
+    }
+    return has_space    ? whole_image_bilateral(together, numbers)
+           : is_general ? whole_image_general(together, numbers)
+                        : whole_image_plain(together, numbers);
+  };
+  const auto plan_for = [&](bool hopper, int factors) {
+    const int numbers = factors * together * patch * patch + 4;
+    const WholeImageKernel kernel = kernels(hopper, numbers);
+    return Plan(kernel.kernel != nullptr ? kernel : kernels(false, numbers), pixels, together);
+  };
+  const Plans plans[] = {{plan_for(false, 1), plan_for(false, 3)}, {plan_for(true, 1), plan_for(true, 3)}};
+  if (plans[0].halves.kernel.kernel == nullptr) return std::nullopt;
 
-  const auto with_scratch = [setup, border = search.border](const DeviceStageCall& call, const Plan& plan) {
-    WholeImageCall of_call = setup;
-    of_call.in = {call.in[0], call.image, border};
-    of_call.out = call.out;
-    of_call.groups = plan.groups;
-    float* next = call.scratch.data();
-    of_call.range = reinterpret_cast<unsigned*>(next);
-    next += range_floats;
-    of_call.keys = reinterpret_cast<std::uint32_t*>(next);
-    next += plan.keys;
-    of_call.values = next;
-    of_call.sums = next + plan.values;
-    return of_call;
-  };
-  const auto launch_plan = [with_scratch](const DeviceStageCall& call, int first, const Plan& plan,
-                                          WholeImagePrecision precision) {
-    if (plan.kernel.kernel == nullptr) return;
-    WholeImageCall of_call = with_scratch(call, plan);
-    of_call.first_channel = first;
-    const int tiles = static_cast<int>(plan.keys / static_cast<std::size_t>(plan.kernel.words * 32));
-    const KeyLayout layout{plan.kernel.words, plan.kernel.keys, plan.kernel.planes};
-    launch(vectors_kernel, dim3(static_cast<unsigned>(blocks_for(tiles, vector_threads / 32))),
-           dim3(vector_threads), 0, call.stream, of_call, precision, layout, tiles);
-    const int queries = call.out.rect.width() * call.out.rect.height();
-    const dim3 grid(static_cast<unsigned>(blocks_for(queries, plan.kernel.queries)),
-                    static_cast<unsigned>(plan.groups));
-    launch(plan.kernel.kernel, grid, dim3(static_cast<unsigned>(plan.kernel.threads)), plan.kernel.shared,
-           call.stream, of_call, precision);
-    if (plan.groups == 1) return;
-    launch(join_groups_kernel, dim3(static_cast<unsigned>(blocks_for(queries, join_threads))),
-           dim3(join_threads), 0, call.stream, of_call, precision);
-  };
   WholeImageSearch result;
-  result.scratch = range_floats + std::max(halves.floats(), pairs.floats());
-  result.launch = [=](const DeviceStageCall& call, int first) {
-    WholeImageCall of_call = with_scratch(call, halves);
-    of_call.first_channel = first;
-    check(cudaMemsetAsync(of_call.range, 0, range_floats * sizeof(float), handle(call.stream)),
+  result.scratch = range_floats + std::max(plans[0].floats(), plans[1].floats());
+  result.launch = [setup = settings(search, together, divisor), border = search.border, any = plans[0],
+                   on_hopper = plans[1]](const DeviceStageCall& call, int first) {
+    constexpr int least_capability = 80;  // that has these products
+    const int capability = compute_capability();
+    const Plans& plan = capability == 90 ? on_hopper : any;
+    const WholeImageCall halves =
+        call_for(setup, plan.halves, WholeImagePrecision::halves, call, border, first);
+    check(cudaMemsetAsync(halves.range, 0, range_floats * sizeof(float), handle(call.stream)),
           "clearing the range of values");
-    launch(range_kernel, dim3(range_blocks), dim3(range_threads), 0, call.stream, of_call);
-    launch_plan(call, first, halves, WholeImagePrecision::halves);
-    launch_plan(call, first, pairs, WholeImagePrecision::pairs);
+    if (capability < least_capability) {
+      check(cudaMemsetAsync(halves.range + undone, 1, sizeof(unsigned), handle(call.stream)),
+            "leaving the search to differences");
+      return;
+    }
+    launch(range_kernel, dim3(range_blocks), dim3(range_threads), 0, call.stream, halves);
+    launch_plan(halves, plan.halves, call.stream);
+    if (plan.pairs.kernel.kernel == nullptr) return;
+    launch_plan(call_for(setup, plan.pairs, WholeImagePrecision::pairs, call, border, first), plan.pairs,
+                call.stream);
   };
   result.left_undone = [](const DeviceStageCall& call) {
-    return reinterpret_cast<const unsigned*>(call.scratch.data()) + 2;
+    return reinterpret_cast<const unsigned*>(call.scratch.data()) + undone;
   };
   return result;
 }
