@@ -12,8 +12,6 @@
 namespace ungrain::cuda {
 namespace {
 
-constexpr int undone = 2;  // of WholeImageCall::range: whether differences must do what products cannot
-
 constexpr int range_threads = 256;
 constexpr int range_blocks = 264;
 
@@ -34,8 +32,8 @@ __global__ void __launch_bounds__(range_threads) range_kernel(const __grid_const
     low = max(low, __shfl_xor_sync(~0U, low, apart));
   }
   if (threadIdx.x % 32 != 0) return;
-  atomicMax(&call.range[0], high);
-  atomicMax(&call.range[1], low);
+  atomicMax(&call.header[highest_value], high);
+  atomicMax(&call.header[lowest_value], low);
 }
 
 constexpr int vector_threads = 128;
@@ -76,9 +74,10 @@ template <int Patch>
 __global__ void __launch_bounds__(vector_threads)
     vectors_kernel(const __grid_constant__ WholeImageCall call, int tiles) {
   const ValueRange range(call);
-  const WholeImagePrecision chosen = range.precision(call);
-  if (blockIdx.x == 0 && threadIdx.x == 0) call.range[undone] = chosen == WholeImagePrecision::floats ? 1 : 0;
-  if (chosen != call.precision) return;
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    call.header[left_undone] = range.precision(call) == WholeImagePrecision::floats ? 1 : 0;
+  }
+  if (wanted(call) == Wanted::none) return;
   const int tile = static_cast<int>(blockIdx.x * vector_threads + threadIdx.x) / 32;
   if (tile >= tiles) return;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -173,10 +172,15 @@ constexpr int join_threads = 256;
 // A pixel's sums of all groups in their order, and the pixel itself.
 __global__ void __launch_bounds__(join_threads)
     join_groups_kernel(const __grid_constant__ WholeImageCall call) {
-  if (!is_wanted(call)) return;
+  const Wanted which = wanted(call);
+  if (which == Wanted::none) return;
   const Rect& area = call.out.rect;
   const int pixels = area.width() * area.height();
-  const int pixel = static_cast<int>(blockIdx.x * join_threads + threadIdx.x);
+  int pixel = static_cast<int>(blockIdx.x * join_threads + threadIdx.x);
+  if (which == Wanted::listed) {
+    if (pixel >= static_cast<int>(call.header[listed])) return;
+    pixel = static_cast<int>(call.list[pixel]);
+  }
   if (pixel >= pixels) return;
   const int kinds = call.channels + 2;
   const auto sum_of = [&](int group, int kind) {
@@ -188,6 +192,7 @@ __global__ void __launch_bounds__(join_threads)
     weights += sum_of(group, 0);
     largest = fmaxf(largest, sum_of(group, kinds - 1));
   }
+  if (!are_precise(call, largest)) list_pixel(call, pixel);
   const float self = self_weight(call.self_is_max, largest);
   const int x = area.x0 + pixel % area.width();
   const int y = area.y0 + pixel / area.width();
@@ -225,6 +230,7 @@ struct Plan {
   std::size_t keys = 0;  // words
   std::size_t values = 0;
   std::size_t norms = 0;
+  std::size_t list = 0;
   std::size_t sums = 0;
 
   Plan(const WholeImageKernel& chosen, long long pixels, int together) : kernel(chosen) {
@@ -235,12 +241,13 @@ struct Plan {
     keys = stages * static_cast<std::size_t>(layout.keys / 8 * layout.words * 32);
     values = stages * static_cast<std::size_t>(layout.keys * layout.planes);
     norms = static_cast<std::size_t>(pixels);
+    list = (norms + 3) / 4 * 4;  // keys follow, which are copied by 16 bytes
     if (groups > 1) {
       sums = static_cast<std::size_t>(groups) * static_cast<std::size_t>(together + 2) *
              static_cast<std::size_t>(pixels);
     }
   }
-  std::size_t floats() const { return keys + values + norms + sums; }
+  std::size_t floats() const { return list + keys + values + norms + sums; }
 };
 
 // One search in the precisions that may be needed.
@@ -250,8 +257,6 @@ struct Plans {
 
   std::size_t floats() const { return std::max(halves.floats(), pairs.floats()); }
 };
-
-constexpr std::size_t range_floats = 4;
 
 // 90 for compute capability 9.0.
 int compute_capability() {
@@ -298,9 +303,11 @@ WholeImageCall call_for(const WholeImageCall& setup, const Plan& plan, WholeImag
   result.layout = plan.kernel.layout;
   result.groups = plan.groups;
   float* next = call.scratch.data();
-  result.range = reinterpret_cast<unsigned*>(next);
-  next += range_floats;
-  result.keys = reinterpret_cast<std::uint32_t*>(next);  // first, because they are copied by 16 bytes
+  result.header = reinterpret_cast<unsigned*>(next);
+  next += header_fields;
+  result.list = reinterpret_cast<unsigned*>(next);
+  next += plan.list;
+  result.keys = reinterpret_cast<std::uint32_t*>(next);
   next += plan.keys;
   result.values = next;
   next += plan.values;
@@ -355,7 +362,7 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
   if (plans[0].halves.kernel.kernel == nullptr) return std::nullopt;
 
   WholeImageSearch result;
-  result.scratch = range_floats + std::max(plans[0].floats(), plans[1].floats());
+  result.scratch = header_fields + std::max(plans[0].floats(), plans[1].floats());
   result.launch = [setup = settings(search, together, divisor), border = search.border, any = plans[0],
                    on_hopper = plans[1]](const DeviceStageCall& call, int first) {
     constexpr int least_capability = 80;  // that has these products
@@ -363,10 +370,10 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
     const Plans& plan = capability == 90 ? on_hopper : any;
     const WholeImageCall halves =
         call_for(setup, plan.halves, WholeImagePrecision::halves, call, border, first);
-    check(cudaMemsetAsync(halves.range, 0, range_floats * sizeof(float), handle(call.stream)),
-          "clearing the range of values");
+    check(cudaMemsetAsync(halves.header, 0, header_fields * sizeof(unsigned), handle(call.stream)),
+          "clearing what kernels leave for others");
     if (capability < least_capability) {
-      check(cudaMemsetAsync(halves.range + undone, 1, sizeof(unsigned), handle(call.stream)),
+      check(cudaMemsetAsync(halves.header + left_undone, 1, sizeof(unsigned), handle(call.stream)),
             "leaving the search to differences");
       return;
     }
@@ -377,7 +384,7 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
                 call.stream);
   };
   result.left_undone = [](const DeviceStageCall& call) {
-    return reinterpret_cast<const unsigned*>(call.scratch.data()) + undone;
+    return reinterpret_cast<const unsigned*>(call.scratch.data()) + left_undone;
   };
   return result;
 }

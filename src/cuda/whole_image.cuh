@@ -103,14 +103,15 @@ class WholeImageBlock {
   using Stages = KeyStages<words, keys, Rows::planes>;
   static constexpr KeyLayout layout{words, words == 2 ? 2 : 4, keys, Rows::planes};
 
-  __device__ WholeImageBlock(const WholeImageCall& call, float* shared)
-      : rows_(call, static_cast<int>(blockIdx.x) * queries, queries,
+  __device__ WholeImageBlock(const WholeImageCall& call, Wanted which, float* shared)
+      : rows_(call, which, static_cast<int>(blockIdx.x) * queries, queries,
               static_cast<int>(blockIdx.x) * queries + static_cast<int>(threadIdx.x) / 32 * 16 * tiles),
         stages_(call, shared) {
     rows_.template load<K8, words, layout.together>(queries_);
   }
 
   __device__ void filter() {
+    if (rows_.is_idle()) return;
     int from = 0;
     int to = 0;
     rows_.stages(keys, from, to);
@@ -201,8 +202,9 @@ __global__ void __launch_bounds__(WholeImageBlock<K8, Channels, Weights>::thread
     whole_image_kernel(const __grid_constant__ WholeImageCall call) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   extern __shared__ float shared[];
-  if (!is_wanted(call)) return;
-  WholeImageBlock<K8, Channels, Weights>(call, shared).filter();
+  const Wanted which = wanted(call);
+  if (which == Wanted::none) return;
+  WholeImageBlock<K8, Channels, Weights>(call, which, shared).filter();
 #endif
 }
 

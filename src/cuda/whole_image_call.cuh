@@ -10,10 +10,15 @@
 // A block holds the vectors of some pixels (queries) in registers; those of all pixels (keys) stream through
 // shared memory. Nothing of the size of the distances is ever stored. A row's sums are folded once a stage,
 // so that rounding does not grow with the image.
+//
+// What rounding to halves does to a weight grows with the distance, and with it counts where even the nearest
+// patch is far and the pixel's own weight is no larger than that one's: such pixels are listed, and searched
+// for once more with pairs of halves.
 #pragma once
 
 #include <cuda_fp16.h>
 
+#include <climits>
 #include <cstdint>
 
 #include "cuda/launch.cuh"
@@ -60,7 +65,8 @@ struct WholeImageCall {
   WholeImagePrecision precision;
   KeyLayout layout;
   int groups;           // into which the keys are split
-  unsigned* range;      // of the image's values: see ValueRange
+  unsigned* header;     // see HeaderField
+  unsigned* list;       // of pixels of the area that are to be searched for again
   float* norms;         // of the vectors, negated
   std::uint32_t* keys;  // as layout says
   float* values;        // [stage][plane][key]
@@ -72,6 +78,15 @@ struct WholeImageCall {
   __host__ __device__ int factors() const {
     return (precision == WholeImagePrecision::pairs ? 3 : 1) * components();
   }
+};
+
+// What kernels leave for those after them.
+enum HeaderField {
+  highest_value,  // of the image, and the lowest negated: see ordered()
+  lowest_value,
+  left_undone,  // 1: differences of floats must do what products cannot
+  listed,       // pixels
+  header_fields,
 };
 
 // The smallest and the largest value of an image as a kernel finds them: as unsigned numbers in the same
@@ -89,8 +104,8 @@ struct ValueRange {
   float spread;
 
   __device__ explicit ValueRange(const WholeImageCall& call) {
-    float high = from_ordered(call.range[0]);
-    float low = -from_ordered(call.range[1]);
+    float high = from_ordered(call.header[highest_value]);
+    float low = -from_ordered(call.header[lowest_value]);
     if (call.in.border == Border::constant) {
       high = fmaxf(high, 0.0F);
       low = fminf(low, 0.0F);
@@ -114,9 +129,24 @@ struct ValueRange {
   }
 };
 
-// Whether the image's values are such that this call's kernels are the ones to run.
-__device__ inline bool is_wanted(const WholeImageCall& call) {
-  return ValueRange(call).precision(call) == call.precision;
+// Which pixels a call's kernels are to search for.
+enum class Wanted { none, all, listed };
+
+__device__ inline Wanted wanted(const WholeImageCall& call) {
+  const WholeImagePrecision chosen = ValueRange(call).precision(call);
+  if (chosen == call.precision) return Wanted::all;
+  const bool again = chosen == WholeImagePrecision::halves && call.precision == WholeImagePrecision::pairs &&
+                     call.header[listed] > 0;
+  return again ? Wanted::listed : Wanted::none;
+}
+
+// Of a pixel's sums: whether halves were enough for it. See the README of nlm for the bound.
+__device__ inline bool are_precise(const WholeImageCall& call, float largest) {
+  constexpr float near_enough = 0.5F;
+  return call.precision != WholeImagePrecision::halves || !call.self_is_max || largest >= near_enough;
+}
+__device__ inline void list_pixel(const WholeImageCall& call, int pixel) {
+  call.list[atomicAdd(&call.header[listed], 1U)] = static_cast<unsigned>(pixel);
 }
 
 __device__ inline __half high_half(float value) { return __float2half_rn(value); }
@@ -166,9 +196,10 @@ class QueryRows {
   };
 
   // `first` is the warp's first query; a block has `of_block` from `first_of_block` on.
-  __device__ QueryRows(const WholeImageCall& call, int first_of_block, int of_block, int first)
+  __device__ QueryRows(const WholeImageCall& call, Wanted which, int first_of_block, int of_block, int first)
       : call_(call),
         area_(call.out.rect),
+        from_list_(which == Wanted::listed),
         lane_(static_cast<int>(threadIdx.x) % 32),
         first_of_block_(first_of_block),
         last_of_block_(min(first_of_block + of_block, count()) - 1),
@@ -186,10 +217,25 @@ class QueryRows {
         }
       }
     }
-    lowest_ = first_ < count() ? position_of(first_) : no_query;
-    highest_ = first_ < count() ? position_of(min(first_ + Apart * (Tiles - 1) + 16, count()) - 1) : no_query;
+    lowest_ = INT_MAX;
+    highest_ = no_query;
+#pragma unroll
+    for (int tile = 0; tile < Tiles; ++tile) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int position = positions_[tile][half];
+        highest_ = max(highest_, position);
+        if (position != no_query) lowest_ = min(lowest_, position);
+      }
+    }
+    for (int apart = 16; apart > 0; apart /= 2) {
+      lowest_ = min(lowest_, __shfl_xor_sync(~0U, lowest_, apart));
+      highest_ = max(highest_, __shfl_xor_sync(~0U, highest_, apart));
+    }
   }
 
+  // Whether the block has any query.
+  __device__ bool is_idle() const { return first_of_block_ >= count(); }
   __device__ int lane() const { return lane_; }
   // A lane's numbers of the queries' vectors, `K8` times eight of them: [tile][2 k + half].
   template <int K8, int Words, int Together>
@@ -285,10 +331,15 @@ class QueryRows {
  private:
   static constexpr int no_query = -1;
 
-  __device__ int count() const { return area_.width() * area_.height(); }
-  // Of a query's pixel in the image, counted row by row.
+  __device__ int pixels() const { return area_.width() * area_.height(); }
+  __device__ int count() const { return from_list_ ? static_cast<int>(call_.header[listed]) : pixels(); }
+  // A query's pixel, counted row by row: in the area, and in the image.
+  __device__ int pixel_of(int query) const {
+    return from_list_ ? static_cast<int>(call_.list[query]) : query;
+  }
   __device__ int position_of(int query) const {
-    return (area_.y0 + query / area_.width()) * call_.in.image.width + area_.x0 + query % area_.width();
+    const int pixel = pixel_of(query);
+    return (area_.y0 + pixel / area_.width()) * call_.in.image.width + area_.x0 + pixel % area_.width();
   }
   __device__ int query_of(int tile, int half) const { return first_ + Apart * tile + 8 * half + lane_ / 4; }
 
@@ -321,16 +372,17 @@ class QueryRows {
     largest = fmaxf(largest, __shfl_xor_sync(~0U, largest, 2));
     const int position = positions_[tile][half];
     if (position == no_query || lane_ % 4 != 0) return;
+    const int pixel = pixel_of(query_of(tile, half));
     if (call_.groups > 1) {
-      const std::ptrdiff_t kind = count();
-      float* const to =
-          call_.sums + static_cast<std::ptrdiff_t>(blockIdx.y) * (Channels + 2) * kind + query_of(tile, half);
+      const std::ptrdiff_t kind = pixels();
+      float* const to = call_.sums + static_cast<std::ptrdiff_t>(blockIdx.y) * (Channels + 2) * kind + pixel;
       to[0] = weights;
 #pragma unroll
       for (int channel = 0; channel < Channels; ++channel) to[(1 + channel) * kind] = values[channel];
       to[(Channels + 1) * kind] = largest;
       return;
     }
+    if (!are_precise(call_, largest)) list_pixel(call_, pixel);
     const float self = self_weight(call_.self_is_max, largest);
     const int x = position % call_.in.image.width;
     const int y = position / call_.in.image.width;
@@ -344,11 +396,12 @@ class QueryRows {
 
   const WholeImageCall& call_;
   const Rect& area_;
+  bool from_list_;
   int lane_;
   int first_of_block_;
   int last_of_block_;
   int first_;   // query of the warp
-  int lowest_;  // positions of its first and its last one
+  int lowest_;  // position of them all
   int highest_;
   int positions_[Tiles][2];
   float x_[has_space ? Tiles : 1][2];

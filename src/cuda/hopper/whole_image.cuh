@@ -165,16 +165,17 @@ class WholeImageBlock {
   static constexpr int threads = 32 * warps;
   static constexpr int tiles = K16 <= 6 && Channels == 1 ? 2 : 1;  // of 64 queries, for four warps
   static constexpr int queries = 16 * tiles * warps;
-  static constexpr int step = K16 == 4 || tiles == 1 ? 64 : 32;
+  static constexpr int step = K16 == 4 || (tiles == 1 && K16 <= 10) ? 64 : 32;
   static constexpr int words = 2 * K16;
   static constexpr int keys = K16 <= 6 ? 128 : K16 <= 10 ? 64 : 32;  // of a stage
+  static_assert(keys % step == 0);
   static constexpr int resident = 2;
   using Rows = QueryRows<Channels, Weights, tiles, 64>;
   using Stages = KeyStages<words, keys, Rows::planes, warps>;
   static constexpr KeyLayout layout{words, 1, keys, Rows::planes};
 
-  __device__ WholeImageBlock(const WholeImageCall& call, float* shared)
-      : rows_(call, static_cast<int>(blockIdx.x) * queries, queries,
+  __device__ WholeImageBlock(const WholeImageCall& call, Wanted which, float* shared)
+      : rows_(call, which, static_cast<int>(blockIdx.x) * queries, queries,
               static_cast<int>(blockIdx.x) * queries + static_cast<int>(threadIdx.x) / 128 * 64 * tiles +
                   static_cast<int>(threadIdx.x) / 32 % 4 * 16),
         stages_(call, shared) {
@@ -182,6 +183,7 @@ class WholeImageBlock {
   }
 
   __device__ void filter() {
+    if (rows_.is_idle()) return;
     int from = 0;
     int to = 0;
     rows_.stages(keys, from, to);
@@ -252,8 +254,9 @@ __global__ void __launch_bounds__(WholeImageBlock<K16, Channels, Weights>::threa
                                   WholeImageBlock<K16, Channels, Weights>::resident)
     whole_image_kernel(const __grid_constant__ WholeImageCall call) {
   extern __shared__ __align__(128) float shared[];
-  if (!is_wanted(call)) return;
-  WholeImageBlock<K16, Channels, Weights>(call, shared).filter();
+  const Wanted which = wanted(call);
+  if (which == Wanted::none) return;
+  WholeImageBlock<K16, Channels, Weights>(call, which, shared).filter();
 }
 
 template <int K16, int Channels, SearchWeights Weights>
