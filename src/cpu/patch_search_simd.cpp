@@ -41,6 +41,9 @@ constexpr int column_rows = up_to(row_step, highest_weights + 1) + 2 * most_reac
 // from an even row on and for a multiple of row_step rows.
 constexpr std::ptrdiff_t weights_of_shift =
     static_cast<std::ptrdiff_t>(highest_weights + 1 + row_step) * pitch;
+// Where each block of rows takes the place of the one before.
+constexpr std::ptrdiff_t block_of_shift = static_cast<std::ptrdiff_t>(block_rows + 1 + row_step) * pitch;
+static_assert(most_shifts_at_once * block_of_shift <= shifts_at_once * weights_of_shift);
 
 // The first row of weights; the row above it is there too.
 constexpr float* first_weight(float* memory) { return memory + column_rows * longest_vector + pitch; }
@@ -59,6 +62,15 @@ constexpr Floats d;
 constexpr int exp_degree = 4;
 
 HWY_INLINE int Lanes() { return static_cast<int>(hn::Lanes(d)); }
+
+// What GCC knows nothing of: it neither reads it from memory again for each use nor calls memset for a few
+// zeros.
+HWY_INLINE Vector InRegister(Vector v) {
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
+  asm("" : "+x"(v.raw));
+#endif
+  return v;
+}
 
 // Where sums along columns are found, from the first row and column that patches have. `rows` is a multiple
 // of row_step, and the first row of sums is even.
@@ -497,19 +509,6 @@ struct TakenRows {
   int channels;
 };
 
-// GCC would read it from memory again for each use.
-HWY_INLINE Vector InRegister(Vector v) {
-#if HWY_ARCH_X86 && HWY_COMPILER_GCC && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
-  asm("" : "+x"(v.raw));
-#endif
-  return v;
-}
-
-HWY_INLINE Vector Forth(const float* weights, int s) { return hn::LoadU(d, weights + s * weights_of_shift); }
-HWY_INLINE Vector Back(const float* weights, int s) {
-  return hn::LoadU(d, weights + s * (weights_of_shift - 1));
-}
-
 // Which weights a pixel takes.
 enum class Taken {
   forth,  // its own for p + shift
@@ -517,10 +516,22 @@ enum class Taken {
   both
 };
 
+// From the weights of one shift to those of the next.
+constexpr std::ptrdiff_t to_next_shift(Taken which) {
+  return which == Taken::both ? weights_of_shift : block_of_shift;
+}
+template <Taken Which>
+HWY_INLINE Vector Forth(const float* weights, int s) {
+  return hn::LoadU(d, weights + s * to_next_shift(Which));
+}
+template <Taken Which>
+HWY_INLINE Vector Back(const float* weights, int s) {
+  return hn::LoadU(d, weights + s * (to_next_shift(Which) - 1));
+}
+
 // The weights and the first channel. Nothing is stored before all is read, so that each weight is read once.
 template <int Shifts, Taken Which, bool Largest>
 void TakeFirst(const TakenRows& rows, int y) {
-  static_assert(shifts_at_once == 3);
   const int n = Lanes();
   const int width = rows.width;
   const float* forth = rows.weights + y * pitch;
@@ -537,22 +548,21 @@ void TakeFirst(const TakenRows& rows, int y) {
     const auto take = [&](int s) HWY_ATTR {
       if (Which != Taken::both) {
         const bool goes = Which == Taken::forth;
-        const auto w = InRegister(goes ? Forth(forth + x, s) : Back(back + x, s));
+        const auto w = InRegister(goes ? Forth<Which>(forth + x, s) : Back<Which>(back + x, s));
         weight_sum = hn::Add(weight_sum, w);
         if (Largest) most = hn::Max(most, w);
         sum = hn::MulAdd(w, hn::LoadU(d, goes ? values + s + x : back_values - s + x), sum);
         return;
       }
-      const auto w = InRegister(Forth(forth + x, s));
-      const auto v = InRegister(Back(back + x, s));
+      const auto w = InRegister(Forth<Which>(forth + x, s));
+      const auto v = InRegister(Back<Which>(back + x, s));
       weight_sum = hn::Add(weight_sum, hn::Add(w, v));
       if (Largest) most = hn::Max(most, hn::Max(w, v));
       sum = hn::MulAdd(w, hn::LoadU(d, values + s + x), sum);
       sum = hn::MulAdd(v, hn::LoadU(d, back_values - s + x), sum);
     };
-    take(0);
-    if (Shifts > 1) take(1);
-    if (Shifts > 2) take(2);
+    UNGRAIN_UNROLL
+    for (int s = 0; s < Shifts; ++s) take(s);
     hn::StoreU(weight_sum, d, weight_sums + x);
     if (Largest) hn::StoreU(most, d, largest + x);
     hn::StoreU(sum, d, sums + x);
@@ -570,9 +580,12 @@ void TakeChannel(const TakenRows& rows, int y, int c) {
   float* sums = rows.sums + y * rows.sums_pitch + (PatchSums::values + c) * rows.sums_plane;
   for (int x = 0; x < width; x += n) {
     auto sum = hn::LoadU(d, sums + x);
+    UNGRAIN_UNROLL
     for (int s = 0; s < Shifts; ++s) {
-      if (Which != Taken::back) sum = hn::MulAdd(Forth(forth + x, s), hn::LoadU(d, values + s + x), sum);
-      if (Which != Taken::forth) sum = hn::MulAdd(Back(back + x, s), hn::LoadU(d, back_values - s + x), sum);
+      if (Which != Taken::back)
+        sum = hn::MulAdd(Forth<Which>(forth + x, s), hn::LoadU(d, values + s + x), sum);
+      if (Which != Taken::forth)
+        sum = hn::MulAdd(Back<Which>(back + x, s), hn::LoadU(d, back_values - s + x), sum);
     }
     hn::StoreU(sum, d, sums + x);
   }
@@ -596,10 +609,16 @@ TakeRowsFunction ChooseTakeRows(int shifts, bool largest) {
   return largest ? TakeRows<Shifts, Which, true> : TakeRows<Shifts, Which, false>;
 }
 
-TakeRowsFunction ChooseTakeRows(Taken which, int shifts, bool largest) {
-  if (which == Taken::both) return ChooseTakeRows<shifts_at_once, Taken::both>(shifts, largest);
-  if (which == Taken::back) return ChooseTakeRows<shifts_at_once, Taken::back>(shifts, largest);
-  return ChooseTakeRows<shifts_at_once, Taken::forth>(shifts, largest);
+// As many shifts as there may be at most, or few.
+template <Taken Which>
+TakeRowsFunction ChooseTakeRows(int shifts, bool largest) {
+  if constexpr (Which != Taken::both) {
+    if (shifts > shifts_at_once) {
+      return largest ? TakeRows<most_shifts_at_once, Which, true>
+                     : TakeRows<most_shifts_at_once, Which, false>;
+    }
+  }
+  return ChooseTakeRows<shifts_at_once, Which>(shifts, largest);
 }
 
 // The weights of one shift. Their first row is even, or the first of the tile's.
@@ -618,7 +637,7 @@ class Shift {
         x_(shift.weights.x0 - kernel.reach),
         columns_(up_to(longest_vector, shift.weights.width()) + 2 * kernel.reach) {}
 
-  // With zeros behind each row, in as many columns and as far as a vector from there on.
+  // With zeros behind each row, in as many columns and to the end of the last one's vector.
   void find_weights(int behind) const {
     sum_columns();
     const Rect& area = shift_.weights;
@@ -662,9 +681,12 @@ class Shift {
 
   void clear_behind(int columns) const {
     const int n = Lanes();
-    float* row = weights_ + shift_.weights.width();
+    const int width = shift_.weights.width();
+    const int end = up_to(n, width + columns);
+    const auto zero = InRegister(hn::Zero(d));
+    float* row = weights_;
     for (int y = shift_.weights.y0; y < shift_.weights.y1; ++y, row += pitch) {
-      for (int x = 0; x < columns + n; x += n) hn::StoreU(hn::Zero(d), d, row + x);
+      for (int x = width; x < end; x += n) hn::StoreU(zero, d, row + x);
     }
   }
 
@@ -685,12 +707,13 @@ class Shift {
     end = std::clamp(end, begin, width);
     if (begin == 0 && end == width) return;
     const int n = Lanes();
+    const auto zero = InRegister(hn::Zero(d));
     for (int y = 0; y < height; ++y, rows += pitch) {
       for (int x = 0; x < begin; x += n) {
         const auto before = hn::FirstN(d, static_cast<std::size_t>(begin - x));
         hn::StoreU(hn::IfThenZeroElse(before, hn::LoadU(d, rows + x)), d, rows + x);
       }
-      for (int x = end; x < width; x += n) hn::StoreU(hn::Zero(d), d, rows + x);
+      for (int x = end; x < width; x += n) hn::StoreU(zero, d, rows + x);
     }
   }
 
@@ -722,15 +745,17 @@ void AddPatchShifts(const PatchKernel& kernel, const ConstPlanes& still, const C
     return weights + static_cast<std::ptrdiff_t>(y - (around ? found.y0 : first_row)) * pitch +
            (x - found.x0);
   };
-  const auto take_rows = ChooseTakeRows(around ? Taken::both : Taken::forth, shifts.count, kernel.largest);
-  const auto take_rows_back = ChooseTakeRows(Taken::back, shifts.count, kernel.largest);
+  const auto take_rows = around ? ChooseTakeRows<Taken::both>(shifts.count, kernel.largest)
+                                : ChooseTakeRows<Taken::forth>(shifts.count, kernel.largest);
+  const auto take_rows_back = ChooseTakeRows<Taken::back>(shifts.count, kernel.largest);
+  const std::ptrdiff_t next_shift = to_next_shift(around ? Taken::both : Taken::forth);
   for (int y = area.y0, row = found.y0; y < area.y1;) {
     const int next = std::min(area.y1, y + block_rows - (y & 1));
     for (int s = 0; s < shifts.count; ++s) {
       PatchShift part = shifts.shift[s];
       part.weights.y0 = row;
       part.weights.y1 = next;
-      Shift(kernel, still, moving, part, weight(found.x0, row, row) + s * weights_of_shift, memory)
+      Shift(kernel, still, moving, part, weight(found.x0, row, row) + s * next_shift, memory)
           .find_weights(beside);
     }
     TakenRows taken{.weights = weight(area.x0, y, row),
@@ -776,10 +801,10 @@ HWY_EXPORT(AddPatchShifts);
 
 void prepare_patch_shifts(float* memory) {
   // The columns before those that have weights, in the rows of one block. Nothing else is written there.
-  for (int s = 0; s < shifts_at_once; ++s) {
-    float* weights = first_weight(memory) + s * weights_of_shift;
-    for (int y = 0; y <= block_rows; ++y) {
-      for (int x = 1; x < shifts_at_once; ++x) weights[y * pitch - x] = 0;
+  for (int s = 0; s < most_shifts_at_once; ++s) {
+    float* weights = first_weight(memory) + s * block_of_shift;
+    for (int y = 0; y < block_rows; ++y) {
+      for (int x = 1; x < most_shifts_at_once; ++x) weights[y * pitch - x] = 0;
     }
   }
 }

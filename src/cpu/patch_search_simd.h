@@ -37,6 +37,9 @@ struct PatchShift {
 
 // Shifts that are added at once: dy and the rectangle of weights are the same, dx is one more for each.
 inline constexpr int shifts_at_once = 3;
+// Where weights are not kept for rows further down (both), the more the fewer times sums are read and
+// written.
+inline constexpr int most_shifts_at_once = 8;
 
 // What the weight of p and p + shift is used for.
 enum class WeightUse {
@@ -46,8 +49,8 @@ enum class WeightUse {
 };
 
 struct PatchShifts {
-  PatchShift shift[shifts_at_once] = {};
-  int count = 0;
+  PatchShift shift[most_shifts_at_once] = {};
+  int count = 0;  // up to shifts_at_once, or both and most_shifts_at_once
   WeightUse use = WeightUse::forth;
 };
 

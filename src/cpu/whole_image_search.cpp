@@ -81,7 +81,7 @@ struct Layout {
   // A worker's.
   std::size_t own_floats() const {
     return up_to_vectors(static_cast<int>(patch_shifts_floats())) + longest_vector +
-           static_cast<std::size_t>(shifts_at_once * shares_pitch) + items_a_worker * item_floats();
+           static_cast<std::size_t>(most_shifts_at_once * shares_pitch) + items_a_worker * item_floats();
   }
   // Of all workers.
   std::size_t shared_floats() const {
@@ -186,7 +186,7 @@ class WholeImageSearch {
     return aligned(memory) + up_to_vectors(static_cast<int>(patch_shifts_floats()));
   }
   float* after_shares(float* memory) const {
-    return shares_in(memory) + static_cast<std::ptrdiff_t>(shifts_at_once) * layout_.shares_pitch;
+    return shares_in(memory) + static_cast<std::ptrdiff_t>(most_shifts_at_once) * layout_.shares_pitch;
   }
 
   // The first and last rows of [y0, y1) that take something in the band, or are taken there when shifted down
@@ -212,8 +212,10 @@ class WholeImageSearch {
     for (int y = tile.y0; y < last_row; y += strip_height) {
       const auto [begin, end] = rows_that_matter(y, std::min(y + strip_height, last_row), dy);
       if (begin >= end) continue;
-      for (int dx = dy == 0 ? 1 : 1 - tile.x1; dx <= last_shift; dx += shifts_at_once) {
-        const int count = std::min(shifts_at_once, last_shift + 1 - dx);
+      int count = 0;
+      for (int dx = dy == 0 ? 1 : 1 - tile.x1; dx <= last_shift; dx += count) {
+        const int left = last_shift + 1 - dx;
+        count = left < most_shifts_at_once ? std::min(left, shifts_at_once) : most_shifts_at_once;
         const Rect area{std::max(tile.x0, -(dx + count - 1)), begin,
                         std::min(tile.x1, call_.image.width - dx), end};
         if (area.width() > 0) add_shifts(area, dx, dy, count, sums, memory);
