@@ -143,6 +143,7 @@ BufferPlan::BufferPlan(const Pipeline& pipeline, const ImageSpec& spec, const Op
   for (const Stage& stage : pipeline.stages) {
     planes.push_back(stage.planes);
     most_scratch = std::max(most_scratch, stage.scratch);
+    shared = std::max(shared, stage.shared);
   }
   most_scratch = (std::max(most_scratch, pipeline.direct.scratch) + 15) / 16 * 16;
   scratch = most_scratch * static_cast<std::size_t>(threads);
@@ -160,7 +161,7 @@ BufferPlan::BufferPlan(const Pipeline& pipeline, const ImageSpec& spec, const Op
 }
 
 std::size_t BufferPlan::bytes() const {
-  std::size_t floats = scratch + lines + PlaneRows::floats(planes[0], width, head_rows);
+  std::size_t floats = scratch + shared + lines + PlaneRows::floats(planes[0], width, head_rows);
   for (std::size_t result = 0; result < planes.size(); ++result) {
     floats += PlaneRows::floats(planes[result], width, result_rows[result]);
   }
@@ -181,6 +182,7 @@ Execution::Execution(Pipeline pipeline, const ImageSpec& spec, Options options, 
       ahead_(static_cast<std::size_t>(plan_.ahead_rows) * plan_.raw_row_bytes),
       out_(static_cast<std::size_t>(plan_.out_rows) * plan_.out_row_bytes),
       scratch_(plan_.scratch),
+      shared_(plan_.shared),
       lines_(plan_.lines) {
   for (std::size_t result = 0; result < plan_.planes.size(); ++result) {
     results_.emplace_back(plan_.planes[result], plan_.width, plan_.result_rows[result]);
@@ -506,7 +508,7 @@ void Execution::run_stage(Job& job, int index, RowRange rows) {
     out.rect.y0 = rows.begin;
     out.rect.y1 = rows.end;
   }
-  stage.run({in, out, {spec_.width, spec_.height}, workers_, scratch_.span()});
+  stage.run({in, out, {spec_.width, spec_.height}, workers_, scratch_.span(), shared_.span()});
   job.report.stages[index].ms += ms_since(start);
 }
 

@@ -29,7 +29,8 @@ struct StageCall {
   Planes out;                       // its rectangle is what must be computed
   Extent image;
   Workers& workers;
-  std::span<float> scratch;  // Stage::scratch floats for each worker
+  std::span<float> scratch;      // Stage::scratch floats for each worker
+  std::span<float> shared = {};  // Stage::shared floats
 
   float* scratch_of(int worker) const {
     return scratch.data() + static_cast<std::size_t>(worker) * (scratch.size() / workers.count());
@@ -54,6 +55,7 @@ struct Stage {
   std::vector<int> reads =
       {};                   // 0: the source, k: what the k-th stage made; none: what the stage before made
   std::size_t scratch = 0;  // floats for each worker; on a GPU: in all, for the rows of one call
+  std::size_t shared = 0;   // floats for all workers together
   std::function<void(const StageCall&)> run = {};
   std::function<void(const DeviceStageCall&)> launch = {};  // instead of run, on a GPU
 };
