@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ungrain/denoiser.h"
 #include "ungrain/error.h"
 #include "ungrain/methods.h"
 
@@ -138,6 +139,40 @@ void add_nlm(std::vector<Case>& list) {
        PixelType::f32, false, patch_operations(search, 1, 1), reference_cost});
 }
 
+// For both steps and every reference: distances from dot products (a multiply-add for four pixels of 8 bits),
+// each once; a group's columns and rows transformed (Arai, Agui and Nakajima: 34 operations for eight
+// coefficients; bior1.5 14) once for each of its patches, the columns once for each pixel; the Haar transform
+// both ways, the threshold (a comparison and a multiplication) or the Wiener factor (seven, once a
+// coefficient), and adding up.
+double bm3d_operations(const Bm3dParams& p, int channels) {
+  const auto step = [&](int spacing, int search, int group, bool wiener) {
+    const double patch = wiener ? 8 * 34 : 8 * 14 + 22;
+    const double images = wiener ? 2 : 1;
+    const double matching = search * search * 64 / 4.0;
+    const double haar = 2 * (images + 1);
+    const double shrinking = wiener ? 7 + 1 : 2;
+    const double filtering = group * ((images + 1) * patch + 64 * (haar + shrinking + 2));
+    return (matching + channels * filtering) / (spacing * spacing);
+  };
+  return step(*p.spacing, *p.search, *p.group, false) +
+         step(*p.wiener_spacing, *p.wiener_search, *p.wiener_group, true);
+}
+
+// Beside OpenCV's non-local means, the nearest that its packages have.
+void add_bm3d(std::vector<Case>& list) {
+  for (const Bm3dProfile profile : {Bm3dProfile::normal, Bm3dProfile::fast}) {
+    const bool normal = profile == Bm3dProfile::normal;
+    const Bm3dParams params{.profile = profile, .sigma = {noise}};
+    const MethodParams all =
+        Denoiser::create(params, {.width = 64, .height = 64, .type = PixelType::f32}).params();
+    for (const Kind& kind :
+         {Kind{PixelType::f32, false}, Kind{PixelType::u8, false}, Kind{PixelType::u8, true}}) {
+      list.push_back({"bm3d", normal ? "normal" : "fast", params, kind.type, kind.rgb,
+                      bm3d_operations(all.as<Bm3dParams>(), kind.rgb ? 3 : 1), 10000, 0.006});
+    }
+  }
+}
+
 // medianBlur knows no other border than the repeated pixel.
 void add_median(std::vector<Case>& list) {
   for (const int radius : {1, 2, 4, 7}) {
@@ -189,6 +224,7 @@ std::vector<Case> cases(const std::vector<std::string>& words) {
   std::vector<Case> all;
   add_bilateral(all);
   add_nlm(all);
+  add_bm3d(all);
   add_median(all);
   add_linear(all);
   if (words.empty()) return all;

@@ -22,6 +22,9 @@ struct Case {
   // The reference takes this many times the time of one that looks at 100 pixels a pixel, about: where
   // results are checked, fewer pixels are.
   double reference_cost = 1;
+  // Above 0: what the root mean square of the difference from the reference may be, as a share of the range,
+  // where single pixels hang on a choice that rounding can turn.
+  double mean_error = 0;
 
   std::string name() const;  // "bilateral radius 7 rgb u8"
   int channels() const { return rgb ? 3 : 1; }

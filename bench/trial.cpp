@@ -112,10 +112,16 @@ void Trial::check_at(Denoiser& reference, int x, int y, int side) {
   const std::byte* first = out_.samples<std::byte>() + region.y * strides.y + region.x * strides.x;
   const ConstImageView got(static_cast<const void*>(first), part, strides);
   const double unit = is_float(part.type) ? part.white() : 1;
-  error_ = std::max(error_, max_abs(std::as_const(expected).view(), got) / unit);
+  const double difference = case_.mean_error > 0 ? std::sqrt(mse(std::as_const(expected).view(), got))
+                                                 : max_abs(std::as_const(expected).view(), got);
+  error_ = std::max(error_, difference / unit);
 }
 
-bool Trial::right() const { return error_ >= 0 && error_ <= (is_float(spec().type) ? 1e-4 : 1); }
+bool Trial::right() const {
+  const double unit = is_float(spec().type) ? 1 : spec().white();
+  const double most = case_.mean_error > 0 ? case_.mean_error * unit : is_float(spec().type) ? 1e-4 : 1;
+  return error_ >= 0 && error_ <= most;
+}
 
 double Trial::run_once() {
   use_simd_target(setup_.simd);

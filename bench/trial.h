@@ -29,8 +29,8 @@ class Trial {
 
   // Runs once and compares three places of the result (two corners and the middle) with the reference.
   void check();
-  // After check(): how long that run took, and the largest difference, as a share of the range in floats and
-  // in steps in integers.
+  // After check(): how long that run took, and the largest difference (the root of its mean square where the
+  // case says so), as a share of the range in floats and in steps in integers.
   double first_ms() const { return first_ms_; }
   double error() const { return error_; }
   bool right() const;

@@ -10,8 +10,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/convert.h"
 #include "core/descriptor.h"
 #include "core/nearest.h"
+#include "io/image_file.h"
 #include "output.h"
 #include "ungrain/error.h"
 
@@ -197,7 +199,8 @@ void MethodOptions::add_to(CLI::App& app) {
     for (const PresetInfo& preset : info.presets) {
       presets.push_back(fmt::format("{} ({})", preset.name, preset.help));
     }
-    app.add_option(preset_option, preset_, fmt::format("values to start from: {}", fmt::join(presets, ", ")))
+    app.add_option(preset_option, preset_,
+                   fmt::format("values to start from: {} (default none)", fmt::join(presets, ", ")))
         ->type_name("NAME");
   }
   const std::string group =
@@ -211,11 +214,24 @@ void MethodOptions::add_to(CLI::App& app) {
   }
 }
 
-MethodParams MethodOptions::read() const {
+MethodParams MethodOptions::read() const { return read_for(255); }
+
+MethodParams MethodOptions::read_for(double white) const {
   MethodParams params = MethodParams::defaults(method_);
+  const MethodInfo info = method_info(method_);
+  const auto is_image = [&](const std::string& name) {
+    return std::any_of(info.params.begin(), info.params.end(),
+                       [&](const ParamInfo& p) { return p.name == name && p.kind == ParamKind::image; });
+  };
   const auto set_given = [&] {
     for (const auto& [name, text] : given_) {
-      naming_option(name, [&, &name = name, &text = text] { params.set_text(name, text); });
+      naming_option(name, [&, &name = name, &text = text] {
+        if (is_image(name) && text != "none") {
+          params.set(name, image(name, white).view());
+        } else {
+          params.set_text(name, text);
+        }
+      });
     }
   };
   set_given();
@@ -224,13 +240,51 @@ MethodParams MethodOptions::read() const {
     naming_option("preset", [&] { params.apply_preset(preset_, 255); });
     set_given();
   }
+  params.scale_strengths(white / 255);
   return params;
 }
 
-MethodParams MethodOptions::for_image(const ImageSpec& spec) const {
-  MethodParams params = read();
-  params.scale_strengths(spec.white() / 255);
-  return params;
+MethodParams MethodOptions::for_image(const ImageSpec& spec) const { return read_for(spec.white()); }
+
+const Image& MethodOptions::image(const std::string& parameter, double white) const {
+  const std::lock_guard lock(mutex_);
+  const auto key = std::pair(parameter, white);
+  if (const auto found = images_.find(key); found != images_.end()) return found->second;
+  try {
+    const Image file = io::read_image(given_.at(parameter));
+    const ConstImageView from = file.view();
+    ImageSpec spec = from.spec;
+    spec.type = PixelType::f32;
+    spec.range = 0;
+    Image image(spec);
+    const Strides& strides = image.view().strides;
+    std::vector<float> row(static_cast<std::size_t>(spec.width));
+    for (int y = 0; y < spec.height; ++y) {
+      for (int channel = 0; channel < spec.channels; ++channel) {
+        load_row(from, y, channel, row.data());
+        auto* to = static_cast<std::byte*>(image.view().data) + y * strides.y + channel * strides.channel;
+        for (int x = 0; x < spec.width; ++x)
+          *reinterpret_cast<float*>(to + x * strides.x) = static_cast<float>(row[x] * white / 255);
+      }
+    }
+    return images_.emplace(key, std::move(image)).first->second;
+  } catch (const Error& error) {
+    throw UsageError(fmt::format("{}: {}", option_name(parameter), error.what()));
+  }
+}
+
+std::string MethodOptions::images_text() const {
+  std::string text;
+  for (const ParamInfo& info : method_info(method_).params) {
+    const auto given = given_.find(info.name);
+    if (info.kind != ParamKind::image || given == given_.end() || given->second == "none") continue;
+    const Image& pixels = image(info.name, 255);
+    const ConstImageView view = pixels.view();
+    const std::string_view bytes(static_cast<const char*>(view.data),
+                                 static_cast<std::size_t>(view.strides.y) * view.spec.height);
+    text += fmt::format(" {}#{:x}", info.name, std::hash<std::string_view>{}(bytes));
+  }
+  return text;
 }
 
 std::string other_methods_option(const std::string& option) {

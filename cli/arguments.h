@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -35,14 +37,22 @@ class MethodOptions {
 
   // With strengths on the 0-255 scale. Throws UsageError that names the option.
   MethodParams read() const;
-  // For an image: strengths in its own units.
+  // For an image: strengths in its own units. Images among the parameters live as long as this object.
   MethodParams for_image(const ImageSpec& spec) const;
+  // What images among the parameters hold, for --resume.
+  std::string images_text() const;
 
  private:
   std::string default_method_;
   std::string method_;
   std::string preset_;
+  MethodParams read_for(double white) const;
+  const Image& image(const std::string& parameter, double white) const;
+
   std::map<std::string, std::string> given_;
+  // By parameter and white level: files' samples are on the 0-255 scale, as all strengths are.
+  mutable std::map<std::pair<std::string, double>, Image> images_;
+  mutable std::mutex mutex_;
 };
 
 std::string other_methods_option(const std::string& option);  // for parse(): "--patch is an option of nlm"

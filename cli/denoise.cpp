@@ -27,7 +27,7 @@
 namespace ungrain::cli {
 namespace {
 
-constexpr const char* default_method = "bilateral";
+constexpr const char* default_method = "bm3d";
 constexpr int max_jobs = 64;
 
 struct Settings {
@@ -101,11 +101,13 @@ void add_options(CLI::App& app, Settings& settings) {
 }
 
 // Everything that changes pixels, for --resume.
-std::string settings_text(const Settings& settings, const MethodParams& params) {
+std::string settings_text(const Settings& settings, const MethodOptions& method) {
+  const MethodParams params = method.read();
   std::string text = fmt::format("ungrain {} {}", UNGRAIN_VERSION, params.method());
   for (const ParamInfo& info : method_info(params.method()).params) {
     text += fmt::format(" {}={}", info.name, params.get_text(info.name));
   }
+  text += method.images_text();
   text += fmt::format(" device={}", name(settings.options.device));
   text += fmt::format(" range={} depth={} nonfinite={}", settings.range.value_or(0),
                       settings.depth ? name(*settings.depth) : "same",
@@ -303,7 +305,7 @@ class Batch {
         method_(method),
         settings_(settings),
         jobs_(settings_of_jobs(settings, files.size())),
-        journal_(settings_text(settings, method.read())),
+        journal_(settings_text(settings, method)),
         bar_(!settings.quiet, static_cast<int>(files.size()), bytes_of(files),
              static_cast<int>(jobs_.size())) {
     std::error_code error;

@@ -1,4 +1,6 @@
 // ungrain methods: what there is, from the descriptors alone. docs/methods.md is its --markdown.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -48,9 +50,12 @@ void print_list() {
 
 void print_method(const MethodInfo& method) {
   print("{}: {}\nbackends: {}\n\n", method.name, method.summary, backends(method));
+  std::size_t longest = 14;
+  for (const ParamInfo& info : method.params) longest = std::max(longest, option_name(info.name).size());
   for (const ParamInfo& info : method.params) {
-    print("  {:<16}{}\n  {:<16}{}{}; default {}\n", option_name(info.name), info.help, "",
-          what_it_takes(info), info.unit == Unit::none ? "" : ", " + unit_text(info.unit), info.default_text);
+    print("  {:<{}}{}\n  {:<{}}{}{}; default {}\n", option_name(info.name), longest + 2, info.help, "",
+          longest + 2, what_it_takes(info), info.unit == Unit::none ? "" : ", " + unit_text(info.unit),
+          info.default_text);
   }
   for (const PresetInfo& preset : method.presets) print("\n  --preset {}  {}\n", preset.name, preset.help);
 }

@@ -16,6 +16,8 @@ struct Variant {
   MethodParams params;              // strengths for a range of 1
   std::optional<Colour> only = {};  // images of this kind only
   bool small = false;               // too slow for more than a thousand pixels
+  // Instead of the method's: a share of the range, for every type.
+  std::optional<double> tolerance = {};
 };
 
 struct MethodCases {
@@ -25,6 +27,12 @@ struct MethodCases {
   // Largest error against the reference, as a share of the range.
   double cpu_tolerance = 2e-5;
   double cuda_tolerance = 1e-4;
+  // Every result is a mean of pixels whose weights differences and distances decide: nothing overshoots, and
+  // a mirrored or brighter picture gives the same weights. Not so where patches lie on a raster and are
+  // transformed.
+  bool averages = true;
+  // What a constant image may change by: a share of its level.
+  double constants_move = 2e-6;
 };
 
 }  // namespace ungrain::testing

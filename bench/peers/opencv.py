@@ -15,7 +15,7 @@ class OpenCv:
 
     def peers_of(self, case):
         make = {"bilateral": self._bilateral, "nlm": self._nlm, "median": self._median, "gaussian": self._gaussian,
-                "box": self._box}.get(case["method"])
+                "box": self._box, "bm3d": self._bm3d}.get(case["method"])
         return [Peer("OpenCV", *found) for found in (make(case, case["params"]) if make else ())]
 
     # 8 bits and float; 16 bits have no choice but float. Of colours it adds the absolute differences where we take the
@@ -40,6 +40,13 @@ class OpenCv:
         yield ("fastNlMeansDenoising", "u8", False,
                lambda image, out: cv2.fastNlMeansDenoising(image, out, strength, patch, search),
                f"{strength:.4g}, {patch}, {search}")
+
+    # Packages have no bm3d (it is in a module of patented methods): its non-local means, strength and windows as most
+    # use it.
+    @staticmethod
+    def _bm3d(case, params):
+        yield ("fastNlMeansDenoising", "u8", False,
+               lambda image, out: cv2.fastNlMeansDenoising(image, out, 25, 7, 21), "25, 7, 21")
 
     @staticmethod
     def _median(case, params):

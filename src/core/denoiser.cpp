@@ -64,8 +64,14 @@ std::vector<Strength> strengths_of(const MethodParams& params, const ImageSpec& 
   for (const ParamInfo& info : method_info(params.method()).params) {
     const ParamValue value = params.get(info.name);
     if (params.unit(info.name) != Unit::intensity) continue;
-    const double* number = std::get_if<double>(&value);
-    if (number != nullptr) list.push_back({info.name, *number, *number * 255 / spec.white()});
+    const auto add = [&](const std::string& name, double number) {
+      list.push_back({name, number, number * 255 / spec.white()});
+    };
+    if (const double* number = std::get_if<double>(&value)) add(info.name, *number);
+    if (const auto* numbers = std::get_if<std::vector<double>>(&value)) {
+      for (std::size_t c = 0; c < numbers->size(); ++c)
+        add(numbers->size() == 1 ? info.name : fmt::format("{}[{}]", info.name, c), (*numbers)[c]);
+    }
   }
   return list;
 }

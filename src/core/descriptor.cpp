@@ -70,7 +70,7 @@ std::string what_it_takes(const ParamInfo& info) {
     case ParamKind::integer:
       return fmt::format("{} whole number{}{}", info.odd ? "an odd" : "a", range_text(info), unset);
     case ParamKind::choice:
-      return fmt::format("one of {}", fmt::join(info.choices, ", "));
+      return fmt::format("one of {}{}", fmt::join(info.choices, ", "), unset);
     case ParamKind::per_channel:
       return fmt::format("a number{}, or one for each colour channel{}", range_text(info), unset);
     case ParamKind::image:
@@ -122,10 +122,10 @@ void check_value(const ParamInfo& info, const ParamValue& value) {
 ParamValue parse_value(const ParamInfo& info, std::string_view text) {
   const auto given = [&] { return fmt::format("'{}'", text); };
   ParamValue value;
-  if (info.kind == ParamKind::choice) {
-    value = std::string(text);
-  } else if (info.fallback != Fallback::none && text == "auto") {
+  if (info.fallback != Fallback::none && text == "auto") {
     value = std::monostate{};
+  } else if (info.kind == ParamKind::choice) {
+    value = std::string(text);
   } else if (!info.named.empty() && text == info.named) {
     value = info.named_value;
   } else if (info.kind == ParamKind::image) {

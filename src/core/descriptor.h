@@ -146,6 +146,42 @@ Descriptor choice(Enum Params::*member, std::string name, std::vector<std::pair<
   return d;
 }
 
+// A choice that may be left unset; then `rule` makes it, as for a derived number.
+template <class Params, class Enum>
+Descriptor derived_choice(std::optional<Enum> Params::*member, std::string name,
+                          std::vector<std::pair<std::string, Enum>> options, std::string rule_text,
+                          std::optional<Enum> (*rule)(const Params&, const ImageSpec&), std::string help) {
+  Descriptor d;
+  d.info.name = std::move(name);
+  d.info.help = std::move(help);
+  d.info.kind = ParamKind::choice;
+  d.info.fallback = Fallback::derived;
+  d.info.rule = rule_text;
+  d.info.default_text = std::move(rule_text);
+  for (const auto& [text, value] : options) d.info.choices.push_back(text);
+  d.get = [member, options](const void* p) -> ParamValue {
+    const std::optional<Enum>& chosen = static_cast<const Params*>(p)->*member;
+    if (!chosen) return std::monostate{};
+    for (const auto& [text, value] : options) {
+      if (value == *chosen) return text;
+    }
+    return "value " + std::to_string(static_cast<int>(*chosen));
+  };
+  d.assign = [member, options](void* p, const ParamValue& given) {
+    std::optional<Enum>& to = static_cast<Params*>(p)->*member;
+    to.reset();
+    const auto* wanted = std::get_if<std::string>(&given);
+    for (const auto& [text, value] : options) {
+      if (wanted != nullptr && text == *wanted) to = value;
+    }
+  };
+  d.derive = [member, rule](void* p, const ImageSpec& spec) {
+    auto* params = static_cast<Params*>(p);
+    if (!(params->*member)) params->*member = rule(*params, spec);
+  };
+  return d;
+}
+
 // One number for all colour channels, or one for each. An empty list is unset.
 template <class Params>
 Descriptor per_channel(std::vector<double> Params::*member, std::string name, const NumberRange& range,

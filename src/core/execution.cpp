@@ -143,7 +143,8 @@ BufferPlan::BufferPlan(const Pipeline& pipeline, const ImageSpec& spec, const Op
   for (const Stage& stage : pipeline.stages) {
     planes.push_back(stage.planes);
     most_scratch = std::max(most_scratch, stage.scratch);
-    shared = std::max(shared, stage.shared);
+    const auto pixels = static_cast<std::size_t>(result_rows[planes.size() - 1]) * width;
+    shared = std::max(shared, stage.shared_per_pixel * pixels + stage.shared);
   }
   most_scratch = (std::max(most_scratch, pipeline.direct.scratch) + 15) / 16 * 16;
   scratch = most_scratch * static_cast<std::size_t>(threads);

@@ -140,7 +140,12 @@ namespace {
 
 MethodParams with_noise_level(MethodParams params, const NoiseEstimate& estimate) {
   for (const Descriptor& d : find_method(params.method()).descriptors) {
-    if (d.info.fallback == Fallback::automatic) params.set(d.info.name, estimate.sigma);
+    if (d.info.fallback != Fallback::automatic) continue;
+    if (d.info.kind == ParamKind::per_channel) {
+      params.set(d.info.name, estimate.channels);
+    } else {
+      params.set(d.info.name, estimate.sigma);
+    }
   }
   return params;
 }
@@ -153,6 +158,7 @@ MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec) 
   for (const Descriptor& d : find_method(params.method()).descriptors) {
     if (d.derive) d.derive(resolved.writable(), spec);
   }
+  resolved.validate(spec);  // what was given may not fit what follows from it
   return resolved;
 }
 

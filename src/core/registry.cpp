@@ -15,7 +15,8 @@
   METHOD(bilateral)             \
   METHOD(adaptive_bilateral)    \
   METHOD(nlm)                   \
-  METHOD(nlm_bilateral)
+  METHOD(nlm_bilateral)         \
+  METHOD(bm3d)
 
 namespace ungrain {
 

@@ -190,7 +190,7 @@ ROWS = [
     Row("misspelt preset", NLM + " --preset paper-03", USAGE, "nlm has no preset 'paper-03'; did you mean 'paper-003'"),
     Row("unknown preset", NLM + " --preset fast", USAGE, "nlm has no preset 'fast'; there are: paper-003, paper-004"),
     Row("preset of another method", "gray.pgm -m box --preset paper-003", USAGE,
-        "--preset is an option of nlm, not of the method chosen"),
+        "--preset is an option of nlm, bm3d, not of the method chosen"),
     Row("unknown method", "gray.pgm --method bilatral", USAGE, "no method 'bilatral'; did you mean 'bilateral'"),
     Row("method far from any", "gray.pgm -m qqqqqqqq", USAGE, "no method 'qqqqqqqq'; there are: .*bilateral"),
     Row("empty method", ["gray.pgm", "--method="], USAGE, "no method ''|--method needs a value"),

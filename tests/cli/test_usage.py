@@ -37,6 +37,39 @@ class Denoise(Workspace):
         self.assertLess(roughness(after), roughness(before) * 0.8)
         self.assert_tidy()
 
+    def test_nothing_given_is_bm3d_with_the_noise_measured(self) -> None:
+        write_pnm(self.path("large.ppm"), picture(64, 48, 3))
+        measured = json.loads(self.done("estimate", "large.ppm", "--json").out)
+        report = json.loads(self.done("large.ppm", "--json").out)
+        self.assertEqual((report["method"], report["params"]["profile"], report["params"]["colour"]),
+                         ("bm3d", "normal", "opponent"))
+        for channel, sigma in enumerate(measured["channels"]):
+            self.assertAlmostEqual(report["strengths"][f"sigma[{channel}]"]["on_255"], sigma, 6)
+        before, after = read_pnm(self.path("large.ppm")), read_pnm(self.path("large.ungrain.ppm"))
+        self.assertLess(roughness(after), roughness(before) * 0.8)
+
+    def test_a_map_of_the_noise(self) -> None:
+        def write_map(name: str, sigma: float, width: int = 24) -> None:
+            write_pfm(self.path(name), Picture(width, 18, 1, [sigma] * width * 18, 1))
+
+        write_map("none.pfm", 0)
+        write_map("strong.pfm", 60)
+        write_map("wide.pfm", 1, 25)
+        self.done("gray.pgm", "--sigma-map", "none.pfm", "-o", "same.pgm")
+        self.assertEqual(self.bytes_of("same.pgm"), self.bytes_of("gray.pgm"))
+        report = json.loads(self.done("gray.pgm", "--sigma-map", "strong.pfm", "-o", "smooth.pgm", "--json").out)
+        self.assertAlmostEqual(report["strengths"]["sigma"]["on_255"], 60, 3)
+        self.assertLess(roughness(read_pnm(self.path("smooth.pgm"))), roughness(read_pnm(self.path("gray.pgm"))) * 0.5)
+        # On the 0-255 scale, as all strengths are.
+        write_pnm(self.path("twelve.pgm"), picture(24, 18).scaled(4095))
+        report = json.loads(self.done("twelve.pgm", "--sigma-map", "strong.pfm", "--json").out)
+        self.assertAlmostEqual(report["strengths"]["sigma"]["value"], 60 * 4095 / 255, 1)
+        self.assertEqual(self.run_here("gray.pgm", "--sigma-map", "wide.pfm").err,
+                         "ungrain: gray.pgm: bm3d: sigma_map is 25 x 18, the image 24 x 18\n")
+        result = self.run_here("gray.pgm", "--sigma-map", "missing.pfm")
+        self.assertEqual(result.code, 2)
+        self.assertRegex(result.err, "^ungrain: --sigma-map: missing.pfm: ")
+
     def test_the_commands_name_may_be_given(self) -> None:
         self.done("denoise", "gray.pgm", "-o", "a.pgm")
         self.done("gray.pgm", "-o", "b.pgm")
@@ -196,8 +229,8 @@ class Denoise(Workspace):
         self.assertEqual(read_pnm(self.path("a.pgm")).white, 4095)
         # The same samples in a file that does not say its white level.
         write_npy(self.path("twelve.npy"), image.scaled(4095), "u2")
-        self.assertIn("= 481.8 of 4095", self.done("twelve.npy", "--range", "4095", "-o", "a.npy", "--sigma-range",
-                                                   "30").out)
+        self.assertIn("= 481.8 of 4095", self.done("twelve.npy", *BILATERAL, "--range", "4095", "-o", "a.npy",
+                                                   "--sigma-range", "30").out)
         self.assertEqual(read_npy(self.path("a.npy"))[1].samples, read_pnm(self.path("a.pgm")).samples)
         # Twice the samples with twice the white level: twice the result, but for rounding.
         write_pnm(self.path("twice.pgm"), image.scaled(510))

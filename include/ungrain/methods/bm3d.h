@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "ungrain/image.h"
+
+namespace ungrain {
+
+// What the numbers below follow where they are unset, together with the noise's level.
+enum class Bm3dProfile : std::uint8_t {
+  fast,
+  normal,
+  high,
+  dabov2007,  // the article's numbers
+  matlab,     // the numbers of the program that its authors released
+};
+
+// Within a patch.
+enum class PatchTransform : std::uint8_t {
+  dct,
+  bior15,    // biorthogonal 1.5 wavelets, each level on the low-low quadrant of the one before
+  hadamard,  // Walsh-Hadamard
+  dft,
+};
+
+// Along a group of patches.
+enum class GroupTransform : std::uint8_t { haar, hadamard, dct, dft };
+
+enum class Bm3dColour : std::uint8_t {
+  opponent,     // an rgb image's luminance finds the groups for luminance and both colour differences
+  per_channel,  // each channel by itself; channels of a multi image always
+};
+
+// Block matching and 3-D filtering: patches that look alike are stacked, a 3-D transform of the stack makes
+// what they have in common a few large coefficients, the small ones are taken for noise. The first step sets
+// them to 0; the second (wiener) finds the groups again in the first one's result and shrinks every
+// coefficient by how much of it that result takes for signal.
+//
+// Numbers that are unset follow the profile and the noise; what is unset of the second step follows what is
+// given for the first, if it is.
+struct Bm3dParams {
+  static constexpr std::string_view method = "bm3d";
+  Bm3dProfile profile = Bm3dProfile::normal;
+  // The noise's standard deviation, pixel units: one number, or one for each colour channel; 0 returns the
+  // input. Empty: measured.
+  std::vector<double> sigma = {};
+  // Instead of sigma: the standard deviation at every pixel, in the pixel units of the image that is
+  // filtered; as large as that image, of one channel or of as many as it has colours. Must outlive the
+  // Denoiser.
+  ConstImageView sigma_map = {};
+  int steps = 2;
+  Bm3dColour colour = Bm3dColour::opponent;
+  std::optional<PatchTransform> transform = {};
+  std::optional<PatchTransform> wiener_transform = {};
+  std::optional<GroupTransform> group_transform = {};
+  bool kaiser = true;                       // patches' edges weigh less (a Kaiser window, beta 2)
+  std::optional<int> patch = {};            // pixels: side of a patch
+  std::optional<int> wiener_patch = {};     // the second step's, as all that begin so
+  std::optional<int> spacing = {};          // pixels from one reference patch to the next
+  std::optional<int> wiener_spacing = {};   //
+  std::optional<int> search = {};           // pixels: side of the window that is searched, odd
+  std::optional<int> wiener_search = {};    //
+  std::optional<int> group = {};            // patches at most
+  std::optional<int> wiener_group = {};     //
+  std::optional<double> max_distance = {};  // of patches in a group: mean squared difference, pixel units²
+  std::optional<double> wiener_max_distance = {};
+  std::optional<double> lambda = {};  // coefficients up to lambda sigma are taken for noise
+  // Above 0 the second step does not search: it takes the best of this many that the first one found.
+  std::optional<int> pool = {};
+};
+
+}  // namespace ungrain

@@ -1,0 +1,78 @@
+// The settings under which bm3d is held against its reference on every backend. Strengths are for a range
+// of 1.
+#pragma once
+
+#include "conformance_case.h"
+#include "ungrain/methods/bm3d.h"
+
+namespace ungrain::testing {
+
+inline MethodCases bm3d_cases() {
+  using P = Bm3dParams;
+  using enum PatchTransform;
+  // Windows that a reference searches in time.
+  const auto near = [](P p) {
+    p.search = 9;
+    p.wiener_group = 16;
+    return p;
+  };
+  constexpr bool slow = true;
+  // The fast version looks for patches among pixels of 8 or 12 bits: where patches are about equally near it
+  // may take others than the reference. That is a fraction of the noise in single pixels (and nothing in the
+  // mean: bm3d_test.cpp); a wrong transform or weight is more.
+  constexpr double other_groups = 0.06;
+  return {
+      .method = "bm3d",
+      .variants =
+          {{"normal", near({.sigma = {0.1}}), {}, false, other_groups},
+           {"normal_whole", P{.sigma = {0.1}}, {}, slow, other_groups},
+           {"fast", P{.profile = Bm3dProfile::fast, .sigma = {0.08}}, {}, slow, other_groups},
+           {"high", P{.profile = Bm3dProfile::high, .sigma = {0.08}, .search = 15}, {}, slow, other_groups},
+           {"one_step", near({.sigma = {0.1}, .steps = 1}), {}, slow, other_groups},
+           {"per_channel",
+            near({.sigma = {0.05}, .colour = Bm3dColour::per_channel}),
+            {},
+            slow,
+            other_groups},
+           {"channel_sigmas", near({.sigma = {0.05, 0.1, 0.08}}), Colour::rgb, slow, other_groups},
+           {"rgb_pool", P{.sigma = {0.1}, .patch = 4, .search = 5, .group = 8, .pool = 12}, Colour::rgb},
+           {"dct_hadamard",
+            near({.sigma = {0.1},
+                  .transform = dct,
+                  .group_transform = GroupTransform::hadamard,
+                  .kaiser = false}),
+            {},
+            slow,
+            other_groups},
+           {"hadamard_dct",
+            near({.sigma = {0.1},
+                  .transform = hadamard,
+                  .wiener_transform = bior15,
+                  .group_transform = GroupTransform::dct}),
+            {},
+            slow},
+           {"dft",
+            near({.sigma = {0.1},
+                  .transform = dft,
+                  .wiener_transform = dft,
+                  .group_transform = GroupTransform::dft,
+                  .group = 6}),
+            {},
+            slow},
+           {"patch_5",
+            near({.sigma = {0.1}, .transform = dct, .patch = 5, .spacing = 2, .group = 8}),
+            {},
+            slow},
+           {"limits",
+            near({.sigma = {0.1}, .max_distance = 0.02, .wiener_max_distance = 0.004}),
+            {},
+            slow,
+            other_groups},
+           {"dabov", near({.profile = Bm3dProfile::dabov2007, .sigma = {0.2}}), {}, slow},
+           {"matlab", near({.profile = Bm3dProfile::matlab, .sigma = {0.2}}), {}, slow},
+           {"zero_strength", P{.sigma = {0.0}}}},
+      .averages = false,
+      .constants_move = 1e-3};
+}
+
+}  // namespace ungrain::testing

@@ -1,0 +1,556 @@
+// Tiles of reference patches, each with its own sums of estimates; the sums of tiles that overlap are added
+// in the order of tiles when a row has all of them. Tiles lie where the image's coordinates say, whatever the
+// band, so that every sum has one order. Rows of tiles are worked on from top to bottom, and only those whose
+// estimates are still to be added are kept.
+#include "methods/bm3d/fast.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "methods/bm3d/filter_simd.h"
+#include "methods/bm3d/match_simd.h"
+#include "methods/bm3d/transforms.h"
+
+namespace ungrain {
+namespace {
+
+constexpr int patch = filter_patch;
+constexpr int tile_side = 72;        // pixels between tiles, about
+constexpr int tiles_in_flight = 48;  // at least, so that threads need not wait for each other often
+
+constexpr int up_to(int step, int n) { return (n + step - 1) / step * step; }
+constexpr std::size_t line_up(std::size_t floats) { return (floats + 15) / 16 * 16; }
+
+// Reference patches along an axis: every spacing-th, and the last.
+struct Axis {
+  int last = 0;
+  int spacing = 1;
+
+  int count() const { return (last + spacing - 1) / spacing + 1; }
+  int position(int index) const { return std::min(index * spacing, last); }
+  // The first at or behind a position; count() where there is none.
+  int index_from(int from) const {
+    if (from <= 0) return 0;
+    return from > last ? count() : (from + spacing - 1) / spacing;
+  }
+};
+
+// What a tile needs of memory, and all tiles have alike.
+struct TileShape {
+  int references = 0;  // along each axis
+  int reach = 0;       // of a group around its reference
+  int side = 0;        // pixels that its patches touch, along each axis
+  int pitch = 0;
+  std::size_t plane = 0;  // floats
+
+  TileShape(int spacing, int search) : reach(search / 2) {
+    references = 6 * std::max(1, static_cast<int>(std::lround(tile_side / 6.0 / spacing)));
+    side = (references - 1) * spacing + 2 * reach + patch;
+    pitch = up_to(16, side + 8);
+    if (pitch % 64 == 0) pitch += 16;  // rows of a patch that would meet in the cache
+    plane = static_cast<std::size_t>(pitch) * side;
+  }
+};
+
+// Integers for pixels between black and white and a little beyond: noise, or what a filter makes of edges.
+MatchScale match_scale(double white, double sigma, bool basic) {
+  MatchScale scale;
+  const double half = white * 9 / 16 + (basic ? 1 : 5) * sigma;
+  constexpr double coarsest = 0.5;  // steps of bytes, as a share of the noise
+  double step = half / match_depth(false);
+  if (step > coarsest * sigma) {
+    scale.deep = true;
+    step = std::max(half / match_depth(true), sigma / 8);
+  }
+  scale.most = match_depth(scale.deep);
+  scale.middle = static_cast<float>(white / 2);
+  scale.inverse_step = static_cast<float>(1 / step);
+  return scale;
+}
+
+// Where a reference's groups of step 1 wait for step 2: in planes beside the basic estimate, as bytes of the
+// pixels of a cell at the reference. The last reference's cell lies at the image's edge, so that no two meet.
+class PoolCells {
+ public:
+  PoolCells(const Bm3dSettings& settings, const ImageSpec& spec)
+      : pool_(settings.pool),
+        side_(std::min(settings.first.spacing, patch / 2)),
+        colours_(spec.colour_channels()),
+        extent_{spec.width, spec.height} {
+    const int lists = settings.opponent ? 1 : colours_;
+    const int floats = (2 * pool_ + 3) / 4;
+    each_ = (floats + side_ * side_ - 1) / (side_ * side_);
+    planes_ = pool_ > 0 ? lists * each_ : 0;
+  }
+
+  static bool fits(const Bm3dSettings& settings, const ImageSpec& spec) {
+    return settings.pool <= most_matches && PoolCells(settings, spec).planes_ <= 16;
+  }
+
+  int planes() const { return planes_; }
+
+  void write(const Planes& to, int list, int x, int y, const MatchGroup& group) const {
+    std::int8_t bytes[2 * most_matches];
+    for (int i = 0; i < pool_; ++i) {
+      bytes[2 * i] = i < group.count ? static_cast<std::int8_t>(group.dx[i]) : nobody;
+      bytes[2 * i + 1] = i < group.count ? static_cast<std::int8_t>(group.dy[i]) : nobody;
+    }
+    each_row(to, list, x, y, [&](float* row, int at, int count, bool inside) {
+      if (inside) std::memcpy(row, bytes + at, static_cast<std::size_t>(count));
+    });
+  }
+
+  void read(const ConstPlanes& from, int list, int x, int y, MatchGroup& group) const {
+    std::int8_t bytes[2 * most_matches];
+    each_row(from, list, x, y, [&](const float* row, int at, int count, bool) {
+      std::memcpy(bytes + at, row, static_cast<std::size_t>(count));
+    });
+    for (group.count = 0; group.count < pool_ && bytes[2 * group.count] != nobody; ++group.count) {
+      group.dx[group.count] = bytes[2 * group.count];
+      group.dy[group.count] = bytes[2 * group.count + 1];
+    }
+  }
+
+ private:
+  static constexpr std::int8_t nobody = 127;
+
+  // Calls body(row of a cell, place in the bytes, how many, whether the planes have that row).
+  template <class P, class Body>
+  void each_row(const P& planes, int list, int x, int y, Body body) const {
+    if (x == extent_.width - patch) x = extent_.width - side_;
+    if (y == extent_.height - patch) y = extent_.height - side_;
+    int at = 0;
+    for (int plane = 0; plane < each_; ++plane) {
+      for (int row = y; row < y + side_ && at < 2 * pool_; ++row) {
+        const int count = std::min(2 * pool_ - at, side_ * static_cast<int>(sizeof(float)));
+        const bool inside = row >= planes.rect.y0 && row < planes.rect.y1 && x >= planes.rect.x0 &&
+                            x + side_ <= planes.rect.x1;
+        body(planes.row(colours_ + list * each_ + plane, row) + (x - planes.rect.x0), at, count, inside);
+        at += count;
+      }
+    }
+  }
+
+  int pool_;
+  int side_;
+  int colours_;
+  Extent extent_;
+  int each_ = 0;  // planes of a list
+  int planes_ = 0;
+};
+
+class FastStep {
+ public:
+  FastStep(const Bm3dSettings& settings, const ImageSpec& spec, int index)
+      : settings_(settings),
+        index_(index),
+        step_(index == 0 ? settings.first : settings.second),
+        shape_(step_.spacing, 2 * group_reach(settings, index) + 1),
+        cells_(settings, spec),
+        planes_(spec.colour_channels()),
+        across_{spec.width - patch, step_.spacing},
+        down_{spec.height - patch, step_.spacing} {
+    const std::vector<double> window = patch_window(patch, step_.kaiser);
+    std::copy_n(window.begin(), patch, window_);
+    const double white = spec.white() * (settings.opponent ? std::sqrt(3.0) : 1);
+    tables_ = std::make_unique<FilterTables[]>(planes_);
+    for (int plane = 0; plane < planes_; ++plane) {
+      fill_filter_tables(step_, index == 1, settings.sigma[plane], window_, tables_[plane]);
+      scales_.push_back(match_scale(white, settings.sigma[plane], index == 1));
+    }
+    tiles_across_ = (across_.count() + shape_.references - 1) / shape_.references;
+    tiles_down_ = (down_.count() + shape_.references - 1) / shape_.references;
+    at_once_ = std::min(tiles_down_, (tiles_in_flight + tiles_across_ - 1) / tiles_across_);
+    kept_ = std::min(tiles_down_,
+                     at_once_ + (2 * shape_.reach + patch - 1) / (shape_.references * step_.spacing) + 1);
+    const int positions = shape_.side - patch + 1;
+    area_ = match_area({0, 0, positions, positions});
+    width_ = spec.width;
+    most_ = step_.group;
+    if (index == 0 && settings.steps > 1) found_ = std::max(most_, settings.pool);
+    if (index == 1 || settings.steps == 1) found_ = most_;
+  }
+
+  std::size_t scratch() const { return std::max(memory_at(nullptr).floats, 2 * line_up(width_)) + 32; }
+  std::size_t common() const { return static_cast<std::size_t>(kept_) * tiles_across_ * tile_sums() + 32; }
+
+  // The basic estimate, and the groups that step 2 is to look at.
+  int planes() const { return planes_ + (index_ == 0 && settings_.steps > 1 ? cells_.planes() : 0); }
+
+  void run(const StageCall& call) const {
+    const Rect& out = call.out.rect;
+    // References that reach the output.
+    const Range columns = reaching(across_, out.x0, out.x1);
+    const Range rows = reaching(down_, out.y0, out.y1);
+    const int side = shape_.references;
+    const Range tile_columns{columns.begin / side, (columns.end - 1) / side + 1};
+    const Range tile_rows{rows.begin / side, (rows.end - 1) / side + 1};
+    const int across = tile_columns.end - tile_columns.begin;
+    int done = out.y0;
+    for (int begin = tile_rows.begin; begin < tile_rows.end; begin += at_once_) {
+      const int end = std::min(tile_rows.end, begin + at_once_);
+      call.workers.for_each(static_cast<std::int64_t>(end - begin) * across,
+                            [&](std::int64_t item, int worker) {
+                              const int tx = tile_columns.begin + static_cast<int>(item % across);
+                              const int ty = begin + static_cast<int>(item / across);
+                              filter_tile(call, tx, ty, columns, rows, worker);
+                            });
+      const int complete = end == tile_rows.end ? out.y1 : std::clamp(first_row(end), out.y0, out.y1);
+      finish(call, {done, complete}, tile_columns, {tile_rows.begin, end});
+      done = complete;
+    }
+  }
+
+ private:
+  struct Range {
+    int begin = 0;
+    int end = 0;
+  };
+
+  // A worker's.
+  struct Memory {
+    float* image = nullptr;
+    float* noisy = nullptr;  // columns
+    float* basic = nullptr;
+    float* filtered = nullptr;
+    float* words = nullptr;
+    float* energies = nullptr;
+    float* match = nullptr;
+    float* words_beyond = nullptr;  // of one reference's window
+    float* energies_beyond = nullptr;
+    std::int32_t* places = nullptr;  // most_ for each reference
+    std::int32_t* sizes = nullptr;
+    std::size_t floats = 0;
+  };
+
+  Memory memory_at(float* start) const {
+    Memory m;
+    const auto take = [&](std::size_t floats) {
+      float* at = start == nullptr ? nullptr : start + m.floats;
+      m.floats += line_up(floats);
+      return at;
+    };
+    const ColumnTile tile{shape_.side, shape_.side, shape_.pitch};
+    const auto references = static_cast<std::size_t>(shape_.references) * shape_.references;
+    m.image = take(shape_.plane + 16);
+    m.noisy = take(tile.floats());
+    m.basic = index_ == 1 ? take(tile.floats()) : nullptr;
+    m.filtered = take(tile.floats());
+    m.words = take(match_words(area_));
+    m.energies = take(match_words(area_));
+    m.match = take(match_scratch);
+    const Rect window = match_area({0, 0, 2 * shape_.reach + 1, 2 * shape_.reach + 1});
+    m.words_beyond = take(match_words(window));
+    m.energies_beyond = take(match_words(window));
+    m.places = reinterpret_cast<std::int32_t*>(take(references * most_));
+    m.sizes = reinterpret_cast<std::int32_t*>(take(references));
+    return m;
+  }
+
+  Memory memory_of(const StageCall& call, int worker) const {
+    return memory_at(aligned(call.scratch_of(worker)));
+  }
+
+  Range reaching(const Axis& axis, int begin, int end) const {
+    // The last reference lies closer to the one before it than a spacing: it is found by itself.
+    const int to = end - 1 + shape_.reach;
+    return {axis.index_from(begin - (patch - 1) - shape_.reach),
+            to >= axis.last ? axis.count() : to / axis.spacing + 1};
+  }
+
+  std::size_t tile_sums() const { return 2 * static_cast<std::size_t>(planes_) * shape_.plane; }
+  int first_row(int ty) const { return down_.position(ty * shape_.references) - shape_.reach; }
+  int first_column(int tx) const { return across_.position(tx * shape_.references) - shape_.reach; }
+
+  static float* aligned(float* memory) {
+    return reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(memory) + 63) / 64 * 64);
+  }
+
+  // A tile's sums of weighted values, then of weights, for each plane.
+  float* sums_of(const StageCall& call, int tx, int ty) const {
+    return aligned(call.shared.data()) +
+           (static_cast<std::size_t>(ty % kept_) * tiles_across_ + tx) * tile_sums();
+  }
+
+  void filter_tile(const StageCall& call, int tx, int ty, const Range& columns, const Range& rows,
+                   int worker) const {
+    const int side = shape_.references;
+    const Range xs{std::max(columns.begin, tx * side), std::min(columns.end, (tx + 1) * side)};
+    const Range ys{std::max(rows.begin, ty * side), std::min(rows.end, (ty + 1) * side)};
+    const int left = first_column(tx);
+    const int top = first_row(ty);
+
+    Memory memory = memory_of(call, worker);
+    MatchTile tile;
+    tile.area = {left, top, left + area_.width(), top + area_.height()};
+    tile.pitch = match_pitch(area_);
+    tile.words = reinterpret_cast<std::uint32_t*>(memory.words);
+    tile.energies = reinterpret_cast<std::int32_t*>(memory.energies);
+    const ColumnTile columns_of{shape_.side, shape_.side, shape_.pitch};
+
+    float* sums = sums_of(call, tx, ty);
+    std::fill_n(sums, tile_sums(), 0.0F);
+    for (int plane = 0; plane < planes_; ++plane) {
+      const bool finds = !settings_.opponent || plane == 0;
+      if (index_ == 1) {
+        const ConstPlanes basic = copy(call.in[1], plane, false, left, top, memory.image);
+        if (finds && settings_.pool > 0) rescore_groups(call.in[1], plane, xs, ys, left, top, memory);
+        if (finds && settings_.pool == 0) find_groups(call, basic, tile, plane, xs, ys, left, top, memory);
+        transform_columns(step_.transform, columns_of, memory.image, memory.basic);
+      }
+      const ConstPlanes noisy = copy(call.in[0], plane, settings_.opponent, left, top, memory.image);
+      if (index_ == 0 && finds) find_groups(call, noisy, tile, plane, xs, ys, left, top, memory);
+      transform_columns(step_.transform, columns_of, memory.image, memory.noisy);
+      float* values = sums + 2 * plane * shape_.plane;
+      float* weights = values + shape_.plane;
+      std::fill_n(memory.filtered, columns_of.floats(), 0.0F);
+      const std::int32_t* places = memory.places;
+      const int groups = (xs.end - xs.begin) * (ys.end - ys.begin);
+      for (int group = 0; group < groups; ++group, places += most_) {
+        filter_group({tables_[plane], step_.transform, memory.noisy, index_ == 0 ? nullptr : memory.basic,
+                      places, memory.sizes[group], memory.filtered, weights});
+      }
+      add_columns(step_.transform, columns_of, tables_[plane], memory.filtered, values);
+      spread_weights(columns_of, tables_[plane], weights);
+    }
+  }
+
+  void find_groups(const StageCall& call, const ConstPlanes& image, MatchTile& tile, int plane,
+                   const Range& xs, const Range& ys, int left, int top, const Memory& memory) const {
+    const MatchScale& scale = scales_[plane];
+    tile.deep = scale.deep;
+    const bool within = fill_match_tile(image, 0, call.image, scale, tile);
+    const int at_once = within ? references_at_once(step_.search, step_.spacing) : 1;
+    int number = 0;
+    for (int yi = ys.begin; yi < ys.end; ++yi) {
+      for (int xi = xs.begin; xi < xs.end; xi += at_once) {
+        MatchGroup groups[most_references_at_once];
+        int x[most_references_at_once];
+        const int count = std::min(at_once, xs.end - xi);
+        for (int r = 0; r < count; ++r) x[r] = across_.position(xi + r);
+        const int y = down_.position(yi);
+        auto* match_memory = reinterpret_cast<std::uint32_t*>(memory.match);
+        const MatchCall search{tile, step_.search, found_, farthest(scale), count, x,
+                               y,    match_memory, groups};
+        if (within || window_is_within(image, call.image, scale, x[0], y)) {
+          find_matches(search);
+        } else {
+          find_beyond(image, call.image, plane, search, memory);
+        }
+        for (int r = 0; r < count; ++r) {
+          keep_group(groups[r], x[r] - left, y - top, number++, memory);
+          if (call.out.count > planes_) cells_.write(call.out, plane, x[r], y, groups[r]);
+        }
+      }
+    }
+  }
+
+  // The pixels of a reference's candidates.
+  Rect window_of(const Extent& image, int x, int y) const {
+    const int reach = shape_.reach;
+    return {std::max(0, x - reach), std::max(0, y - reach), std::min(image.width, x + reach + patch),
+            std::min(image.height, y + reach + patch)};
+  }
+
+  bool window_is_within(const ConstPlanes& image, const Extent& extent, const MatchScale& scale, int x,
+                        int y) const {
+    const Rect window = window_of(extent, x, y);
+    const float most = scale.most / scale.inverse_step;
+    bool within = true;
+    for (int row = window.y0; row < window.y1; ++row) {
+      const float* pixels = image.row(0, row) - image.rect.x0;
+      for (int column = window.x0; column < window.x1; ++column) {
+        within &= std::abs(pixels[column] - scale.middle) <= most;
+      }
+    }
+    return within;
+  }
+
+  // Where pixels are far from what the white level says: with integers around the reference's own mean.
+  void find_beyond(const ConstPlanes& image, const Extent& extent, int plane, const MatchCall& search,
+                   const Memory& memory) const {
+    const int x = search.x[0];
+    const int y = search.y;
+    MatchScale scale;
+    scale.deep = true;
+    scale.most = match_depth(true);
+    scale.inverse_step = static_cast<float>(8 / settings_.sigma[plane]);
+    scale.middle = 0;
+    for (int row = y; row < y + patch; ++row) {
+      for (int column = x; column < x + patch; ++column)
+        scale.middle += image.at(0, column, row) / (patch * patch);
+    }
+    const int reach = shape_.reach;
+    const Rect area = match_area({x - reach, y - reach, x + reach + 1, y + reach + 1});
+    const MatchTile around{area, match_pitch(area), true,
+                           reinterpret_cast<std::uint32_t*>(memory.words_beyond),
+                           reinterpret_cast<std::int32_t*>(memory.energies_beyond)};
+    fill_match_tile(image, 0, extent, scale, around);
+    find_matches(
+        {around, search.search, search.most, farthest(scale), 1, search.x, y, search.scratch, search.groups});
+  }
+
+  // The groups of step 1, by their distances in its result.
+  void rescore_groups(const ConstPlanes& basic, int plane, const Range& xs, const Range& ys, int left,
+                      int top, const Memory& memory) const {
+    int number = 0;
+    for (int yi = ys.begin; yi < ys.end; ++yi) {
+      for (int xi = xs.begin; xi < xs.end; ++xi) {
+        const int x = across_.position(xi);
+        const int y = down_.position(yi);
+        MatchGroup group;
+        cells_.read(basic, plane, x, y, group);
+        rescore_matches({memory.image + (y - top) * shape_.pitch + (x - left), shape_.pitch,
+                         scales_[plane].inverse_step, most_, farthest(scales_[plane])},
+                        group);
+        keep_group(group, x - left, y - top, number++, memory);
+      }
+    }
+  }
+
+  void keep_group(const MatchGroup& group, int x, int y, int number, const Memory& memory) const {
+    const int size = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::min(group.count, most_))));
+    memory.sizes[number] = size;
+    std::int32_t* places = memory.places + static_cast<std::ptrdiff_t>(number) * most_;
+    for (int i = 0; i < size; ++i) places[i] = (y + group.dy[i]) * shape_.pitch + (x + group.dx[i]);
+  }
+
+  // Half the sum of squared differences that the group's patches may have.
+  std::uint32_t farthest(const MatchScale& scale) const {
+    const double per_pixel = step_.max_distance * scale.inverse_step * scale.inverse_step;
+    return static_cast<std::uint32_t>(std::min(per_pixel * patch * patch / 2, 1e9));
+  }
+
+  // The pixels around a tile, as far as they are there; of rgb planes, one of luminance and colour
+  // differences.
+  ConstPlanes copy(const ConstPlanes& from, int plane, bool opponent, int left, int top, float* to) const {
+    const Rect rect{std::max(left, from.rect.x0), std::max(top, from.rect.y0),
+                    std::min(left + shape_.side, from.rect.x1), std::min(top + shape_.side, from.rect.y1)};
+    float* first = to + (rect.y0 - top) * shape_.pitch + (rect.x0 - left);
+    const int width = rect.width();
+    for (int y = rect.y0; y < rect.y1; ++y) {
+      float* row = first + (y - rect.y0) * shape_.pitch;
+      const auto source = [&](int channel) { return from.row(channel, y) + (rect.x0 - from.rect.x0); };
+      if (opponent) {
+        opponent_row(source(0), source(1), source(2), plane, width, row);
+      } else {
+        std::memcpy(row, source(plane), static_cast<std::size_t>(width) * sizeof(float));
+      }
+    }
+    return {first, rect, shape_.pitch, 0, 1};
+  }
+
+  static void opponent_row(const float* r, const float* g, const float* b, int plane, int width, float* to) {
+    const auto weight = [&](int channel) { return static_cast<float>(opponent_matrix[plane][channel]); };
+    const float of_r = weight(0);
+    const float of_g = weight(1);
+    const float of_b = weight(2);
+    for (int x = 0; x < width; ++x) to[x] = of_r * r[x] + of_g * g[x] + of_b * b[x];
+  }
+
+  void finish(const StageCall& call, const Range& rows, const Range& tile_columns,
+              const Range& tile_rows) const {
+    if (rows.begin >= rows.end) return;
+    const Rect& out = call.out.rect;
+    const bool to_rgb = settings_.opponent && index_ + 1 == settings_.steps;
+    constexpr int at_once = 8;
+    call.workers.for_each(
+        (rows.end - rows.begin + at_once - 1) / at_once, [&](std::int64_t item, int worker) {
+          const int begin = rows.begin + static_cast<int>(item) * at_once;
+          float* values = call.scratch_of(worker);
+          float* weights = values + line_up(width_);
+          for (int y = begin; y < std::min(rows.end, begin + at_once); ++y) {
+            for (int plane = 0; plane < planes_; ++plane) {
+              std::fill_n(values, out.width(), 0.0F);
+              std::fill_n(weights, out.width(), 0.0F);
+              for (int ty = tile_rows.begin; ty < tile_rows.end; ++ty) {
+                const int row = y - first_row(ty);
+                if (row < 0 || row >= shape_.side) continue;
+                for (int tx = tile_columns.begin; tx < tile_columns.end; ++tx) {
+                  const int left = first_column(tx);
+                  const float* sums =
+                      sums_of(call, tx, ty) + 2 * plane * shape_.plane + row * shape_.pitch - left;
+                  const float* more = sums + shape_.plane;
+                  for (int x = std::max(left, out.x0); x < std::min(left + shape_.side, out.x1); ++x) {
+                    values[x - out.x0] += sums[x];
+                    weights[x - out.x0] += more[x];
+                  }
+                }
+              }
+              float* to = call.out.row(plane, y);
+              for (int x = 0; x < out.width(); ++x) to[x] = values[x] / weights[x];
+            }
+            if (to_rgb) rgb_row(call.out, y);
+          }
+        });
+  }
+
+  static void rgb_row(const Planes& planes, int y) {
+    float* row[3] = {planes.row(0, y), planes.row(1, y), planes.row(2, y)};
+    for (int x = 0; x < planes.rect.width(); ++x) {
+      const float from[3] = {row[0][x], row[1][x], row[2][x]};
+      for (int plane = 0; plane < 3; ++plane) {
+        float sum = 0;
+        for (int c = 0; c < 3; ++c) sum += static_cast<float>(opponent_matrix[c][plane]) * from[c];
+        row[plane][x] = sum;
+      }
+    }
+  }
+
+  Bm3dSettings settings_;
+  int index_;
+  Bm3dStep step_;
+  TileShape shape_;
+  PoolCells cells_;
+  int planes_;
+  Axis across_;
+  Axis down_;
+  int tiles_across_ = 0;
+  int tiles_down_ = 0;
+  int at_once_ = 1;  // rows of tiles
+  int kept_ = 1;
+  int width_ = 0;
+  int most_ = 1;   // patches of a group
+  int found_ = 1;  // and those that are looked for
+  Rect area_;      // of a tile at 0, 0
+  double window_[patch];
+  std::unique_ptr<FilterTables[]> tables_;  // one for each plane
+  std::vector<MatchScale> scales_;
+};
+
+bool takes(const Bm3dStep& step) {
+  return filter_knows(step) && step.prefilter == 0 && step.search <= widest_match_search &&
+         step.group <= most_matches;
+}
+
+}  // namespace
+
+bool bm3d_fast_takes(const Bm3dSettings& settings, const ImageSpec& spec) {
+  if (settings.sigma_map.data != nullptr) return false;
+  if (settings.steps > 1 && settings.pool > 0 && !PoolCells::fits(settings, spec)) return false;
+  if (spec.width < patch || spec.height < patch || !has_match_vectors()) return false;
+  if (std::any_of(settings.sigma.begin(), settings.sigma.end(), [](double sigma) { return !(sigma > 0); }))
+    return false;
+  return takes(settings.first) && (settings.steps == 1 || takes(settings.second));
+}
+
+Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec) {
+  Pipeline pipeline;
+  for (int index = 0; index < settings.steps; ++index) {
+    const auto step = std::make_shared<const FastStep>(settings, spec, index);
+    const int reach = bm3d_reach(settings, index);
+    pipeline.stages.push_back({.name = index == 0 ? "threshold" : "wiener",
+                               .reach = {.x = reach, .y = reach},
+                               .planes = step->planes(),
+                               .reads = index == 0 ? std::vector{0} : std::vector{0, 1},
+                               .scratch = step->scratch(),
+                               .shared = step->common(),
+                               .run = [step](const StageCall& call) { step->run(call); }});
+  }
+  return pipeline;
+}
+
+}  // namespace ungrain

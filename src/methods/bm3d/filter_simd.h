@@ -1,0 +1,68 @@
+// What becomes of a group of patches: the second innermost part of bm3d on a CPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "methods/bm3d/settings.h"
+
+namespace ungrain {
+
+constexpr int filter_patch = 8;
+constexpr int most_filtered = 64;  // patches of a group
+
+// What coefficients are compared with and multiplied by, for one plane. Made for the vectors of the
+// processor.
+struct FilterTables {
+  static constexpr int levels = 7;  // of the transform along the group, and its mean
+  static constexpr int row = 16;
+  // Step 1: thresholds; step 2: the noise's energy. Both for coefficients as the transforms leave them, which
+  // do not normalise.
+  alignas(64) float noise[levels][filter_patch][row];
+  alignas(64) float scale[levels][filter_patch][row];  // what they leave out, in both directions
+  alignas(64) float window[filter_patch][row];         // along one axis of a patch when it is added
+};
+
+// Whether filter_group() has what the step asks for.
+bool filter_knows(const Bm3dStep& step);
+
+void fill_filter_tables(const Bm3dStep& step, bool wiener, double sigma,
+                        std::span<const double, filter_patch> window, FilterTables& tables);
+
+// A tile's image with its columns transformed: for every patch's corner, row by row, the column of pixels
+// from there down as coefficients. Patches side by side share them, and a patch is one piece of memory.
+struct ColumnTile {
+  int width = 0;             // of the image
+  int height = 0;            // at least the patch's side
+  std::ptrdiff_t pitch = 0;  // of the image; rows have room for a vector more than the width
+  std::ptrdiff_t column_pitch() const { return pitch * filter_patch; }
+  std::size_t floats() const {
+    return static_cast<std::size_t>(column_pitch()) * (height - filter_patch + 1);
+  }
+};
+
+void transform_columns(PatchTransform transform, const ColumnTile& tile, const float* image, float* columns);
+
+// The other way, weighted with the window and added up.
+void add_columns(PatchTransform transform, const ColumnTile& tile, const FilterTables& tables,
+                 const float* columns, float* image);
+
+// From weights of patches, at their upper left corners, to those of pixels, in place.
+void spread_weights(const ColumnTile& tile, const FilterTables& tables, float* weights);
+
+// Places are of patches' upper left corners in a tile's image.
+struct FilterCall {
+  const FilterTables& tables;
+  PatchTransform transform;
+  const float* noisy;  // columns
+  const float* basic;  // null in step 1
+  const std::int32_t* places;
+  int count;       // a power of two
+  float* values;   // columns: weighted sums of filtered patches
+  float* weights;  // of patches, at their places
+};
+
+void filter_group(const FilterCall& call);
+
+}  // namespace ungrain

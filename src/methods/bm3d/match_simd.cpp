@@ -1,0 +1,762 @@
+// The distance of two patches is the sum of their energies less twice their dot product, and the dot product
+// is what processors do fastest: a word of the reference, four 8-bit or two 16-bit pixels, is multiplied with
+// the words of a vector of candidates side by side. A first pass keeps what comes of all candidates and the
+// best of each column. As many columns as patches are wanted have one up to a threshold, which bisection
+// finds: a second pass makes a short list of the candidates up to it, whose keys (the distance, then the
+// place in reading order) are sorted by insertion into registers.
+#include "methods/bm3d/match_simd.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+// Dot products of bytes are instructions of this set; nothing else of the library is worth it.
+#define HWY_WANT_AVX3_DL
+// Vectors of unknown length cannot be kept in arrays.
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "methods/bm3d/match_simd.cpp"
+#include <hwy/foreach_target.h>
+// foreach_target.h must come before what it includes again.
+#include <hwy/highway.h>
+
+#ifndef UNGRAIN_METHODS_BM3D_MATCH_SIMD_CPP_
+#define UNGRAIN_METHODS_BM3D_MATCH_SIMD_CPP_
+namespace ungrain {
+namespace {
+
+constexpr int column_bits = 6;
+constexpr int place_bits = 12;
+constexpr std::int32_t farthest = 0xFFFFF;  // what a key has room for: no candidate at all
+constexpr std::int32_t hopeless = -(1 << 30);
+constexpr int words_beyond = 8;  // right of a patch's corner
+// Rows of keys: vectors reach beyond the columns that a key has room for, with candidates of no window.
+constexpr int key_pitch = match_key_pitch;
+constexpr int match_list = match_columns * match_columns + longest_match_vector;
+
+}  // namespace
+}  // namespace ungrain
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace ungrain::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_TARGET == HWY_SCALAR  // a processor without vectors: bm3d_general() serves it
+
+void FindMatches(const MatchCall&) {}
+void Rescore(const RescoreCall&, MatchGroup&) {}
+bool FillMatchTile(const ConstPlanes&, int, const Extent&, const MatchScale&, const MatchTile&) {
+  return true;
+}
+int Lanes() { return 1; }
+float BytesDepth() { return 127; }
+
+#else
+
+using Signed = hn::CappedTag<std::int32_t, longest_match_vector>;
+using Unsigned = hn::CappedTag<std::uint32_t, longest_match_vector>;
+using Halves = hn::Repartition<std::int16_t, Signed>;
+using Sums = hn::Vec<Signed>;
+using Keys = hn::Vec<Unsigned>;
+constexpr Signed ds;
+constexpr Unsigned du;
+constexpr Halves dh;
+constexpr int lanes = static_cast<int>(HWY_MIN(HWY_LANES(std::int32_t), std::size_t{longest_match_vector}));
+
+#define UNGRAIN_BYTE_DOTS (HWY_TARGET == HWY_AVX3_DL)
+#define UNGRAIN_BYTE_PAIRS (HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
+
+// Pixels as bytes: four of a word are multiplied at once. One factor has no sign.
+constexpr bool has_bytes = UNGRAIN_BYTE_DOTS || UNGRAIN_BYTE_PAIRS;
+// Where products of bytes are added in 16 bits, twice two of them must fit.
+constexpr int byte_offset = UNGRAIN_BYTE_DOTS ? 128 : 64;
+
+constexpr int WordsOfRow(bool deep) { return deep || !has_bytes ? 4 : 2; }
+constexpr int PixelsOfWord(bool deep) { return match_patch / WordsOfRow(deep); }
+
+#if UNGRAIN_BYTE_PAIRS
+// Products of bytes, pairs of them added.
+HWY_INLINE hn::Vec<Halves> BytePairs(Sums candidates, Sums reference) {
+#if HWY_TARGET == HWY_SSE4
+  return hn::Vec<Halves>{_mm_maddubs_epi16(candidates.raw, reference.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return hn::Vec<Halves>{_mm256_maddubs_epi16(candidates.raw, reference.raw)};
+#else
+  return hn::Vec<Halves>{_mm512_maddubs_epi16(candidates.raw, reference.raw)};
+#endif
+}
+#endif
+
+// Dot products of a vector of candidates with one reference: what one row of the patch adds.
+template <bool Deep>
+struct Dot {
+  static constexpr int words = WordsOfRow(Deep);
+
+#if UNGRAIN_BYTE_DOTS || UNGRAIN_BYTE_PAIRS
+  Sums sum;
+
+  HWY_INLINE void Start(Sums start) { sum = start; }
+  HWY_INLINE Sums Get() const { return sum; }
+#else
+  // Products as wide as two vectors, each of half the candidates: brought together at the end.
+  Sums start;
+  Sums lower;
+  Sums upper;
+
+  HWY_INLINE void Start(Sums from) {
+    start = from;
+    lower = upper = hn::Zero(ds);
+  }
+  HWY_INLINE Sums Get() const {
+    return hn::Add(start, hn::Add(hn::ConcatEven(ds, upper, lower), hn::ConcatOdd(ds, upper, lower)));
+  }
+#endif
+
+  HWY_INLINE void Add(const Sums (&candidates)[words], const Sums (&reference)[words]) {
+#if UNGRAIN_BYTE_DOTS
+    // Highway 1.0 names neither instruction.
+#pragma GCC unroll 4
+    for (int i = 0; i < words; ++i) {
+      if constexpr (Deep) {
+        asm("vpdpwssd %2, %1, %0" : "+v"(sum.raw) : "v"(candidates[i].raw), "v"(reference[i].raw));
+      } else {
+        asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(candidates[i].raw), "v"(reference[i].raw));
+      }
+    }
+#elif UNGRAIN_BYTE_PAIRS
+    if constexpr (Deep) {
+#pragma GCC unroll 4
+      for (int i = 0; i < words; ++i) {
+        Sums none = hn::Zero(ds);
+        sum = hn::ReorderWidenMulAccumulate(ds, hn::BitCast(dh, candidates[i]), hn::BitCast(dh, reference[i]),
+                                            sum, none);
+      }
+    } else {
+      const auto pairs =
+          hn::Add(BytePairs(candidates[0], reference[0]), BytePairs(candidates[1], reference[1]));
+      Sums none = hn::Zero(ds);
+      sum = hn::ReorderWidenMulAccumulate(ds, pairs, hn::Set(dh, 1), sum, none);
+    }
+#else
+    const hn::Half<Halves> half;
+    const auto product = [&](auto a, auto b)
+                             HWY_ATTR { return hn::Mul(hn::PromoteTo(ds, a), hn::PromoteTo(ds, b)); };
+    for (int i = 0; i < words; ++i) {
+      const auto a = hn::BitCast(dh, candidates[i]);
+      const auto b = hn::BitCast(dh, reference[i]);
+      lower = hn::Add(lower, product(hn::LowerHalf(half, a), hn::LowerHalf(half, b)));
+      upper = hn::Add(upper, product(hn::UpperHalf(half, a), hn::UpperHalf(half, b)));
+    }
+#endif
+  }
+};
+
+// What all candidates of a few references need.
+struct Window {
+  const MatchTile* tile;
+  int references;
+  int columns;    // of all windows together, from the first one's left edge
+  int rows;       // inside the area
+  int first_row;  // of the window's that lies inside
+  int side;
+  const std::uint32_t* words;  // at the first candidate
+  const std::int32_t* energies;
+  std::uint32_t* reference_words;  // [reference][row of the patch][word]
+  std::int32_t
+      own[most_references_at_once];    // from which a candidate's sum is taken: half its distance is left
+  int shift[most_references_at_once];  // of a reference's window from the first one's
+  std::int32_t* best;                  // [part of the rows][reference][column]
+  std::int32_t* sums;                  // [reference][row][column]
+  std::uint32_t* list;                 // room for two references' candidates
+};
+
+// K rows of V vectors: with dot products that wait for each other some ten must be under way.
+template <bool Deep, int R, int V, int K>
+HWY_INLINE void FindRows(const Window& w, int row, int column, Sums (&best)[R][V]) {
+  constexpr int words = WordsOfRow(Deep);
+  constexpr int pixels = PixelsOfWord(Deep);
+  Dot<Deep> dots[K][R][V];
+  const std::ptrdiff_t pitch = w.tile->pitch;
+  const std::uint32_t* candidates = w.words + row * pitch + column;
+  const std::int32_t* energies = w.energies + row * pitch + column;
+#pragma GCC unroll 8
+  for (int k = 0; k < K; ++k) {
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) {
+      const Sums start = hn::LoadU(ds, energies + k * pitch + v * lanes);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) dots[k][r][v].Start(start);
+    }
+  }
+  const std::uint32_t* from = candidates;
+#pragma GCC unroll 16
+  for (int y = 0; y < match_patch + K - 1; ++y) {
+    Sums some[V][words];
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) {
+#pragma GCC unroll 8
+      for (int i = 0; i < words; ++i) {
+        some[v][i] = hn::BitCast(ds, hn::LoadU(du, from + i * pixels + v * lanes));
+      }
+    }
+#pragma GCC unroll 8
+    for (int k = 0; k < K; ++k) {
+      if (y - k < 0 || y - k >= match_patch) continue;
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        Sums reference[words];
+#pragma GCC unroll 8
+        for (int i = 0; i < words; ++i) {
+          reference[i] =
+              hn::BitCast(ds, hn::Set(du, w.reference_words[(r * match_patch + (y - k)) * words + i]));
+        }
+#pragma GCC unroll 8
+        for (int v = 0; v < V; ++v) dots[k][r][v].Add(some[v], reference);
+      }
+    }
+    from += pitch;
+  }
+  std::int32_t* to = w.sums + row * key_pitch + column;
+#pragma GCC unroll 8
+  for (int k = 0; k < K; ++k) {
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) {
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const Sums sum = dots[k][r][v].Get();
+        hn::StoreU(sum, ds, to + (r * match_columns + k) * key_pitch + v * lanes);
+        best[r][v] = hn::Max(best[r][v], sum);
+      }
+    }
+  }
+}
+
+// Part 0 of two are the upper rows, part 1 the lower ones.
+template <bool Deep, int R, int V, int K>
+HWY_NOINLINE void FindColumns(const Window& w, int parts, int part, int column) {
+  Sums best[R][V];
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < V; ++v) best[r][v] = hn::Set(ds, hopeless);
+  }
+  const int middle = w.rows / 2 / K * K;
+  int row = part == 0 ? 0 : middle;
+  const int end = part + 1 < parts ? middle : w.rows;
+  for (; row + K <= end; row += K) FindRows<Deep, R, V, K>(w, row, column, best);
+  if constexpr (K > 1) {
+    for (; row < end; ++row) FindRows<Deep, R, V, 1>(w, row, column, best);
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < V; ++v) {
+      hn::StoreU(best[r][v], ds,
+                 w.best + (part * most_references_at_once + r) * key_pitch + column + v * lanes);
+    }
+  }
+}
+
+template <bool Deep, int R>
+void FindSums(const Window& w, int parts) {
+  for (int part = 0; part < parts; ++part) {
+    int column = 0;
+    const auto left = [&] { return w.columns - column; };
+    if constexpr (lanes == 16) {
+      for (; left() > 32; column += 48) FindColumns<Deep, R, 3, R >= 3 ? 1 : 2>(w, parts, part, column);
+      for (; left() > 0; column += 32)
+        FindColumns<Deep, R, 2, R == 4 ? 1 : R == 3 ? 2 : 3>(w, parts, part, column);
+    } else {
+      for (; left() > 0; column += 2 * lanes) FindColumns<Deep, R, 2, 1>(w, parts, part, column);
+    }
+  }
+}
+
+// The last of the vector before, then all but the last of this one.
+HWY_INLINE Keys Along(Keys before, Keys here) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  return Keys{_mm512_alignr_epi32(here.raw, before.raw, 15)};
+#elif HWY_TARGET == HWY_AVX2
+  alignas(32) static constexpr std::int32_t turned[8] = {7, 0, 1, 2, 3, 4, 5, 6};
+  const auto turn = hn::SetTableIndices(du, turned);
+  return hn::IfThenElse(hn::FirstN(du, 1), hn::TableLookupLanes(before, turn),
+                        hn::TableLookupLanes(here, turn));
+#else
+  return hn::CombineShiftRightBytes<12>(du, here, before);
+#endif
+}
+
+// A vector of ascending keys, behind another one, when a key is inserted into both: what is larger moves on.
+HWY_INLINE Keys Insert(Keys key, Keys before, Keys here) {
+  return hn::Min(here, hn::Max(key, Along(before, here)));
+}
+
+// Half the distance up to which there are `wanted` candidates, or a few more: from the best of columns, for
+// all references at once, as each waits for what it found before. At most farthest - 1.
+template <int Parts, int Vectors>
+HWY_INLINE void FindThresholds(const Window& w, int wanted, std::int32_t* thresholds) {
+  constexpr int most_vectors = Parts * (Vectors > 0 ? Vectors : match_columns / lanes);
+  const int vectors = Vectors > 0 ? Vectors : (w.side + lanes - 1) / lanes;
+  const hn::Rebind<float, Signed> df;
+  Sums codes[most_references_at_once][most_vectors];  // of floats, whose order is that of the numbers
+  std::int32_t low[most_references_at_once];
+  std::int32_t high[most_references_at_once];
+  for (int r = 0; r < w.references; ++r) {
+    low[r] = 0x3F000000;   // 1/2
+    high[r] = 0x497FFFE0;  // farthest - 1
+    for (int part = 0; part < Parts; ++part) {
+      const std::int32_t* best = w.best + (part * most_references_at_once + r) * key_pitch + w.shift[r];
+      for (int v = 0; v < vectors; ++v) {
+        const Sums distance = hn::Sub(hn::Set(ds, w.own[r]), hn::LoadU(ds, best + v * lanes));
+        const auto inside = hn::Lt(hn::Iota(ds, v * lanes), hn::Set(ds, w.side));
+        codes[r][part * vectors + v] =
+            hn::IfThenElse(inside, hn::BitCast(ds, hn::ConvertTo(df, distance)), hn::Set(ds, 0x7F000000));
+      }
+    }
+  }
+  constexpr int halvings = 10;
+  for (int i = 0; i < halvings; ++i) {
+    for (int r = 0; r < w.references; ++r) {
+      const std::int32_t middle = low[r] + (high[r] - low[r]) / 2;
+      const Sums above = hn::Set(ds, middle + 1);
+      std::size_t count = 0;
+      for (int v = 0; v < Parts * vectors; ++v) count += hn::CountTrue(ds, hn::Lt(codes[r][v], above));
+      const bool enough = count >= static_cast<std::size_t>(wanted);
+      high[r] = enough ? middle : high[r];
+      low[r] = enough ? low[r] : middle;
+    }
+  }
+  for (int r = 0; r < w.references; ++r)
+    thresholds[r] = static_cast<std::int32_t>(std::bit_cast<float>(high[r]));
+}
+
+// Keys of the candidates up to a threshold; returns how many. The reference itself is not among them: it
+// comes first, even where others are as near.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+template <int Vectors>
+HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uint32_t* list) {
+  static_assert(lanes == 16 && match_columns == 64);
+  const Sums own = hn::Set(ds, w.own[r]);
+  const Sums below = hn::Sub(own, hn::Set(ds, threshold + 1));
+  const std::int32_t* sums = w.sums + r * match_columns * key_pitch + w.shift[r];
+  // Bits go to memory and are looked at when all are there: nothing is to be foreseen, nothing waits.
+  const int vectors = Vectors > 0 ? Vectors : (w.side + lanes - 1) / lanes;
+  __mmask16 masks[match_columns + 4][4];
+  const std::int32_t* row_sums = sums;
+  for (int row = 0; row < w.rows; ++row, row_sums += key_pitch) {
+    for (int v = 0; v < vectors; ++v) masks[row][v] = hn::Gt(hn::LoadU(ds, row_sums + v * lanes), below).raw;
+    if constexpr (Vectors < 4) {
+      for (int v = vectors; v < 4; ++v) masks[row][v] = 0;
+    }
+  }
+  std::memset(masks[w.rows], 0, 4 * sizeof masks[0]);
+  const int half = w.side / 2;
+  masks[half - w.first_row][half / lanes] &= static_cast<__mmask16>(~(1U << (half % lanes)));
+
+  alignas(64) std::uint32_t inside[lanes];
+  for (int i = 0; i < lanes; ++i) {
+    const std::uint64_t columns = ~std::uint64_t{0} >> (64 - w.side);
+    inside[i] = static_cast<std::uint32_t>(columns >> (lanes * (i % 4))) & 0xFFFFU;
+  }
+  std::uint32_t filled[4 * match_columns + lanes];
+  std::uint32_t places[4 * match_columns + lanes];
+  int count = 0;
+  for (int row = 0; row < w.rows; row += 4) {
+    const Keys mask{_mm512_and_si512(
+        _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(masks[row]))),
+        _mm512_load_si512(inside))};
+    const __mmask16 some = _mm512_test_epi32_mask(mask.raw, mask.raw);
+    _mm512_storeu_si512(filled + count, _mm512_maskz_compress_epi32(some, mask.raw));
+    _mm512_storeu_si512(places + count, _mm512_maskz_compress_epi32(
+                                            some, hn::Iota(du, static_cast<std::uint32_t>(4 * row)).raw));
+    count += std::popcount(static_cast<unsigned>(some));
+  }
+
+  int hits = 0;
+  const Keys column = hn::Iota(du, 0);
+  for (int i = 0; i < count; ++i) {
+    const std::uint32_t row = places[i] / 4;
+    const std::uint32_t first = places[i] % 4 * lanes;
+    const Keys distance = hn::BitCast(du, hn::Sub(own, hn::LoadU(ds, sums + row * key_pitch + first)));
+    const Keys place = hn::Add(column, hn::Set(du, (row << column_bits) + first));
+    const Keys keys = hn::Or(hn::ShiftLeft<place_bits>(distance), place);
+    _mm512_storeu_si512(list + hits,
+                        _mm512_maskz_compress_epi32(static_cast<__mmask16>(filled[i]), keys.raw));
+    hits += std::popcount(filled[i]);
+  }
+  return hits;
+}
+#else
+template <int Vectors>
+HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uint32_t* list) {
+  const Sums below = hn::Set(ds, w.own[r] - threshold - 1);
+  const std::int32_t* sums = w.sums + r * match_columns * key_pitch + w.shift[r];
+  const int half = w.side / 2;
+  int hits = 0;
+  for (int row = 0; row < w.rows; ++row, sums += key_pitch) {
+    std::uint64_t mask = 0;
+    for (int column = 0; column < w.side; column += lanes) {
+      std::uint8_t bits[8] = {};
+      hn::StoreMaskBits(ds, hn::Gt(hn::LoadU(ds, sums + column), below), bits);
+      mask |= std::uint64_t{bits[0]} << column;
+    }
+    mask &= ~std::uint64_t{0} >> (64 - w.side);
+    if (row == half - w.first_row) mask &= ~(std::uint64_t{1} << half);
+    for (; mask != 0; mask &= mask - 1) {
+      const int column = std::countr_zero(mask);
+      const auto distance = static_cast<std::uint32_t>(w.own[r] - sums[column]);
+      list[hits++] = distance << place_bits | static_cast<std::uint32_t>(row << column_bits | column);
+    }
+  }
+  return hits;
+}
+#endif
+
+// The smallest keys of two lists of the same length: insertions wait for each other.
+template <int N>
+HWY_INLINE void SortTwo(const std::uint32_t* a, const std::uint32_t* b, int count, std::uint32_t* sorted_a,
+                        std::uint32_t* sorted_b) {
+  constexpr int vectors = N / lanes;
+  const Keys none = hn::Set(du, ~0U);
+  const Keys zero = hn::Zero(du);
+  const Keys own = hn::IfThenElse(hn::FirstN(du, 1), zero, none);
+  if constexpr (vectors == 1) {
+    Keys a0 = own;
+    Keys b0 = own;
+    for (int i = 0; i < count; ++i) {
+      a0 = Insert(hn::Set(du, a[i]), zero, a0);
+      b0 = Insert(hn::Set(du, b[i]), zero, b0);
+    }
+    hn::Store(a0, du, sorted_a);
+    hn::Store(b0, du, sorted_b);
+  } else if constexpr (vectors == 2) {
+    Keys a0 = own;
+    Keys b0 = own;
+    Keys a1 = none;
+    Keys b1 = none;
+    for (int i = 0; i < count; ++i) {
+      const Keys key_a = hn::Set(du, a[i]);
+      const Keys key_b = hn::Set(du, b[i]);
+      a1 = Insert(key_a, a0, a1);
+      b1 = Insert(key_b, b0, b1);
+      a0 = Insert(key_a, zero, a0);
+      b0 = Insert(key_b, zero, b0);
+    }
+    hn::Store(a0, du, sorted_a);
+    hn::Store(a1, du, sorted_a + lanes);
+    hn::Store(b0, du, sorted_b);
+    hn::Store(b1, du, sorted_b + lanes);
+  } else {
+    for (int list = 0; list < 2; ++list) {
+      const std::uint32_t* from = list == 0 ? a : b;
+      Keys keys[vectors];
+      for (int v = 0; v < vectors; ++v) keys[v] = v == 0 ? own : none;
+      for (int i = 0; i < count; ++i) {
+        const Keys key = hn::Set(du, from[i]);
+#pragma GCC unroll 16
+        for (int v = vectors - 1; v > 0; --v) keys[v] = Insert(key, keys[v - 1], keys[v]);
+        keys[0] = Insert(key, zero, keys[0]);
+      }
+      for (int v = 0; v < vectors; ++v) hn::Store(keys[v], du, (list == 0 ? sorted_a : sorted_b) + v * lanes);
+    }
+  }
+}
+
+HWY_INLINE void WriteGroup(const Window& w, const MatchCall& call, const std::uint32_t* sorted, int hits,
+                           MatchGroup& group) {
+  const int half = w.side / 2;
+  const int own_row = half - w.first_row;
+  group.dx[0] = group.dy[0] = 0;
+  const int most = std::min(call.most, hits + 1);
+  int count = 1;
+  for (int i = 1; i < most; ++i) {
+    const std::uint32_t key = sorted[i];
+    group.dx[i] = static_cast<std::int16_t>(static_cast<int>(key & (match_columns - 1)) - half);
+    group.dy[i] =
+        static_cast<std::int16_t>(static_cast<int>((key >> column_bits) & (match_columns - 1)) - own_row);
+    count += key >> place_bits <= call.largest ? 1 : 0;
+  }
+  group.count = count;
+}
+
+// More columns than patches are wanted, so that few have several of them: those of the upper and of the lower
+// rows count as two.
+constexpr int PartsFor(int wanted) { return wanted > 16 ? 2 : 1; }
+
+template <int N, int Vectors>
+HWY_NOINLINE void Select(const Window& w, const MatchCall& call) {
+  std::int32_t thresholds[most_references_at_once];
+  FindThresholds<PartsFor(N), Vectors>(w, call.most, thresholds);
+  for (int r = 0; r < w.references; r += 2) {
+    int hits[2] = {0, 0};
+    std::uint32_t* lists[2] = {w.list, w.list + match_list};
+    for (int i = 0; i < 2 && r + i < w.references; ++i) {
+      hits[i] = ListHits<Vectors>(w, r + i, thresholds[r + i], lists[i]);
+    }
+    const int most = std::max(hits[0], hits[1]);
+    for (int i = 0; i < 2; ++i) std::fill(lists[i] + hits[i], lists[i] + most, ~0U);
+    alignas(64) std::uint32_t sorted[2][N];
+    SortTwo<N>(lists[0], lists[1], most, sorted[0], sorted[1]);
+    for (int i = 0; i < 2 && r + i < w.references; ++i)
+      WriteGroup(w, call, sorted[i], hits[i], call.groups[r + i]);
+  }
+}
+
+template <int N>
+void SelectOf(const Window& w, const MatchCall& call) {
+  const int vectors = (w.side + lanes - 1) / lanes;
+  if (lanes == 16 && vectors == 3) {
+    Select<N, lanes == 16 ? 3 : 0>(w, call);
+  } else if (lanes == 16 && vectors == 2) {
+    Select<N, lanes == 16 ? 2 : 0>(w, call);
+  } else {
+    Select<N, 0>(w, call);
+  }
+}
+
+template <bool Deep>
+void FindMatchesOfDepth(const MatchCall& call) {
+  constexpr int words = WordsOfRow(Deep);
+  const MatchTile& tile = call.tile;
+  const int half = call.search / 2;
+  Window w;
+  w.tile = &tile;
+  w.references = call.references;
+  w.side = call.search;
+  w.columns = call.x[call.references - 1] - call.x[0] + call.search;
+  const int top = std::max(call.y - half, tile.area.y0);
+  w.first_row = top - (call.y - half);
+  w.rows = std::min(call.y + half + 1, tile.area.y1 - match_patch + 1) - top;
+  const std::ptrdiff_t first =
+      static_cast<std::ptrdiff_t>(top - tile.area.y0) * tile.pitch + (call.x[0] - half - tile.area.x0);
+  w.words = tile.words + first;
+  w.energies = tile.energies + first;
+  w.reference_words = call.scratch;
+  w.best = reinterpret_cast<std::int32_t*>(w.reference_words + most_references_at_once * match_patch * 4);
+  w.sums = w.best + 2 * most_references_at_once * key_pitch;
+  w.list =
+      reinterpret_cast<std::uint32_t*>(w.sums + most_references_at_once * match_columns * key_pitch + lanes);
+  for (int r = 0; r < call.references; ++r) {
+    const std::ptrdiff_t at =
+        static_cast<std::ptrdiff_t>(call.y - tile.area.y0) * tile.pitch + (call.x[r] - tile.area.x0);
+    std::int32_t sum = 0;
+    for (int y = 0; y < match_patch; ++y) {
+      for (int i = 0; i < words; ++i) {
+        std::uint32_t word = tile.words[at + y * tile.pitch + i * PixelsOfWord(Deep)];
+        if constexpr (has_bytes && !Deep) {
+          // Less the offset, in each byte.
+          word ^= 0x01010101U * byte_offset;
+          if constexpr (byte_offset == 64) word |= (word & 0x40404040U) << 1;
+          for (int byte = 0; byte < 4; ++byte) sum += static_cast<std::int8_t>(word >> (8 * byte));
+        }
+        w.reference_words[(r * match_patch + y) * words + i] = word;
+      }
+    }
+    w.own[r] = byte_offset * sum - tile.energies[at];
+    w.shift[r] = call.x[r] - call.x[0];
+  }
+  const int parts = PartsFor(call.most);
+  if (call.references == 1) {
+    FindSums<Deep, 1>(w, parts);
+  } else if (call.references == 2) {
+    FindSums<Deep, 2>(w, parts);
+  } else if (lanes < 16 || call.references == 3) {
+    FindSums<Deep, 3>(w, parts);
+  } else if constexpr (lanes == 16) {
+    FindSums<Deep, 4>(w, parts);
+  }
+  if (call.most <= 16) {
+    SelectOf<16>(w, call);
+  } else if (call.most <= 32) {
+    SelectOf<32>(w, call);
+  } else {
+    SelectOf<64>(w, call);
+  }
+}
+
+void FindMatches(const MatchCall& call) {
+  if (!has_bytes || call.tile.deep) {
+    FindMatchesOfDepth<true>(call);
+  } else if constexpr (has_bytes) {
+    FindMatchesOfDepth<false>(call);
+  }
+}
+
+// A row of pixels as integers; returns whether all lay within the ends.
+bool Quantise(const float* HWY_RESTRICT row, int count, const MatchScale& scale,
+              std::int32_t* HWY_RESTRICT to) {
+  const float most = scale.most;
+  int beyond = 0;
+  for (int x = 0; x < count; ++x) {
+    const float level = (row[x] - scale.middle) * scale.inverse_step;
+    const float held = std::min(std::max(level, -most), most);
+    beyond |= held != level ? 1 : 0;
+    // Adding and taking away 1.5 * 2^23 rounds to nearest.
+    to[x] = static_cast<std::int32_t>((held + 12582912.0F) - 12582912.0F);
+  }
+  return beyond == 0;
+}
+
+bool FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
+                   const MatchTile& tile) {
+  const Rect& area = tile.area;
+  const int pitch = tile.pitch;
+  // As far as the pixels are there: more of the image than the references need.
+  const int x0 = std::max({area.x0, 0, image.rect.x0});
+  const int x1 = std::min({area.x1, extent.width, image.rect.x1});
+  alignas(64) static thread_local std::int32_t line[2048];
+  const bool bytes = has_bytes && !scale.deep;
+  bool within = true;
+  for (int y = area.y0; y < area.y1; ++y) {
+    std::fill_n(line, pitch + words_beyond, 0);
+    if (y >= std::max(0, image.rect.y0) && y < std::min(extent.height, image.rect.y1)) {
+      within &= Quantise(image.row(plane, y) + (x0 - image.rect.x0), x1 - x0, scale, line + (x0 - area.x0));
+    }
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(y - area.y0) * pitch;
+    std::uint32_t* HWY_RESTRICT words = tile.words + at;
+    std::int32_t* HWY_RESTRICT sums = tile.energies + at;
+    if (bytes) {
+      for (int x = 0; x < pitch; ++x) {
+        const auto byte = [&](int i) { return static_cast<std::uint32_t>(line[x + i] + byte_offset); };
+        words[x] = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
+      }
+    } else {
+      for (int x = 0; x < pitch; ++x) {
+        words[x] = (static_cast<std::uint32_t>(line[x]) & 0xFFFFU) | static_cast<std::uint32_t>(line[x + 1])
+                                                                         << 16;
+      }
+    }
+    for (int x = 0; x < pitch; ++x) {
+      std::int32_t sum = 0;
+      for (int i = 0; i < match_patch; ++i) sum += line[x + i] * line[x + i];
+      sums[x] = sum;
+    }
+  }
+  for (int y = area.y0; y + match_patch <= area.y1; ++y) {
+    std::int32_t* HWY_RESTRICT row = tile.energies + static_cast<std::ptrdiff_t>(y - area.y0) * pitch;
+    const bool inside = y >= 0 && y + match_patch <= extent.height;
+    const int left = inside ? std::clamp(-area.x0, 0, pitch) : pitch;
+    const int right = inside ? std::clamp(extent.width - match_patch + 1 - area.x0, left, pitch) : pitch;
+    for (int x = left; x < right; ++x) {
+      std::int32_t sum = 0;
+      for (int i = 0; i < match_patch; ++i) sum += row[x + i * pitch];
+      row[x] = -((sum + 1) >> 1);
+    }
+    std::fill(row, row + left, hopeless);
+    std::fill(row + right, row + pitch, hopeless);
+  }
+  return within;
+}
+
+template <int N>
+void RescoreUpTo(const RescoreCall& call, MatchGroup& group) {
+  const hn::CappedTag<float, match_patch> df;
+  constexpr int step = static_cast<int>(HWY_MIN(HWY_LANES(float), std::size_t{match_patch}));
+  constexpr int offset = match_columns / 2;  // places are not negative in keys
+  std::uint32_t list[most_matches];
+  const float scale = 0.5F * call.inverse_step * call.inverse_step;
+  for (int i = 1; i < group.count; ++i) {
+    const float* patch = call.image + group.dy[i] * call.pitch + group.dx[i];
+    auto sum = hn::Zero(df);
+    for (int y = 0; y < match_patch; ++y) {
+      for (int x = 0; x < match_patch; x += step) {
+        const auto difference = hn::Sub(hn::LoadU(df, patch + y * call.pitch + x),
+                                        hn::LoadU(df, call.image + y * call.pitch + x));
+        sum = hn::MulAdd(difference, difference, sum);
+      }
+    }
+    const float distance =
+        std::min(scale * hn::GetLane(hn::SumOfLanes(df, sum)), static_cast<float>(farthest - 1));
+    const auto place =
+        static_cast<std::uint32_t>((group.dy[i] + offset) << column_bits | (group.dx[i] + offset));
+    list[i - 1] = static_cast<std::uint32_t>(distance + 0.5F) << place_bits | place;
+  }
+  const int found = group.count - 1;
+  std::uint32_t nothing[most_matches];
+  std::fill_n(nothing, found, ~0U);
+  alignas(64) std::uint32_t sorted[2][N];
+  SortTwo<N>(list, nothing, found, sorted[0], sorted[1]);
+  int count = 1;
+  for (int i = 1; i < std::min(call.most, found + 1); ++i) {
+    const std::uint32_t key = sorted[0][i];
+    group.dx[i] = static_cast<std::int16_t>(static_cast<int>(key & (match_columns - 1)) - offset);
+    group.dy[i] =
+        static_cast<std::int16_t>(static_cast<int>((key >> column_bits) & (match_columns - 1)) - offset);
+    count += key >> place_bits <= call.largest ? 1 : 0;
+  }
+  group.count = count;
+}
+
+void Rescore(const RescoreCall& call, MatchGroup& group) {
+  if (call.most <= 16) {
+    RescoreUpTo<16>(call, group);
+  } else if (call.most <= 32) {
+    RescoreUpTo<32>(call, group);
+  } else {
+    RescoreUpTo<64>(call, group);
+  }
+}
+
+int Lanes() { return lanes; }
+float BytesDepth() { return byte_offset - 1; }
+
+#endif
+
+}  // namespace
+}  // namespace ungrain::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ungrain {
+
+HWY_EXPORT(FindMatches);
+HWY_EXPORT(Rescore);
+HWY_EXPORT(FillMatchTile);
+HWY_EXPORT(Lanes);
+HWY_EXPORT(BytesDepth);
+
+Rect match_area(const Rect& positions) {
+  return {positions.x0, positions.y0, positions.x1 + match_patch - 1, positions.y1 + match_patch - 1};
+}
+
+int match_pitch(const Rect& area) {
+  // Vectors begin at any candidate of the last reference's window.
+  return (area.width() + match_columns + 15) / 16 * 16 + 16;
+}
+
+std::size_t match_words(const Rect& area) {
+  return static_cast<std::size_t>(match_pitch(area)) * area.height() + 16;
+}
+
+float match_depth(bool deep) { return deep ? 2047.0F : HWY_DYNAMIC_DISPATCH(BytesDepth)(); }
+
+bool has_match_vectors() { return HWY_DYNAMIC_DISPATCH(Lanes)() > 1; }
+
+int references_at_once(int search, int spacing) {
+  const int vector = HWY_DYNAMIC_DISPATCH(Lanes)();
+  const auto vectors = [&](int references) {
+    return (search + (references - 1) * spacing + vector - 1) / vector;
+  };
+  // As many as cost no further vector; three, one more at most, where vectors are short.
+  if (vector < longest_match_vector) return search + 2 * spacing <= match_columns - vector ? 3 : 1;
+  int most = 1;
+  while (most < most_references_at_once && search + most * spacing <= match_columns - vector + 1 &&
+         vectors(most + 1) == vectors(1)) {
+    ++most;
+  }
+  return most;
+}
+
+bool fill_match_tile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
+                     const MatchTile& tile) {
+  return HWY_DYNAMIC_DISPATCH(FillMatchTile)(image, plane, extent, scale, tile);
+}
+
+void rescore_matches(const RescoreCall& call, MatchGroup& group) {
+  HWY_DYNAMIC_DISPATCH(Rescore)(call, group);
+}
+
+void find_matches(const MatchCall& call) { HWY_DYNAMIC_DISPATCH(FindMatches)(call); }
+
+}  // namespace ungrain
+#endif

@@ -1,0 +1,95 @@
+// Which patches are alike: the innermost part of bm3d on a CPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/planes.h"
+
+namespace ungrain {
+
+// Patches of 8 x 8 alone: a row is two or four words of integers.
+constexpr int match_patch = 8;
+constexpr int longest_match_vector = 16;
+// A distance, the row and the column of a candidate share 32 bits.
+constexpr int widest_match_search = 49;  // and the references that are looked for together fit beside it
+constexpr int match_columns = 64;
+constexpr int most_matches = 64;
+constexpr int most_references_at_once = 4;
+
+// How pixels become integers: round((value - middle) / step), cut off at the depth's ends.
+struct MatchScale {
+  float middle = 0;
+  float inverse_step = 1;
+  bool deep = false;  // 12 bits in 16, where 8 are too coarse for the noise
+  float most = 127;   // the ends, both ways: match_depth()
+};
+
+// The largest number that pixels may become; bytes have only 7 bits on processors that add products in 16.
+float match_depth(bool deep);
+
+// The part of an image in which one tile's groups are looked for, as integers.
+struct MatchTile {
+  Rect area;  // pixels and, with their upper left corners, patches; reaches beyond the image
+  int pitch = 0;
+  bool deep = false;
+  std::uint32_t* words = nullptr;    // a pixel and its right neighbours: four of 8 bits or two of 16
+  std::int32_t* energies = nullptr;  // minus half the sum of the patch's squares; hopeless outside the image
+};
+
+// Words that each of a tile's two arrays needs for patches whose corners lie in `positions`.
+Rect match_area(const Rect& positions);
+int match_pitch(const Rect& area);
+std::size_t match_words(const Rect& area);
+
+// Returns whether all pixels lay within the depth's ends.
+bool fill_match_tile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
+                     const MatchTile& tile);
+
+// The patches that are most like a reference, which is the first; nearer ones first.
+struct MatchGroup {
+  int count = 0;
+  std::int16_t dx[most_matches];  // from the reference
+  std::int16_t dy[most_matches];
+};
+
+struct MatchCall {
+  const MatchTile& tile;
+  int search;             // side of the window
+  int most;               // patches of a group
+  std::uint32_t largest;  // half the sum of squared differences that a member may have
+  int references;         // at most references_at_once()
+  const int* x;           // ascending, of one row
+  int y;
+  std::uint32_t* scratch;  // match_scratch words
+  MatchGroup* groups;      // one for each reference
+};
+
+constexpr int match_key_pitch = match_columns + 2 * longest_match_vector;
+// What comes of all candidates, and the best of each column twice; lists for two references; words.
+constexpr std::size_t match_scratch =
+    static_cast<std::size_t>(most_references_at_once) * match_key_pitch * (match_columns + 2) +
+    2 * static_cast<std::size_t>(match_columns) * match_columns + most_references_at_once * match_patch * 4 +
+    4 * longest_match_vector;
+
+// Whether the processor has what the functions here are made of.
+bool has_match_vectors();
+
+// How many references, `spacing` apart, are best looked for together.
+int references_at_once(int search, int spacing);
+
+void find_matches(const MatchCall& call);
+
+// Patches that were found in another image, in the order of their distances in this one; the reference stays
+// the first.
+struct RescoreCall {
+  const float* image;  // at the reference
+  std::ptrdiff_t pitch;
+  float inverse_step;     // as of MatchScale
+  int most;               // that are kept
+  std::uint32_t largest;  // as of MatchCall
+};
+
+void rescore_matches(const RescoreCall& call, MatchGroup& group);
+
+}  // namespace ungrain

@@ -1,0 +1,311 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/convert.h"
+#include "core/descriptor.h"
+#include "methods/bm3d/bm3d.h"
+#include "ungrain/error.h"
+
+namespace ungrain {
+namespace {
+
+using P = Bm3dParams;
+
+// What a profile stands for, strengths on the 0-255 scale. Ours were chosen by a sweep over pictures outside
+// the test sets: the README has the figures.
+struct Numbers {
+  PatchTransform transform = PatchTransform::bior15;
+  PatchTransform wiener_transform = PatchTransform::dct;
+  int patch = 8;
+  int wiener_patch = 8;
+  int spacing = 3;
+  int wiener_spacing = 3;
+  int search = 39;
+  int wiener_search = 39;
+  int group = 16;
+  int wiener_group = 32;
+  double max_distance = unbounded;
+  double wiener_max_distance = unbounded;
+  double lambda = 2.7;
+  int pool = 0;
+};
+
+// Above this much noise larger groups are worth more than the patches in them being alike.
+constexpr double very_strong_noise = 60;
+
+Numbers numbers_of(Bm3dProfile profile, double noise) {
+  Numbers ours{.wiener_max_distance = 600};
+  if (noise > very_strong_noise) {
+    ours.group = 32;
+    ours.lambda = 2.8;
+  }
+  switch (profile) {
+    case Bm3dProfile::fast:
+      ours.spacing = ours.wiener_spacing = 5;
+      ours.search = ours.wiener_search = 25;
+      return ours;
+    case Bm3dProfile::normal:
+      return ours;
+    case Bm3dProfile::high:
+      ours.spacing = 1;
+      ours.wiener_spacing = 2;
+      ours.wiener_search = 45;
+      return ours;
+    case Bm3dProfile::dabov2007:
+      if (noise <= strong_noise) return {.max_distance = 2500, .wiener_max_distance = 400};
+      return {.transform = PatchTransform::dct,
+              .patch = 12,
+              .wiener_patch = 11,
+              .spacing = 4,
+              .wiener_spacing = 6,
+              .max_distance = 5000,
+              .wiener_max_distance = 3500,
+              .lambda = 2.8};
+    case Bm3dProfile::matlab:
+      if (noise <= strong_noise) return {.max_distance = 3000, .wiener_max_distance = 400};
+      return {.wiener_patch = 11,
+              .spacing = 4,
+              .wiener_spacing = 6,
+              .group = 32,
+              .max_distance = 25000,
+              .wiener_max_distance = 3500,
+              .lambda = 2.8};
+  }
+  return {};
+}
+
+// Nothing while the noise is not known.
+std::optional<Numbers> numbers_of(const P& p, const ImageSpec& spec) {
+  if (p.sigma.empty()) return std::nullopt;
+  return numbers_of(p.profile, *std::max_element(p.sigma.begin(), p.sigma.end()) * 255 / spec.white());
+}
+
+constexpr const char* by_profile = "by profile and sigma";
+
+template <auto>
+constexpr bool is_distance = false;
+template <>
+constexpr bool is_distance<&Numbers::max_distance> = true;
+template <>
+constexpr bool is_distance<&Numbers::wiener_max_distance> = true;
+
+// A number that the profile has.
+template <auto member, class Number>
+Descriptor by_profile_number(std::optional<Number> P::*to, std::string name, const NumberRange& range,
+                             std::string help) {
+  return describe::derived(
+      to, std::move(name), range, by_profile,
+      +[](const P& p, const ImageSpec& spec) -> std::optional<Number> {
+        const std::optional<Numbers> numbers = numbers_of(p, spec);
+        if (!numbers) return std::nullopt;
+        Number value = (*numbers).*member;
+        if constexpr (is_distance<member>) value *= std::pow(spec.white() / 255, 2);
+        return value;
+      },
+      std::move(help));
+}
+
+// The first step's number; the second step's follows it where only this one was given.
+template <auto member, class Number>
+Descriptor with_follower(std::optional<Number> P::*to, std::optional<Number> P::*follower, std::string name,
+                         const NumberRange& range, std::string help) {
+  Descriptor d = by_profile_number<member>(to, std::move(name), range, std::move(help));
+  d.derive = [to, follower, fill = d.derive](void* params, const ImageSpec& spec) {
+    auto* p = static_cast<P*>(params);
+    if (p->*to && !(p->*follower)) p->*follower = p->*to;
+    fill(params, spec);
+  };
+  return d;
+}
+
+bool is_power_of_two(int side) { return std::has_single_bit(static_cast<unsigned>(side)); }
+
+template <auto member>
+Descriptor patch_transform(std::optional<PatchTransform> P::*to, std::string name, std::string help) {
+  return describe::derived_choice(
+      to, std::move(name),
+      {{"dct", PatchTransform::dct},
+       {"bior1.5", PatchTransform::bior15},
+       {"hadamard", PatchTransform::hadamard},
+       {"dft", PatchTransform::dft}},
+      member == &Numbers::transform ? "bior1.5; dct where patch is not a power of two or dabov2007 says so"
+                                    : "dct",
+      +[](const P& p, const ImageSpec& spec) -> std::optional<PatchTransform> {
+        const std::optional<Numbers> numbers = numbers_of(p, spec);
+        if (!numbers) return std::nullopt;
+        if (member == &Numbers::transform && p.patch && !is_power_of_two(*p.patch))
+          return PatchTransform::dct;
+        return (*numbers).*member;
+      },
+      std::move(help));
+}
+
+// Of a map: the root mean square of each of its channels, for the profile to choose by.
+std::vector<double> levels_of(const ConstImageView& map) {
+  std::vector<double> levels;
+  std::vector<float> row(static_cast<std::size_t>(map.spec.width));
+  for (int c = 0; c < map.spec.channels; ++c) {
+    double squares = 0;
+    for (int y = 0; y < map.spec.height; ++y) {
+      load_row(map, y, c, row.data());
+      for (const float sigma : row) squares += static_cast<double>(sigma) * sigma;
+    }
+    levels.push_back(std::sqrt(squares / map.spec.width / map.spec.height));
+  }
+  return levels;
+}
+
+Descriptor noise_level() {
+  Descriptor d =
+      describe::per_channel(&P::sigma, "sigma", {.min = 0, .unit = Unit::intensity}, Fallback::automatic,
+                            "the noise's standard deviation; 0 returns the input");
+  d.info.default_text = "auto (measured)";
+  d.needed = [](const void* params) { return static_cast<const P*>(params)->sigma_map.data == nullptr; };
+  d.derive = [](void* params, const ImageSpec&) {
+    auto* p = static_cast<P*>(params);
+    if (p->sigma.empty() && p->sigma_map.data != nullptr) p->sigma = levels_of(p->sigma_map);
+  };
+  return d;
+}
+
+constexpr NumberRange patch_sides{.min = 1, .max = 32, .unit = Unit::pixels};
+constexpr NumberRange spacings{.min = 1, .max = 32, .unit = Unit::pixels};
+constexpr NumberRange search_sides{.min = 1, .max = 127, .unit = Unit::pixels, .odd = true};
+constexpr NumberRange group_sizes{.min = 1, .max = 128};
+constexpr NumberRange distances{.min = 0, .unit = Unit::intensity_squared};
+
+void check_transform(PatchTransform transform, int patch, const char* parameter) {
+  const bool halves = transform == PatchTransform::bior15 || transform == PatchTransform::hadamard;
+  if (!halves || is_power_of_two(patch)) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("bm3d: bior1.5 and hadamard take a {} of 1, 2, 4, 8, 16 or 32, got {}", parameter, patch));
+}
+
+void check_map(const ConstImageView& map, const ImageSpec& spec) {
+  if (map.data == nullptr) return;
+  const auto fail = [](const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, "bm3d: sigma_map " + why);
+  };
+  if (map.space.memory != Space::Memory::host) fail("must lie in the host's memory");
+  if (map.spec.width != spec.width || map.spec.height != spec.height)
+    fail(fmt::format("is {} x {}, the image {} x {}", map.spec.width, map.spec.height, spec.width,
+                     spec.height));
+  if (map.spec.channels != 1 && map.spec.channels != spec.colour_channels())
+    fail(fmt::format("has {} channels, the image {} colours", map.spec.channels, spec.colour_channels()));
+  std::vector<float> row(static_cast<std::size_t>(map.spec.width));
+  for (int c = 0; c < map.spec.channels; ++c) {
+    for (int y = 0; y < map.spec.height; ++y) {
+      load_row(map, y, c, row.data());
+      for (int x = 0; x < map.spec.width; ++x) {
+        if (row[x] >= 0 && std::isfinite(row[x])) continue;
+        fail(fmt::format("takes numbers from 0 up, got {} at ({}, {})", row[x], x, y));
+      }
+    }
+  }
+}
+
+void check(const P& p, const ImageSpec& spec) {
+  if (p.transform && p.patch) check_transform(*p.transform, *p.patch, "patch");
+  if (p.wiener_transform && p.wiener_patch)
+    check_transform(*p.wiener_transform, *p.wiener_patch, "wiener_patch");
+  if (p.pool.value_or(0) > 0 && p.steps > 1 && p.patch && p.wiener_patch && p.spacing && p.wiener_spacing &&
+      (*p.patch != *p.wiener_patch || *p.spacing != *p.wiener_spacing)) {
+    throw Error(ErrorCode::invalid_argument,
+                "bm3d: a pool is for steps of the same patch and spacing, here they differ; set pool to 0");
+  }
+  check_map(p.sigma_map, spec);
+}
+
+// A pool is of the first step's patches: none where the second step has others.
+std::optional<int> pool(const P& p, const ImageSpec& spec) {
+  const std::optional<Numbers> numbers = numbers_of(p, spec);
+  if (!numbers) return std::nullopt;
+  return p.patch == p.wiener_patch && p.spacing == p.wiener_spacing ? numbers->pool : 0;
+}
+
+// [002]'s prototype: the first step alone, Fourier transforms, groups of any size.
+void paper_002(P& p, double white) {
+  p.steps = 1;
+  p.transform = PatchTransform::dft;
+  p.group_transform = GroupTransform::dft;
+  p.kaiser = false;
+  p.patch = 8;
+  p.spacing = 3;
+  p.search = 39;
+  p.group = 16;
+  p.max_distance = 2500 * std::pow(white / 255, 2);
+  p.lambda = 2.7;
+}
+
+}  // namespace
+
+const Method& bm3d_method() {
+  static const Method method = make_method<P>({
+      .summary = "block matching and 3-D filtering: patches that look alike are denoised together",
+      .descriptors =
+          {
+              describe::choice(&P::profile, "profile",
+                               {{"fast", Bm3dProfile::fast},
+                                {"normal", Bm3dProfile::normal},
+                                {"high", Bm3dProfile::high},
+                                {"dabov2007", Bm3dProfile::dabov2007},
+                                {"matlab", Bm3dProfile::matlab}},
+                               "time for quality; or the article's numbers, or its authors' program's"),
+              noise_level(),
+              describe::image(&P::sigma_map, "sigma_map", "the noise's standard deviation at every pixel, instead of sigma"),
+              describe::number(&P::steps, "steps", {.min = 1, .max = 2}, "1: thresholding only; 2: Wiener filtering after it"),
+              describe::choice(&P::colour, "colour",
+                               {{"opponent", Bm3dColour::opponent}, {"per-channel", Bm3dColour::per_channel}},
+                               "rgb: luminance and two colour differences with luminance's groups, or each channel by itself"),
+              patch_transform<&Numbers::transform>(&P::transform, "transform", "within a patch"),
+              patch_transform<&Numbers::wiener_transform>(&P::wiener_transform, "wiener_transform",
+                                                          "the second step's"),
+              describe::derived_choice(
+                  &P::group_transform, "group_transform",
+                  {{"haar", GroupTransform::haar},
+                   {"hadamard", GroupTransform::hadamard},
+                   {"dct", GroupTransform::dct},
+                   {"dft", GroupTransform::dft}},
+                  "haar", +[](const P&, const ImageSpec&) -> std::optional<GroupTransform> { return GroupTransform::haar; },
+                  "along a group of patches"),
+              describe::choice(&P::kaiser, "kaiser", {{"on", true}, {"off", false}},
+                               "a Kaiser window: patches' edges weigh less"),
+              with_follower<&Numbers::patch>(&P::patch, &P::wiener_patch, "patch", patch_sides, "side of a patch"),
+              by_profile_number<&Numbers::wiener_patch>(&P::wiener_patch, "wiener_patch", patch_sides,
+                                                        "the second step's; patch where that is given"),
+              with_follower<&Numbers::spacing>(&P::spacing, &P::wiener_spacing, "spacing", spacings,
+                                               "from one reference patch to the next"),
+              by_profile_number<&Numbers::wiener_spacing>(&P::wiener_spacing, "wiener_spacing", spacings,
+                                                          "the second step's; spacing where that is given"),
+              with_follower<&Numbers::search>(&P::search, &P::wiener_search, "search", search_sides,
+                                              "side of the window that is searched"),
+              by_profile_number<&Numbers::wiener_search>(&P::wiener_search, "wiener_search", search_sides,
+                                                         "the second step's; search where that is given"),
+              with_follower<&Numbers::group>(&P::group, &P::wiener_group, "group", group_sizes,
+                                             "patches of a group at most"),
+              by_profile_number<&Numbers::wiener_group>(&P::wiener_group, "wiener_group", group_sizes,
+                                                        "the second step's; group where that is given"),
+              by_profile_number<&Numbers::max_distance>(&P::max_distance, "max_distance", distances,
+                                                        "largest mean squared difference within a group"),
+              by_profile_number<&Numbers::wiener_max_distance>(&P::wiener_max_distance, "wiener_max_distance", distances,
+                                                               "the second step's"),
+              by_profile_number<&Numbers::lambda>(&P::lambda, "lambda", {.min = 0, .max = 100},
+                                                  "coefficients up to lambda sigma are taken for noise"),
+              describe::derived(&P::pool, "pool", {.min = 0, .max = 256}, by_profile, pool,
+                                "the second step takes the best of this many that the first found; 0: it searches itself"),
+          },
+      .check = check,
+      .presets = {{{"paper-002", "[002]'s prototype: the first step with Fourier transforms, groups of up to 16"},
+                   paper_002}},
+      .reference = bm3d_reference,
+      .cpu = bm3d_cpu,
+  });
+  return method;
+}
+
+}  // namespace ungrain

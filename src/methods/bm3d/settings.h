@@ -1,0 +1,83 @@
+// The numbers that bm3d's backends work with: every choice made, nothing optional.
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "ungrain/image.h"
+#include "ungrain/methods/bm3d.h"
+
+namespace ungrain {
+
+struct Bm3dStep {
+  int patch = 8;    // side k
+  int spacing = 3;  // from one reference patch to the next, p
+  int search = 39;  // side of the window of candidate positions, n, odd, centred on the reference
+  int group = 16;   // patches at most, N
+  // tau: mean squared difference per pixel, in pixel units² of the plane that is matched; infinity: no limit
+  double max_distance = std::numeric_limits<double>::infinity();
+  double strength = 2.7;  // step 1: lambda3D; step 2: factor on sigma in the Wiener shrinkage
+  PatchTransform transform = PatchTransform::dct;
+  GroupTransform along = GroupTransform::haar;
+  bool kaiser = true;
+  // lambda2D: above 0, patches are compared by their 2-D coefficients, those up to lambda2D sigma set to 0
+  double prefilter = 0;
+};
+
+struct Bm3dSettings {
+  int steps = 2;
+  Bm3dStep first, second;
+  // > 0: the second step does not search: it re-scores the `pool` best of the first on the basic estimate and
+  // keeps second.group. Both steps then have the same patch and spacing; second.search is not used.
+  int pool = 0;
+  std::vector<double> sigma;  // per plane, pixel units, after the opponent transform for colour
+  bool opponent = false;      // three planes, matched on the first; otherwise every plane by itself
+  ConstImageView sigma_map;   // instead of sigma where it has data
+};
+
+// Of resolved parameters: every optional has a value.
+Bm3dSettings bm3d_settings(const Bm3dParams& params, const ImageSpec& spec);
+
+// Above this (on the 0-255 scale) the article and its authors' program have other numbers.
+inline constexpr double strong_noise = 40;
+
+// Nothing to do: the output is the input.
+bool is_identity(const Bm3dSettings& settings);
+
+// Orthonormal: luminance (r + g + b) / sqrt 3, then (r - b) / sqrt 2 and (r - 2 g + b) / sqrt 6.
+inline constexpr double opponent_matrix[3][3] = {
+    {0.57735026918962576451, 0.57735026918962576451, 0.57735026918962576451},
+    {0.70710678118654752440, 0, -0.70710678118654752440},
+    {0.40824829046386301637, -0.81649658092772603273, 0.40824829046386301637}};
+
+// The weight of a group whose noise varies: the reciprocal of the variance that is left in it, which is that
+// of one coefficient at least. In units of the plane's mean variance, so that for the same noise everywhere
+// it is 1 / (coefficients kept, at least 1); bounded, because it is summed in fixed point.
+inline double weight_of_varying(double left, double one, double mean) {
+  constexpr double most = 1024;
+  const double variance = left > one ? left : one;
+  return variance * most > mean ? mean / variance : most;
+}
+
+// Positions of reference patches along an axis of `length` pixels: 0, p, 2p … and the last that fits.
+inline bool is_reference(int position, int length, int patch, int spacing) {
+  const int last = length > patch ? length - patch : 0;
+  return position == last || (position >= 0 && position < last && position % spacing == 0);
+}
+
+// An axis shorter than a patch is continued symmetrically until one fits.
+inline int padded_length(int length, int patch) { return length > patch ? length : patch; }
+
+// How far the patches of a group lie from the reference, along each axis.
+inline int group_reach(const Bm3dSettings& settings, int step) {
+  if (step == 0 || settings.pool > 0) return settings.first.search / 2;
+  return settings.second.search / 2;
+}
+
+// The rows (or columns) around a pixel that decide its value in a step (0 or 1): its patches' references, and
+// those references' groups.
+inline int bm3d_reach(const Bm3dSettings& settings, int step) {
+  return 2 * group_reach(settings, step) + (step == 0 ? settings.first : settings.second).patch - 1;
+}
+
+}  // namespace ungrain
