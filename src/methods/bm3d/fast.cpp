@@ -547,7 +547,7 @@ Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec) {
                                .planes = step->planes(),
                                .reads = index == 0 ? std::vector{0} : std::vector{0, 1},
                                .scratch = step->scratch(),
-                               .common = step->common(),
+                               .shared = step->common(),
                                .run = [step](const StageCall& call) { step->run(call); }});
   }
   return pipeline;
