@@ -445,7 +445,7 @@ HWY_INLINE void Synthesise(const Row& value, const Tree<Size>& tree, float* to) 
 }
 
 // The two patches of a vector are the last pair: their sum beside their difference, and back.
-HWY_INLINE Row AcrossHalves(const Row& row) {
+HWY_MAYBE_UNUSED HWY_INLINE Row AcrossHalves(const Row& row) {
 #if HWY_TARGET == HWY_AVX3
   alignas(64) static constexpr float signs[16] = {1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1, -1};
   Row result;
