@@ -60,7 +60,7 @@ HWY_INLINE void Store(const Row& row, float* to) {
 }
 HWY_INLINE Row Set(float value) {
   Row row;
-  for (int i = 0; i < parts; ++i) row.part[i] = hn::Set(d, value);
+  for (Vector& part : row.part) part = hn::Set(d, value);
   return row;
 }
 #define UNGRAIN_ROW_OPERATION(name, operation)                                                           \

@@ -677,7 +677,7 @@ void RescoreUpTo(const RescoreCall& call, MatchGroup& group) {
         std::min(scale * hn::GetLane(hn::SumOfLanes(df, sum)), static_cast<float>(farthest - 1));
     const auto place =
         static_cast<std::uint32_t>((group.dy[i] + offset) << column_bits | (group.dx[i] + offset));
-    list[i - 1] = static_cast<std::uint32_t>(distance + 0.5F) << place_bits | place;
+    list[i - 1] = static_cast<std::uint32_t>(distance) << place_bits | place;
   }
   const int found = group.count - 1;
   std::uint32_t nothing[most_matches];
