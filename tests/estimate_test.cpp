@@ -53,6 +53,7 @@ Image with_noise(const Image& clean, double sigma, PixelType type, std::uint64_t
 void expect_same_bits(const NoiseEstimate& a, const NoiseEstimate& b) {
   EXPECT_EQ(a.sigma, b.sigma);
   EXPECT_EQ(a.channels, b.channels);
+  EXPECT_EQ(a.correlation, b.correlation);
 }
 
 // ---- accuracy
@@ -237,6 +238,33 @@ TEST(Estimate, EachChannelHasItsOwn) {
     squares += estimate.channels[c] * estimate.channels[c];
   }
   EXPECT_DOUBLE_EQ(estimate.sigma, std::sqrt(squares / 3));
+}
+
+TEST(Estimate, WhatTheChannelsNoiseHasInCommon) {
+  const Image clean =
+      build(spec_of(PixelType::f32, 256, 200, 3, 255), [](int x, int y) { return 60 + x * 0.3 + y * 0.2; });
+  const Image own = with_noise(clean, 10, PixelType::f32, 1);  // each channel's
+  const Image common = with_noise(
+      build(spec_of(PixelType::f32, 256, 200, 1, 255), [](int, int) { return 0; }), 10, PixelType::f32, 2);
+  std::vector<double> row(256);
+  std::vector<double> same(256);
+  for (const double share : {0.0, 0.5, 1.0}) {  // of the variance
+    Image noisy(clean.spec());
+    for (int y = 0; y < 200; ++y) {
+      load_row(common.view(), y, 0, same.data());
+      for (int c = 0; c < 3; ++c) {
+        load_row(own.view(), y, c, row.data());
+        for (int x = 0; x < 256; ++x) {
+          const double ground = 60 + x * 0.3 + y * 0.2;
+          row[x] = ground + std::sqrt(1 - share) * (row[x] - ground) + std::sqrt(share) * same[x];
+        }
+        store_row(noisy.view(), y, c, row.data());
+      }
+    }
+    const NoiseEstimate estimate = estimate_noise(noisy.view());
+    EXPECT_NEAR(estimate.sigma, 10, 0.6) << share;
+    EXPECT_NEAR(estimate.correlation, share, 0.1) << share;
+  }
 }
 
 TEST(Estimate, AlphaDoesNotCount) {

@@ -13,6 +13,9 @@ class RowReader;
 struct NoiseEstimate {
   double sigma = 0;  // standard deviation in pixel units: root mean square over the colour channels
   std::vector<double> channels;  // each colour channel's
+  // Of rgb: how much the channels' noise has in common, from 0 (independent) to 1 (the same in all, as where
+  // gray is stored as rgb; what cameras make of their sensor's mosaic lies between).
+  double correlation = 0;
 };
 
 // Made for Gaussian noise of one strength all over the image: white, cut off at black and white as 8-bit

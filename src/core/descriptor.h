@@ -15,6 +15,8 @@
 
 namespace ungrain {
 
+struct NoiseEstimate;
+
 struct Descriptor {
   ParamInfo info;
   std::function<ParamValue(const void* params)> get;
@@ -24,6 +26,8 @@ struct Descriptor {
   // Whether an unset Fallback::automatic value is needed, the other parameters being what they are; empty for
   // the other kinds.
   std::function<bool(const void* params)> needed;
+  // What an unset Fallback::automatic value becomes; empty: the noise's level.
+  std::function<ParamValue(const NoiseEstimate& estimate)> measured;
   // Where the unit depends on other parameters; empty: info.unit.
   std::function<Unit(const void* params)> unit;
 };

@@ -140,8 +140,10 @@ namespace {
 
 MethodParams with_noise_level(MethodParams params, const NoiseEstimate& estimate) {
   for (const Descriptor& d : find_method(params.method()).descriptors) {
-    if (d.info.fallback != Fallback::automatic) continue;
-    if (d.info.kind == ParamKind::per_channel) {
+    if (d.info.fallback != Fallback::automatic || !is_unset(params.get(d.info.name))) continue;
+    if (d.measured) {
+      params.set(d.info.name, d.measured(estimate));
+    } else if (d.info.kind == ParamKind::per_channel) {
       params.set(d.info.name, estimate.channels);
     } else {
       params.set(d.info.name, estimate.sigma);

@@ -162,6 +162,7 @@ struct NoiseEstimator::Impl {
   explicit Impl(const ImageSpec& estimated)
       : spec(estimated), lattice(estimated), transform(lattice.block_width, lattice.block_height) {
     channels.resize(spec.colour_channels(), ChannelBlocks(lattice, spec.white()));
+    if (spec.colour == Colour::rgb) mean.emplace_back(lattice, spec.white());
   }
 
   void add_rows(const ConstImageView& image) {
@@ -170,6 +171,14 @@ struct NoiseEstimator::Impl {
       for (int c = 0; c < spec.colour_channels(); ++c) {
         load_row(image, y, c, channels[c].row(rows));
         if (lattice.ends_with_row(rows)) channels[c].add_blocks(lattice, transform, rows);
+      }
+      for (ChannelBlocks& of_all : mean) {
+        for (int x = 0; x < spec.width; ++x) {
+          float sum = 0;
+          for (ChannelBlocks& channel : channels) sum += channel.row(rows)[x];
+          of_all.row(rows)[x] = sum / static_cast<float>(channels.size());
+        }
+        if (lattice.ends_with_row(rows)) of_all.add_blocks(lattice, transform, rows);
       }
     }
   }
@@ -184,14 +193,26 @@ struct NoiseEstimator::Impl {
       squares += sigma * sigma;
     }
     estimate.sigma = std::sqrt(squares / static_cast<double>(channels.size()));
+    if (!mean.empty()) estimate.correlation = correlation(estimate.channels, squares);
     return estimate;
+  }
+
+  // The variance of the channels' mean is a ninth of all their variances and covariances.
+  double correlation(const std::vector<double>& sigma, double squares) const {
+    const double products = sigma[0] * sigma[1] + sigma[1] * sigma[2] + sigma[2] * sigma[0];
+    if (products == 0) return 0;
+    const double of_mean = mean[0].sigma(transform, lattice, false);
+    const double found = (9 * of_mean * of_mean - squares) / (2 * products);
+    constexpr double by_chance = 0.1;  // what errors of the estimates make of independent noise
+    return found < by_chance ? 0 : std::min(found, 1.0);
   }
 
   ImageSpec spec;
   Lattice lattice;
   BlockTransform transform;
   std::vector<ChannelBlocks> channels;
-  int rows = 0;  // added so far
+  std::vector<ChannelBlocks> mean;  // of an rgb image's channels: one, or none
+  int rows = 0;                     // added so far
 };
 
 NoiseEstimator::NoiseEstimator(const ImageSpec& spec) {

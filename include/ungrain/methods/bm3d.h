@@ -47,6 +47,9 @@ struct Bm3dParams {
   // The noise's standard deviation, pixel units: one number, or one for each colour channel; 0 returns the
   // input. Empty: measured.
   std::vector<double> sigma = {};
+  // How much the noise of an rgb image's channels has in common, from 0 (independent) to 1 (the same). Unset:
+  // measured where sigma is, 0 where that is given.
+  std::optional<double> correlation = {};
   // Instead of sigma: the standard deviation at every pixel, in the pixel units of the image that is
   // filtered; as large as that image, of one channel or of as many as it has colours. Must outlive the
   // Denoiser.

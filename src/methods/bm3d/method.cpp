@@ -9,6 +9,7 @@
 #include "core/descriptor.h"
 #include "methods/bm3d/bm3d.h"
 #include "ungrain/error.h"
+#include "ungrain/estimate.h"
 
 namespace ungrain {
 namespace {
@@ -172,6 +173,19 @@ Descriptor noise_level() {
   return d;
 }
 
+Descriptor noise_correlation() {
+  Descriptor d =
+      describe::optional_number(&P::correlation, "correlation", {.min = 0, .max = 1}, Fallback::automatic,
+                                "rgb: how much the channels' noise has in common, 0 to 1");
+  d.info.default_text = "auto (measured with sigma; 0 where that is given)";
+  d.needed = [](const void* params) {
+    const P& p = *static_cast<const P*>(params);
+    return p.sigma.empty() && p.sigma_map.data == nullptr && p.colour == Bm3dColour::opponent;
+  };
+  d.measured = [](const NoiseEstimate& estimate) -> ParamValue { return estimate.correlation; };
+  return d;
+}
+
 constexpr NumberRange patch_sides{.min = 1, .max = 32, .unit = Unit::pixels};
 constexpr NumberRange spacings{.min = 1, .max = 32, .unit = Unit::pixels};
 constexpr NumberRange search_sides{.min = 1, .max = 127, .unit = Unit::pixels, .odd = true};
@@ -257,6 +271,7 @@ const Method& bm3d_method() {
                                 {"matlab", Bm3dProfile::matlab}},
                                "time for quality; or the article's numbers, or its authors' program's"),
               noise_level(),
+              noise_correlation(),
               describe::image(&P::sigma_map, "sigma_map", "the noise's standard deviation at every pixel, instead of sigma"),
               describe::number(&P::steps, "steps", {.min = 1, .max = 2}, "1: thresholding only; 2: Wiener filtering after it"),
               describe::choice(&P::colour, "colour",

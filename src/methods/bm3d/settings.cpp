@@ -16,9 +16,18 @@ Bm3dSettings bm3d_settings(const Bm3dParams& params, const ImageSpec& spec) {
   if (params.sigma.size() > 1) sigma = params.sigma;
   settings.sigma = sigma;
   if (settings.opponent) {
+    // Where all channels have the same noise their differences have none, which is as hard to believe as to
+    // filter.
+    constexpr double most = 0.98;
+    const double correlation = std::min(params.correlation.value_or(0), most);
     for (int plane = 0; plane < 3; ++plane) {
       double variance = 0;
-      for (int c = 0; c < 3; ++c) variance += std::pow(opponent_matrix[plane][c] * sigma[c], 2);
+      for (int a = 0; a < 3; ++a) {
+        for (int b = 0; b < 3; ++b) {
+          variance += opponent_matrix[plane][a] * sigma[a] * opponent_matrix[plane][b] * sigma[b] *
+                      (a == b ? 1 : correlation);
+        }
+      }
       settings.sigma[plane] = std::sqrt(variance);
     }
   }
