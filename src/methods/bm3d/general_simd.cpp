@@ -73,43 +73,35 @@ void PatchDistances(const float* reference, const int* parts, int count, const f
   }
 }
 
-// Two of them, so that one's additions do not wait for the other's.
-void Transform8x8(const float* matrix, float* patches, int count) {
-  constexpr int side = 8;
+constexpr int side = 8;  // of the matrices below
+
+// product = left right. Two rows at a time, so that one's additions do not wait for the other's.
+void Multiply(const float* left, const float* right, float* product) {
   const hn::CappedTag<float, side> d;
   const int lanes = static_cast<int>(hn::Lanes(d));
+  for (int x = 0; x < side; x += lanes) {
+    for (int y = 0; y < side; y += 2) {
+      const auto first = hn::LoadU(d, right + x);
+      auto a = hn::Mul(hn::Set(d, left[y * side]), first);
+      auto b = hn::Mul(hn::Set(d, left[(y + 1) * side]), first);
+      for (int k = 1; k < side; ++k) {
+        const auto row = hn::LoadU(d, right + k * side + x);
+        a = hn::MulAdd(hn::Set(d, left[y * side + k]), row, a);
+        b = hn::MulAdd(hn::Set(d, left[(y + 1) * side + k]), row, b);
+      }
+      hn::StoreU(a, d, product + y * side + x);
+      hn::StoreU(b, d, product + (y + 1) * side + x);
+    }
+  }
+}
+
+void Transform8x8(const float* matrix, float* patches, int count) {
   const float* transpose = matrix + side * side;
   HWY_ALIGN float columns[side * side];
   for (int n = 0; n < count; ++n) {
     float* patch = patches + n * side * side;
-    for (int x = 0; x < side; x += lanes) {
-      for (int f = 0; f < side; f += 2) {
-        const auto first = hn::LoadU(d, patch + x);
-        auto a = hn::Mul(hn::Set(d, matrix[f * side]), first);
-        auto b = hn::Mul(hn::Set(d, matrix[(f + 1) * side]), first);
-        for (int y = 1; y < side; ++y) {
-          const auto row = hn::LoadU(d, patch + y * side + x);
-          a = hn::MulAdd(hn::Set(d, matrix[f * side + y]), row, a);
-          b = hn::MulAdd(hn::Set(d, matrix[(f + 1) * side + y]), row, b);
-        }
-        hn::Store(a, d, columns + f * side + x);
-        hn::Store(b, d, columns + (f + 1) * side + x);
-      }
-    }
-    for (int f = 0; f < side; f += lanes) {
-      for (int y = 0; y < side; y += 2) {
-        const auto first = hn::LoadU(d, transpose + f);
-        auto a = hn::Mul(hn::Set(d, columns[y * side]), first);
-        auto b = hn::Mul(hn::Set(d, columns[(y + 1) * side]), first);
-        for (int x = 1; x < side; ++x) {
-          const auto row = hn::LoadU(d, transpose + x * side + f);
-          a = hn::MulAdd(hn::Set(d, columns[y * side + x]), row, a);
-          b = hn::MulAdd(hn::Set(d, columns[(y + 1) * side + x]), row, b);
-        }
-        hn::StoreU(a, d, patch + y * side + f);
-        hn::StoreU(b, d, patch + (y + 1) * side + f);
-      }
-    }
+    Multiply(matrix, patch, columns);
+    Multiply(columns, transpose, patch);
   }
 }
 
