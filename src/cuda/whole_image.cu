@@ -270,7 +270,7 @@ int compute_capability() {
 }
 
 // What does not depend on the call.
-WholeImageCall settings(const PatchSearch& search, int together, int divisor) {
+WholeImageCall settings(const PatchSearch& search, int together, int divisor, bool has_pairs) {
   // Bounds that keep every factor and its square finite; beyond them differences of floats decide.
   constexpr double weakest = 1e-15;
   constexpr double strongest = 1e15;
@@ -289,7 +289,8 @@ WholeImageCall settings(const PatchSearch& search, int together, int divisor) {
   call.noise = static_cast<float>(std::min(1e4, 2 * std::pow(search.noise / search.strength, 2) * log2_e));
   call.space_root = static_cast<float>(std::min(1e3, std::sqrt(log2_e / 2) / search.space));
   call.self_is_max = search.self == SelfWeight::max;
-  call.halves_allowed = search.precision == Precision::half;
+  // What halves are not enough for is searched for again in pairs; without these they cannot be trusted.
+  call.halves_allowed = search.precision == Precision::half && (has_pairs || !call.self_is_max);
   return call;
 }
 
@@ -363,7 +364,8 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
 
   WholeImageSearch result;
   result.scratch = header_fields + std::max(plans[0].floats(), plans[1].floats());
-  result.launch = [setup = settings(search, together, divisor), border = search.border, any = plans[0],
+  result.launch = [setup = settings(search, together, divisor, plans[0].pairs.kernel.kernel != nullptr),
+                   border = search.border, any = plans[0],
                    on_hopper = plans[1]](const DeviceStageCall& call, int first) {
     constexpr int least_capability = 80;  // that has these products
     const int capability = compute_capability();

@@ -168,8 +168,7 @@ class WholeImageBlock {
 #pragma unroll
       for (int tile = 0; tile < tiles; ++tile) {
         if (meet) rows_.leave_out_self(products[n][tile], tile, first_key + 8 * n);
-        rows_.weigh(products[n][tile], tile, first_key + 8 * n, stages_.values(buffer), keys,
-                    16 * pair + 8 * n, sums);
+        rows_.weigh(products[n][tile], tile, stages_.values(buffer), keys, 16 * pair + 8 * n, sums);
       }
     }
   }
@@ -202,21 +201,13 @@ __global__ void __launch_bounds__(WholeImageBlock<K8, Channels, Weights>::thread
     whole_image_kernel(const __grid_constant__ WholeImageCall call) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   extern __shared__ float shared[];
-  const Wanted which = wanted(call);
-  if (which == Wanted::none) return;
-  WholeImageBlock<K8, Channels, Weights>(call, which, shared).filter();
+  search_whole_image<WholeImageBlock<K8, Channels, Weights>>(call, shared);
 #endif
 }
 
 template <int K8, int Channels, SearchWeights Weights>
 WholeImageKernel whole_image_instance() {
-  using Block = WholeImageBlock<K8, Channels, Weights>;
-  return {.kernel = whole_image_kernel<K8, Channels, Weights>,
-          .shared = Block::Stages::shared_bytes,
-          .threads = Block::threads,
-          .queries = Block::queries,
-          .resident = Block::resident,
-          .layout = Block::layout};
+  return kernel_of<WholeImageBlock<K8, Channels, Weights>>(whole_image_kernel<K8, Channels, Weights>);
 }
 
 template <SearchWeights Weights>

@@ -115,7 +115,7 @@ struct ValueRange {
   }
 
   // By the largest norm that a vector can have. Norms must fit halves, and a product's rounding grows with
-  // them; the bounds are from measurements, see the README of nlm.
+  // them: 2^-22 of 4000 is 1e-3 of an exponent, of 30000 7e-3.
   __device__ WholeImagePrecision precision(const WholeImageCall& call) const {
     constexpr float most_for_halves = 4000;
     constexpr float most_for_pairs = 30000;
@@ -265,7 +265,7 @@ class QueryRows {
 
   // A lane's four products of a tile of queries and one of keys, in rows of two, become weights of
   // `values`.
-  __device__ void weigh(float (&products)[4], int tile, int first_key, const float* values, int keys_of_stage,
+  __device__ void weigh(float (&products)[4], int tile, const float* values, int keys_of_stage,
                         int key_in_stage, Sums& sums) {
     float2 columns[planes];
 #pragma unroll
@@ -419,6 +419,23 @@ struct WholeImageKernel {
   int resident = 0;  // blocks that a multiprocessor holds
   KeyLayout layout = {};
 };
+
+template <class Block>
+WholeImageKernel kernel_of(void (*kernel)(WholeImageCall)) {
+  return {.kernel = kernel,
+          .shared = Block::Stages::shared_bytes,
+          .threads = Block::threads,
+          .queries = Block::queries,
+          .resident = Block::resident,
+          .layout = Block::layout};
+}
+
+// What such a kernel does: nothing, unless the image is one for it.
+template <class Block>
+__device__ void search_whole_image(const WholeImageCall& call, float* shared) {
+  const Wanted which = wanted(call);
+  if (which != Wanted::none) Block(call, which, shared).filter();
+}
 
 // The kernel for vectors of at least `numbers` numbers; none where nothing is compiled for as many.
 WholeImageKernel whole_image_plain(int channels, int numbers);

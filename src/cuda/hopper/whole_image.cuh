@@ -212,8 +212,7 @@ class WholeImageBlock {
       for (int n = 0; n < step / 8; ++n) {
 #pragma unroll
         for (int tile = 0; tile < tiles; ++tile) {
-          rows_.weigh(products[tile][n], tile, first_key + 8 * n, stages_.values(buffer), keys, first + 8 * n,
-                      sums);
+          rows_.weigh(products[tile][n], tile, stages_.values(buffer), keys, first + 8 * n, sums);
         }
       }
     }
@@ -254,20 +253,12 @@ __global__ void __launch_bounds__(WholeImageBlock<K16, Channels, Weights>::threa
                                   WholeImageBlock<K16, Channels, Weights>::resident)
     whole_image_kernel(const __grid_constant__ WholeImageCall call) {
   extern __shared__ __align__(128) float shared[];
-  const Wanted which = wanted(call);
-  if (which == Wanted::none) return;
-  WholeImageBlock<K16, Channels, Weights>(call, which, shared).filter();
+  search_whole_image<WholeImageBlock<K16, Channels, Weights>>(call, shared);
 }
 
 template <int K16, int Channels, SearchWeights Weights>
 WholeImageKernel whole_image_instance() {
-  using Block = WholeImageBlock<K16, Channels, Weights>;
-  return {.kernel = whole_image_kernel<K16, Channels, Weights>,
-          .shared = Block::Stages::shared_bytes,
-          .threads = Block::threads,
-          .queries = Block::queries,
-          .resident = Block::resident,
-          .layout = Block::layout};
+  return kernel_of<WholeImageBlock<K16, Channels, Weights>>(whole_image_kernel<K16, Channels, Weights>);
 }
 
 template <SearchWeights Weights>
