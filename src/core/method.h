@@ -43,7 +43,7 @@ struct DeviceStageCall {
   Planes out;
   Extent image;
   Stream stream;
-  std::span<float> scratch;  // Stage::scratch floats in all
+  std::span<float> scratch;  // Stage::scratch floats in all, or what Stage::scratch_for said
 };
 
 // One pass over the image. Every input covers the output rectangle and `reach` around it, as far as the image
@@ -55,6 +55,8 @@ struct Stage {
   std::vector<int> reads =
       {};                   // 0: the source, k: what the k-th stage made; none: what the stage before made
   std::size_t scratch = 0;  // floats for each worker; on a GPU: in all, for the rows of one call
+  // On a GPU, instead of a number: floats for a call that makes so many rows, as wide as the image.
+  std::function<std::size_t(int rows)> scratch_for = {};
   std::size_t shared = 0;   // floats for each pixel that a call makes, all workers together; not on a GPU
   std::size_t common = 0;   // floats besides, however many pixels
   std::function<void(const StageCall&)> run = {};

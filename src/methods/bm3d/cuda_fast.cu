@@ -1,0 +1,625 @@
+// Groups of 8 x 8 patches on a GPU, one warp a group.
+//
+// A block owns a tile of reference patches. The pixels that their groups may lie on are in shared memory, and
+// so are the block's sums, as 32-bit integers that go to the call's 64-bit ones once, at the end.
+//
+// A patch is two numbers of each lane: with g = lane / 4 and t = lane % 4, row g, columns t and t + 4. Where rows of
+// the tile are 4 mod 32 words apart, no two lanes meet in a bank, neither when a patch is loaded nor when it
+// is added. The 2-D transform of two patches P is two products of matrices, X -> M X^T each time: what a
+// product leaves in the lanes is the next one's input as it lies there. Coefficients come out so that a lane
+// has the same two of every patch: the transform along the group, thresholds and Wiener factors are its own
+// business.
+//
+// What is added is what the filter takes away, in units of sigma; see Bm3dFilterCall. Pixels are rounded to halves,
+// relative to the mean of the reference patch: an error of at most 0.06 sigma where they are within 256 sigma
+// of it. Groups with others, and groups whose estimates would not fit the sums, are left to the general
+// kernel.
+//
+// wavelets: bior1.5 at sides 4 and 2 is Haar's, since its corrections wrap around and cancel. Levels 2 and 3
+// are therefore one orthonormal 16 x 16 matrix, applied to the low-low quadrants of 16 patches at once by two
+// products, after the transform along the group.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "core/half.h"
+#include "cuda/launch.cuh"
+#include "methods/bm3d/cuda_filter.h"
+#include "methods/bm3d/cuda_mma.cuh"
+#include "methods/bm3d/transforms.h"
+#include "ungrain/error.h"
+
+namespace ungrain::cuda {
+namespace {
+
+constexpr int patch = 8;
+constexpr int warps = 8;
+constexpr int threads = 32 * warps;
+constexpr unsigned all_lanes = 0xffffffffU;
+// Pixels farther from the reference patch's mean than this, in sigma, are too coarse as halves.
+constexpr float largest_pixel = 256;
+// What a 32-bit sum is planned for: an estimate of so many sigma times its weight.
+constexpr float largest_estimate = 8;
+// Words from one patch's corner to the next: lanes that take 8 patches at once meet in no bank.
+constexpr int corner_words = 12;
+constexpr std::size_t most_shared_bytes = 99 * 1024;  // that every GPU from compute capability 8.0 on has
+
+struct FastCall {
+  Bm3dFilterCall filter;
+  Bm3dTile tile;
+  Bm3dFastTables tables;
+};
+
+// Of the lanes that hold the low-low quadrant.
+__device__ inline bool in_corner(int lane) { return lane < 16 && (lane & 3) < 2; }
+
+template <int Most, bool Wiener, bool Wavelet>
+class GroupFilter {
+ public:
+  __device__ GroupFilter(const FastCall& call, int plane, std::uint32_t* corner)
+      : call_(call),
+        corner_(corner),
+        lane_(static_cast<int>(threadIdx.x) % 32),
+        lane_at_(lane_ / 4 * call.tile.pitch + lane_ % 4),
+        inverse_sigma_(1 / call.filter.sigma[plane]) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) matrices_[i] = call.tables.matrices[i][lane_];
+  }
+
+  // A lane says where in the tile the patch of its number lies. Returns whether the group was filtered: `parts_`
+  // are then what its patches lose, and `weight_` is what they weigh, in steps.
+  __device__ bool filter(const float* noisy, const float* basic, int place, int size) {
+    float kept = 0;
+    std::uint32_t shares[Wiener ? Most : 1];
+    if constexpr (Wiener) {
+      if (!forward(basic, place, size)) return false;
+      kept = lost_shares(size, shares);
+      if (!forward(noisy, place, size)) return false;
+#pragma unroll
+      for (int n = 0; n < Most; ++n) {
+        const float2 share = unpack_halves(shares[n]);
+        parts_[n][0] *= share.x;
+        parts_[n][1] *= share.y;
+      }
+    } else {
+      if (!forward(noisy, place, size)) return false;
+      kept = threshold(size);
+    }
+    set_weight(kept);
+    inverse(size);
+    return fits();
+  }
+
+  // To the block's sums.
+  __device__ void add(int* values, int* weights, int place, int size) const {
+    if (lane_ < size) atomicAdd(&weights[place], weight_);
+    float scale[2];
+    scales(scale);
+#pragma unroll
+    for (int n = 0; n < Most; ++n) {
+      if (n < size) {
+        int* const to = values + __shfl_sync(all_lanes, place, n) + lane_at_;
+        atomicAdd(to, rounded(parts_[n][0] * scale[0]));
+        atomicAdd(to + 4, rounded(parts_[n][1] * scale[1]));
+      }
+    }
+  }
+
+ private:
+  // Both patches: c = M b^T, see cuda_mma.cuh; b0 and b1 are the same two numbers of either patch.
+  __device__ static void transform(std::uint32_t matrix, float (&first)[2], float (&second)[2]) {
+    float c[4];
+    multiply_16x8x16(c, matrix, 0, 0, matrix, pack_halves(first[0], first[1]),
+                     pack_halves(second[0], second[1]));
+    first[0] = c[0];
+    first[1] = c[1];
+    second[0] = c[2];
+    second[1] = c[3];
+  }
+
+  // Coefficients in units of sigma, each as the mean over the patches that it is a sum of: what an inverse
+  // transform adds up as it is.
+  __device__ bool forward(const float* image, int place, int size) {
+    const float* const reference = image + __shfl_sync(all_lanes, place, 0) + lane_at_;
+    float mean = reference[0] + reference[4];
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) mean += __shfl_xor_sync(all_lanes, mean, apart);
+    mean *= 1.0F / (patch * patch);
+
+    float largest = 0;
+    // A group of one is filtered beside nothing.
+    const float scale_of_second = size > 1 ? inverse_sigma_ : 0.0F;
+#pragma unroll
+    for (int n = 0; n < Most; n += 2) {
+      if (n < size) {
+        const float* const first = image + __shfl_sync(all_lanes, place, n) + lane_at_;
+        const float* const second = image + __shfl_sync(all_lanes, place, n + 1) + lane_at_;
+        parts_[n][0] = (first[0] - mean) * inverse_sigma_;
+        parts_[n][1] = (first[4] - mean) * inverse_sigma_;
+        parts_[n + 1][0] = (second[0] - mean) * scale_of_second;
+        parts_[n + 1][1] = (second[4] - mean) * scale_of_second;
+        largest = fmaxf(largest, fmaxf(fabsf(parts_[n][0]), fabsf(parts_[n][1])));
+        largest = fmaxf(largest, fmaxf(fabsf(parts_[n + 1][0]), fabsf(parts_[n + 1][1])));
+        transform(matrices_[0], parts_[n], parts_[n + 1]);
+        transform(matrices_[1], parts_[n], parts_[n + 1]);
+      } else {
+        parts_[n][0] = parts_[n][1] = parts_[n + 1][0] = parts_[n + 1][1] = 0;
+      }
+    }
+    mean_of_all_ = patch * mean * inverse_sigma_;
+    const bool fine = largest <= largest_pixel && fabsf(mean_of_all_) < 1e30F;
+    if (!__all_sync(all_lanes, fine)) return false;
+
+    // Haar: sums stay at the first patch of a stretch, differences go to its second half's first.
+#pragma unroll
+    for (int step = 1; step < Most; step *= 2) {
+      if (step < size) {
+#pragma unroll
+        for (int n = 0; n < Most; n += 2 * step) {
+#pragma unroll
+          for (int i = 0; i < 2; ++i) {
+            const float sum = parts_[n][i] + parts_[n + step][i];
+            parts_[n + step][i] = parts_[n][i] - parts_[n + step][i];
+            parts_[n][i] = sum;
+          }
+        }
+      }
+    }
+    const float of_all = 1 / static_cast<float>(size);
+    parts_[0][0] *= of_all;
+    parts_[0][1] *= of_all;
+#pragma unroll
+    for (int n = 1; n < Most; ++n) {
+      parts_[n][0] *= mean_factor(n);
+      parts_[n][1] *= mean_factor(n);
+    }
+    // What was taken off every pixel is the mean's coefficient and no other's.
+    if (!Wavelet && lane_ == 0) parts_[0][0] += mean_of_all_;
+    return true;
+  }
+
+  // 1 / how many patches a difference of the transform along the group is made of.
+  __device__ static constexpr float mean_factor(int n) { return 0.5F / static_cast<float>(n & -n); }
+
+  // Takes away coefficients up to the threshold: they are what stays here. Returns how many are kept.
+  __device__ float threshold(int size) {
+    const float limit = call_.filter.strength;
+    const float limit_of_all = limit * rsqrtf(static_cast<float>(size));
+    int kept = 0;
+    const bool corner = Wavelet && in_corner(lane_);
+    // The corner's coefficients are not done yet: theirs are replaced below.
+    const float own = corner ? INFINITY : 1.0F;
+    if constexpr (Wavelet) {
+      if (corner) {
+        std::uint32_t* const to = corner_ + lane_ / 4 * 2 + lane_ % 4;
+#pragma unroll
+        for (int n = 0; n < Most; ++n) to[n * corner_words] = pack_halves(parts_[n][0], parts_[n][1]);
+      }
+      __syncwarp();
+      kept += threshold_corner(size, limit, limit_of_all);
+      __syncwarp();
+    }
+#pragma unroll
+    for (int n = 0; n < Most; ++n) {
+      const float of_n = own * (n == 0 ? limit_of_all : limit * constant_root(mean_factor(n)));
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const bool keep = fabsf(parts_[n][i]) > of_n;
+        kept += keep ? 1 : 0;
+        parts_[n][i] = keep ? 0.0F : parts_[n][i];
+      }
+    }
+    if constexpr (Wavelet) {
+      if (corner) {
+        const std::uint32_t* const from = corner_ + lane_ / 4 * 2 + lane_ % 4;
+#pragma unroll
+        for (int n = 0; n < Most; ++n) {
+          const float2 values = unpack_halves(from[n * corner_words]);
+          parts_[n][0] = values.x;
+          parts_[n][1] = values.y;
+        }
+      }
+      __syncwarp();
+    }
+    return static_cast<float>(__reduce_add_sync(all_lanes, kept));
+  }
+
+  // Of 16 patches at a time, in place: a lane reads and writes the same words.
+  __device__ int threshold_corner(int size, float limit, float limit_of_all) {
+    const int g = lane_ / 4;
+    const int t = lane_ % 4;
+    int kept = 0;
+#pragma unroll
+    for (int from = 0; from < Most; from += 16) {
+      if (from < size) {
+        std::uint32_t* const upper = corner_ + (from + g) * corner_words + t;
+        std::uint32_t* const lower = upper + 8 * corner_words;
+        const std::uint32_t a[4] = {upper[0], lower[0], upper[4], lower[4]};
+        std::uint32_t left[4];
+        // The limits of the patches from + g and from + g + 8.
+        const float limits[2] = {limit_of(from + g, limit, limit_of_all),
+                                 limit_of(from + g + 8, limit, limit_of_all)};
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          float c[4];
+          multiply_16x8x16(c, a[0], a[1], a[2], a[3], call_.tables.corner[0][2 * half][lane_],
+                           call_.tables.corner[0][2 * half + 1][lane_]);
+          if (half == 0 && from == 0 && lane_ == 0) c[0] += mean_of_all_;
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const bool keep = fabsf(c[i]) > limits[i / 2];
+            kept += keep ? 1 : 0;
+            c[i] = keep ? 0.0F : c[i];
+          }
+          left[2 * half] = pack_halves(c[0], c[1]);
+          left[2 * half + 1] = pack_halves(c[2], c[3]);
+        }
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          float c[4];
+          multiply_16x8x16(c, left[0], left[1], left[2], left[3], call_.tables.corner[1][2 * half][lane_],
+                           call_.tables.corner[1][2 * half + 1][lane_]);
+          upper[4 * half] = pack_halves(c[0], c[1]);
+          lower[4 * half] = pack_halves(c[2], c[3]);
+        }
+      }
+    }
+    return kept;
+  }
+
+  __device__ static float limit_of(int n, float limit, float limit_of_all) {
+    return n == 0 ? limit_of_all : limit * rsqrtf(static_cast<float>(2 * (n & -n)));
+  }
+
+  // sqrt of powers of two from 1/2 to 1/32.
+  __device__ static constexpr float constant_root(float power) {
+    return power == 0.5F     ? 0.70710678F
+           : power == 0.25F  ? 0.5F
+           : power == 0.125F ? 0.35355339F
+           : power == 0.0625F ? 0.25F
+                              : 0.17677670F;
+  }
+
+  // Of the basic estimate's coefficients the share that the noisy image's lose, as pairs of halves. Returns the
+  // sum of the squares of what they keep.
+  __device__ float lost_shares(int size, std::uint32_t* shares) const {
+    const float noise = call_.filter.strength * call_.filter.strength;
+    float kept = 0;
+#pragma unroll
+    for (int n = 0; n < Most; ++n) {
+      // From the mean's square to that of an orthonormal coefficient.
+      const float patches = n == 0 ? static_cast<float>(size) : 1 / mean_factor(n);
+      float share[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const float signal = parts_[n][i] * parts_[n][i] * patches;
+        share[i] = __fdividef(noise, signal + noise);
+        // __fdividef() gives 0 for divisors above 2^126: nothing is lost, which is right.
+        const float keeps = 1 - share[i];
+        kept = fmaf(keeps, keeps, kept);
+      }
+      shares[n] = pack_halves(share[0], share[1]);
+    }
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) kept += __shfl_xor_sync(all_lanes, kept, apart);
+    return kept;
+  }
+
+  __device__ void inverse(int size) {
+#pragma unroll
+    for (int step = Most / 2; step > 0; step /= 2) {
+      if (step < size) {
+#pragma unroll
+        for (int n = 0; n < Most; n += 2 * step) {
+#pragma unroll
+          for (int i = 0; i < 2; ++i) {
+            const float sum = parts_[n][i] + parts_[n + step][i];
+            parts_[n + step][i] = parts_[n][i] - parts_[n + step][i];
+            parts_[n][i] = sum;
+          }
+        }
+      }
+    }
+#pragma unroll
+    for (int n = 0; n < Most; n += 2) {
+      if (n < size) {
+        transform(matrices_[2], parts_[n], parts_[n + 1]);
+        transform(matrices_[3], parts_[n], parts_[n + 1]);
+      }
+    }
+  }
+
+  __device__ void set_weight(float kept) {
+    weight_ = max(1, __float2int_rn(call_.filter.sums.weight_steps / fmaxf(kept, 1.0F)));
+  }
+
+  __device__ void scales(float (&scale)[2]) const {
+    const float* const window = call_.filter.window;
+    const float weight = static_cast<float>(weight_) / call_.filter.sums.weight_steps;
+    const float of_row = weight * window[lane_ / 4] * call_.filter.sums.value_steps;
+    scale[0] = of_row * window[lane_ % 4];
+    scale[1] = of_row * window[lane_ % 4 + 4];
+  }
+
+  __device__ bool fits() const {
+    float largest[2] = {0, 0};
+#pragma unroll
+    for (int n = 0; n < Most; ++n) {
+      largest[0] = fmaxf(largest[0], fabsf(parts_[n][0]));
+      largest[1] = fmaxf(largest[1], fabsf(parts_[n][1]));
+    }
+    float scale[2];
+    scales(scale);
+    const float limit = largest_estimate * call_.filter.sums.value_steps;
+    return __all_sync(all_lanes, largest[0] * scale[0] <= limit && largest[1] * scale[1] <= limit);
+  }
+
+  // To the nearest whole number, below 2^22: it is what an addition leaves in the low bits.
+  __device__ static int rounded(float value) {
+    return __float_as_int(value + 12582912.0F) - __float_as_int(12582912.0F);
+  }
+
+  const FastCall& call_;
+  std::uint32_t* corner_;
+  int lane_;
+  int lane_at_;
+  float inverse_sigma_;
+  std::uint32_t matrices_[4];
+  float mean_of_all_ = 0;
+  int weight_ = 1;
+  float parts_[Most][2];
+};
+
+// Shared memory: the noisy pixels, the basic estimate's (step 2), sums of values, sums of weights; corners.
+template <int Most, bool Wiener, bool Wavelet>
+__global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
+    filter_kernel(const __grid_constant__ FastCall call) {
+  extern __shared__ float shared[];
+  const Bm3dTile& tile = call.tile;
+  const Bm3dFilterCall& filter = call.filter;
+  const Bm3dGrid& grid = filter.grid;
+  const int plane = filter.first_plane + static_cast<int>(blockIdx.z);
+  const int pixels = tile.height * tile.pitch;
+  float* const noisy = shared;
+  float* const basic = noisy + (Wiener ? pixels : 0);
+  int* const values = reinterpret_cast<int*>(basic + pixels);
+  int* const weights = values + pixels;
+  const int weight_rows = tile.height - (patch - 1);
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  auto* const corner =
+      reinterpret_cast<std::uint32_t*>(weights + weight_rows * tile.pitch) + warp * Most * corner_words;
+
+  const int first_i = static_cast<int>(blockIdx.x) * tile.columns;
+  const int first_j = static_cast<int>(blockIdx.y) * tile.rows;
+  const int columns = min(tile.columns, grid.count_i - first_i);
+  const int rows = min(tile.rows, grid.count_j - first_j);
+  const int left = min((grid.first_i + first_i) * grid.spacing, grid.last_x) - tile.reach;
+  const int top = min((grid.first_j + first_j) * grid.spacing, grid.last_y) - tile.reach;
+
+  for (int y = warp; y < tile.height; y += warps) {
+    for (int x = lane; x < tile.pitch; x += 32) {
+      const int at = y * tile.pitch + x;
+      const auto pixel = [&](const ConstPlanes& planes) {
+        return Bm3dSums::holds(planes.rect, left + x, top + y) ? planes.at(plane, left + x, top + y) : 0.0F;
+      };
+      noisy[at] = pixel(filter.noisy);
+      if constexpr (Wiener) basic[at] = pixel(filter.basic);
+      values[at] = 0;
+      if (y < weight_rows) weights[at] = 0;
+    }
+  }
+  __syncthreads();
+
+  GroupFilter<Most, Wiener, Wavelet> group(call, plane, corner);
+  const int references = columns * rows;
+  // Where the patch of this lane's number lies, and the size of the group.
+  const auto read_places = [&](int reference, int& place, int& size) {
+    const int i = first_i + reference % columns;
+    const int j = first_j + reference / columns;
+    const std::size_t index = static_cast<std::size_t>(j) * grid.count_i + i;
+    const int found = min(static_cast<int>(filter.found[index]), min(filter.count, Most));
+    size = 1 << (31 - __clz(found));
+    int dx = 0;
+    int dy = 0;
+    if (lane < size) {
+      const std::int8_t* const offset = filter.offsets + 2 * (index * filter.count + lane);
+      dx = offset[0];
+      dy = offset[1];
+    }
+    const int x = min((grid.first_i + i) * grid.spacing, grid.last_x) + dx - left;
+    const int y = min((grid.first_j + j) * grid.spacing, grid.last_y) + dy - top;
+    place = y * tile.pitch + x;
+  };
+  int place = 0;
+  int size = 1;
+  if (warp < references) read_places(warp, place, size);
+  for (int reference = warp; reference < references; reference += warps) {
+    int next_place = 0;
+    int next_size = 1;
+    if (reference + warps < references) read_places(reference + warps, next_place, next_size);
+    if (group.filter(noisy, basic, place, size)) {
+      group.add(values, weights, place, size);
+    } else if (lane == 0) {
+      const int i = first_i + reference % columns;
+      const int j = first_j + reference / columns;
+      const unsigned at = atomicAdd(filter.left_over, 1U);
+      filter.left_over[1 + at] = static_cast<unsigned>(plane - filter.first_plane) * filter.references() +
+                                 static_cast<unsigned>(j * grid.count_i + i);
+    }
+    place = next_place;
+    size = next_size;
+  }
+  __syncthreads();
+
+  const Rect weight_rect = filter.sums.weight_rect();
+  const auto flush = [&](int value, unsigned long long* to, const Rect& rect, int x, int y) {
+    if (value == 0 || !Bm3dSums::holds(rect, x, y)) return;
+    atomicAdd(&to[Bm3dSums::index(rect, plane, x, y)],
+              static_cast<unsigned long long>(static_cast<long long>(value)));
+  };
+  for (int y = warp; y < tile.height; y += warps) {
+    for (int x = lane; x < tile.width; x += 32) {
+      const int at = y * tile.pitch + x;
+      flush(values[at], filter.sums.values, filter.sums.rect, left + x, top + y);
+      if (y < weight_rows) flush(weights[at], filter.sums.weights, weight_rect, left + x, top + y);
+    }
+  }
+}
+
+std::uint32_t halves(double first, double second) {
+  return float_to_half(static_cast<float>(first)) |
+         static_cast<std::uint32_t>(float_to_half(static_cast<float>(second))) << 16U;
+}
+
+// The pixel column that a lane holds first and second.
+int column_of(int slot) { return slot / 2 + slot % 2 * 4; }
+
+Bm3dFastTables make_tables(const std::vector<TransformPair>& levels) {
+  Bm3dFastTables tables;
+  const TransformMatrix& forward = levels[0].forward;
+  const TransformMatrix& inverse = levels[0].inverse;
+  for (int lane = 0; lane < 32; ++lane) {
+    const int g = lane / 4;
+    const int t = lane % 4;
+    const auto pair = [&](const TransformMatrix& m, int row, int first, int second) {
+      return halves(m.at(row, first).real(), m.at(row, second).real());
+    };
+    tables.matrices[0][lane] = pair(forward, g, column_of(2 * t), column_of(2 * t + 1));
+    tables.matrices[1][lane] = pair(forward, g, 2 * t, 2 * t + 1);
+    tables.matrices[2][lane] = pair(inverse, column_of(g), 2 * t, 2 * t + 1);
+    tables.matrices[3][lane] = pair(inverse, g, 2 * t, 2 * t + 1);
+  }
+  if (levels.size() == 1) return tables;
+
+  // The levels after the first, applied to each of the quadrant's 16 places alone: their matrix's columns.
+  constexpr int side = patch / 2;
+  double corner[side * side][side * side];
+  for (int place = 0; place < side * side; ++place) {
+    double values[side * side] = {};
+    values[place] = 1;
+    for (std::size_t level = 1; level < levels.size(); ++level) {
+      const TransformMatrix& m = levels[level].forward;
+      double columns[side * side] = {};
+      for (int f = 0; f < m.side; ++f) {
+        for (int x = 0; x < m.side; ++x) {
+          for (int y = 0; y < m.side; ++y) columns[f * side + x] += m.at(f, y).real() * values[y * side + x];
+        }
+      }
+      for (int y = 0; y < m.side; ++y) {
+        for (int f = 0; f < m.side; ++f) {
+          double sum = 0;
+          for (int x = 0; x < m.side; ++x) sum += m.at(f, x).real() * columns[y * side + x];
+          values[y * side + f] = sum;
+        }
+      }
+    }
+    for (int c = 0; c < side * side; ++c) corner[c][place] = values[c];
+  }
+  for (int lane = 0; lane < 32; ++lane) {
+    const int g = lane / 4;
+    const int t = lane % 4;
+    for (int half = 0; half < 2; ++half) {
+      for (int part = 0; part < 2; ++part) {
+        const int k = 2 * t + 8 * part;
+        const int n = 8 * half + g;
+        tables.corner[0][2 * half + part][lane] = halves(corner[n][k], corner[n][k + 1]);
+        tables.corner[1][2 * half + part][lane] = halves(corner[k][n], corner[k + 1][n]);
+      }
+    }
+  }
+  return tables;
+}
+
+std::size_t bytes_of(const Bm3dTile& tile, bool wiener, bool wavelet, int most) {
+  const auto pixels = static_cast<std::size_t>(tile.height) * tile.pitch;
+  const auto weights = static_cast<std::size_t>(tile.height - (patch - 1)) * tile.pitch;
+  const std::size_t corners = wavelet ? static_cast<std::size_t>(warps) * most * corner_words : 0;
+  return 4 * ((wiener ? 3 : 2) * pixels + weights + corners);
+}
+
+// By the settings alone: the units of sums hang on it, and results must not differ from band to band.
+std::optional<Bm3dTile> make_tile(int spacing, int reach, bool wiener, bool wavelet, int most) {
+  Bm3dTile tile;
+  tile.reach = reach;
+  const int least = 2 * reach + patch;
+  constexpr int wanted_columns = 16;  // pixels of references, at least
+  constexpr int wanted_rows = 36;
+  constexpr int most_references = 512;
+  tile.pitch = 4;
+  while (tile.pitch < least + wanted_columns) tile.pitch += 32;
+  tile.columns = (tile.pitch - least) / spacing + 1;
+  tile.width = (tile.columns - 1) * spacing + least;
+  for (tile.rows = std::clamp(wanted_rows / spacing, 4, most_references / tile.columns); tile.rows > 0;
+       --tile.rows) {
+    tile.height = (tile.rows - 1) * spacing + least;
+    tile.bytes = bytes_of(tile, wiener, wavelet, most);
+    if (tile.bytes <= most_shared_bytes) return tile;
+  }
+  return std::nullopt;
+}
+
+// Levels 2 and 3 of bior1.5 must be orthonormal for the kernel, which they are at sides 4 and 2.
+template <int Most, bool Wiener, bool Wavelet>
+void launch_for(const Bm3dFast& fast, const FastCall& call, Stream stream) {
+  const dim3 blocks(static_cast<unsigned>(blocks_for(call.filter.grid.count_i, fast.tile.columns)),
+                    static_cast<unsigned>(blocks_for(call.filter.grid.count_j, fast.tile.rows)),
+                    static_cast<unsigned>(call.filter.planes));
+  launch(filter_kernel<Most, Wiener, Wavelet>, blocks, dim3(threads), fast.tile.bytes, stream, call);
+}
+
+}  // namespace
+
+std::optional<Bm3dFast> bm3d_fast_filter(const Bm3dSettings& settings, int index) {
+  const Bm3dStep& step = index == 0 ? settings.first : settings.second;
+  constexpr int largest_group = 32;
+  const bool one_noise_each = settings.sigma_map.data == nullptr &&
+                              std::all_of(settings.sigma.begin(), settings.sigma.end(), [](double sigma) {
+                                return sigma > std::numeric_limits<float>::min() * 1e3;
+                              });
+  Bm3dFast fast;
+  fast.wiener = index == 1;
+  fast.wavelet = step.transform == PatchTransform::bior15;
+  fast.most = step.group > 16 ? 32 : 16;
+  const bool takes = one_noise_each && step.patch == patch && step.along == GroupTransform::haar &&
+                     step.group <= largest_group && step.transform != PatchTransform::dft &&
+                     !(fast.wiener && fast.wavelet) && (fast.wiener ? step.strength > 0 : true);
+  if (!takes) return std::nullopt;
+  const std::optional<Bm3dTile> tile =
+      make_tile(step.spacing, group_reach(settings, index), fast.wiener, fast.wavelet, fast.most);
+  if (!tile) return std::nullopt;
+  fast.tile = *tile;
+  fast.tables = make_tables(patch_transform(step.transform, patch));
+  return fast;
+}
+
+void set_fast_units(const Bm3dFast& fast, Bm3dSums& sums) {
+  // A pixel has at most one estimate of each patch of each group, and at most patch x patch of a group; a
+  // patch begins at a pixel once for each group.
+  const double groups = static_cast<double>(fast.tile.columns) * fast.tile.rows;
+  const double estimates = groups * std::min(fast.most, patch * patch);
+  const auto power_below = [](double value) { return std::exp2(std::floor(std::log2(value))); };
+  constexpr double room = 2147483000;
+  constexpr double most_value_steps = 0x1p22 / 2 / largest_estimate;  // what rounded() takes
+  constexpr double most_weight_steps = 0x1p23;                        // weights are exact floats
+  sums.value_steps = static_cast<float>(
+      std::min(power_below(room / (estimates * (largest_estimate + 1e-3))), most_value_steps));
+  sums.weight_steps = static_cast<float>(std::min(power_below(room / groups), most_weight_steps));
+}
+
+void launch_bm3d_fast(const Bm3dFast& fast, const Bm3dFilterCall& filter, Stream stream) {
+  const FastCall call{filter, fast.tile, fast.tables};
+  if (fast.wiener) {
+    return fast.most == 16 ? launch_for<16, true, false>(fast, call, stream)
+                           : launch_for<32, true, false>(fast, call, stream);
+  }
+  if (fast.wavelet) {
+    return fast.most == 16 ? launch_for<16, false, true>(fast, call, stream)
+                           : launch_for<32, false, true>(fast, call, stream);
+  }
+  return fast.most == 16 ? launch_for<16, false, false>(fast, call, stream)
+                         : launch_for<32, false, false>(fast, call, stream);
+}
+
+}  // namespace ungrain::cuda
