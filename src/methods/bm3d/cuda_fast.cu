@@ -5,13 +5,13 @@
 //
 // A patch is two numbers of each lane: with g = lane / 4 and t = lane % 4, row g, columns t and t + 4. Where rows of
 // the tile are 4 mod 32 words apart, no two lanes meet in a bank, neither when a patch is loaded nor when it
-// is added. The 2-D transform of two patches P is two products of matrices, X -> M X^T each time: what a
-// product leaves in the lanes is the next one's input as it lies there. Coefficients come out so that a lane
-// has the same two of every patch: the transform along the group, thresholds and Wiener factors are its own
+// is added. The 2-D transform of two patches is two products of matrices, (M X^T) M^T: what one leaves in the
+// lanes is the next one's input as it lies there. Coefficients come out, rows and columns swapped, so that a
+// lane has the same two of every patch: the transform along the group, thresholds and Wiener factors are its own
 // business.
 //
 // What is added is what the filter takes away, in units of sigma; see Bm3dFilterCall. Pixels are rounded to halves,
-// relative to the mean of the reference patch: an error of at most 0.06 sigma where they are within 256 sigma
+// relative to the mean of the reference patch: an error of at most 0.03 sigma where they are within 128 sigma
 // of it. Groups with others, and groups whose estimates would not fit the sums, are left to the general
 // kernel.
 //
@@ -22,6 +22,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "core/half.h"
 #include "cuda/launch.cuh"
@@ -38,12 +39,22 @@ constexpr int warps = 8;
 constexpr int threads = 32 * warps;
 constexpr unsigned all_lanes = 0xffffffffU;
 // Pixels farther from the reference patch's mean than this, in sigma, are too coarse as halves.
-constexpr float largest_pixel = 256;
+constexpr float largest_pixel = 128;
 // What a 32-bit sum is planned for: an estimate of so many sigma times its weight.
-constexpr float largest_estimate = 8;
+constexpr float largest_estimate = 32;
 // Words from one patch's corner to the next: lanes that take 8 patches at once meet in no bank.
 constexpr int corner_words = 12;
 constexpr std::size_t most_shared_bytes = 99 * 1024;  // that every GPU from compute capability 8.0 on has
+
+// A lane's words of the Wiener factors.
+constexpr int shares_in_registers = 16;
+constexpr int corner_table_words = 2 * 4 * 32;
+
+// Words of shared memory that a warp has for itself.
+constexpr int own_words(int most, bool wiener, bool wavelet) {
+  if (wiener) return std::max(0, most - shares_in_registers) * 32;
+  return wavelet ? most * corner_words : 0;
+}
 
 struct FastCall {
   Bm3dFilterCall filter;
@@ -51,105 +62,161 @@ struct FastCall {
   Bm3dFastTables tables;
 };
 
+// work(n) for n = 0, 2, 4 ... below `size`, a power of two, and otherwise(n) for the rest up to Most: one question
+// for every doubling.
+template <int Most, int Begin = 0, class Work, class Otherwise>
+__device__ __forceinline__ void for_pairs(int size, Work work, Otherwise otherwise) {
+  if constexpr (Begin < Most) {
+    constexpr int end = Begin == 0 ? 2 : 2 * Begin;
+    if (Begin == 0 || Begin < size) {
+#pragma unroll
+      for (int n = Begin; n < end; n += 2) work(n);
+      for_pairs<Most, end>(size, work, otherwise);
+    } else {
+#pragma unroll
+      for (int n = Begin; n < Most; n += 2) otherwise(n);
+    }
+  }
+}
+
+template <class T>
+__device__ T* bytes_after(T* start, int bytes) {
+  using Byte = std::conditional_t<std::is_const_v<T>, const char, char>;
+  return reinterpret_cast<T*>(reinterpret_cast<Byte*>(start) + bytes);
+}
+
+// Tells the compiler: branches on it are then the whole warp's.
+__device__ inline int same_in_all_lanes(int value) { return __shfl_sync(all_lanes, value, 0); }
+
 // Of the lanes that hold the low-low quadrant.
 __device__ inline bool in_corner(int lane) { return lane < 16 && (lane & 3) < 2; }
 
 template <int Most, bool Wiener, bool Wavelet>
 class GroupFilter {
  public:
-  __device__ GroupFilter(const FastCall& call, int plane, std::uint32_t* corner)
+  // `own`: the warp's words of shared memory. `corner_tables`: FastCall's, in shared memory.
+  __device__ GroupFilter(const FastCall& call, int plane, std::uint32_t* own,
+                         const std::uint32_t* corner_tables)
       : call_(call),
-        corner_(corner),
+        own_(own),
+        corner_tables_(corner_tables),
         lane_(static_cast<int>(threadIdx.x) % 32),
-        lane_at_(lane_ / 4 * call.tile.pitch + lane_ % 4),
         inverse_sigma_(1 / call.filter.sigma[plane]) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) matrices_[i] = call.tables.matrices[i][lane_];
+    const float* const window = call.filter.window;
+    const float of_row = window[lane_ / 4] * call.filter.sums.value_steps / call.filter.sums.weight_steps;
+    window_[0] = of_row * window[lane_ % 4];
+    window_[1] = of_row * window[lane_ % 4 + 4];
   }
 
-  // A lane says where in the tile the patch of its number lies. Returns whether the group was filtered: `parts_`
-  // are then what its patches lose, and `weight_` is what they weigh, in steps.
+  // Where a lane's first pixel of the tile's first patch lies.
+  __device__ static int lane_at(int pitch) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    return lane / 4 * pitch + lane % 4;
+  }
+
+  // The images from this lane's first pixel on. A lane says how many bytes after that the patch of its number
+  // lies. Returns whether the group was filtered: `parts_` are then what its patches lose, and `weight_` is
+  // what they weigh, in steps.
   __device__ bool filter(const float* noisy, const float* basic, int place, int size) {
     float kept = 0;
-    std::uint32_t shares[Wiener ? Most : 1];
     if constexpr (Wiener) {
-      if (!forward(basic, place, size)) return false;
+      if (!forward(basic, place, size, inverse_sigma_ / call_.filter.strength)) return false;
+      std::uint32_t shares[shares_in_registers];
       kept = lost_shares(size, shares);
-      if (!forward(noisy, place, size)) return false;
+      if (!forward(noisy, place, size, inverse_sigma_)) return false;
 #pragma unroll
       for (int n = 0; n < Most; ++n) {
-        const float2 share = unpack_halves(shares[n]);
+        const float2 share = unpack_halves(n < shares_in_registers ? shares[n] : *share_at(n));
         parts_[n][0] *= share.x;
         parts_[n][1] *= share.y;
       }
     } else {
-      if (!forward(noisy, place, size)) return false;
+      if (!forward(noisy, place, size, inverse_sigma_)) return false;
       kept = threshold(size);
     }
     set_weight(kept);
-    inverse(size);
-    return fits();
+    return inverse(size);
   }
 
-  // To the block's sums.
+  // To the block's sums, from this lane's first pixel on and from the first pixel on.
   __device__ void add(int* values, int* weights, int place, int size) const {
-    if (lane_ < size) atomicAdd(&weights[place], weight_);
-    float scale[2];
-    scales(scale);
-#pragma unroll
-    for (int n = 0; n < Most; ++n) {
-      if (n < size) {
-        int* const to = values + __shfl_sync(all_lanes, place, n) + lane_at_;
-        atomicAdd(to, rounded(parts_[n][0] * scale[0]));
-        atomicAdd(to + 4, rounded(parts_[n][1] * scale[1]));
-      }
-    }
+    if (lane_ < size) atomicAdd(bytes_after(weights, place), weight_);
+    const float scale[2] = {static_cast<float>(weight_) * window_[0],
+                            static_cast<float>(weight_) * window_[1]};
+    const auto add_patch = [&](int n) {
+      int* const to = bytes_after(values, __shfl_sync(all_lanes, place, n));
+      atomicAdd(to, rounded(parts_[n][0], scale[0]));
+      atomicAdd(to + 4, rounded(parts_[n][1], scale[1]));
+    };
+    for_pairs<Most>(
+        size,
+        [&](int n) {
+          add_patch(n);
+          if (n > 0 || size > 1) add_patch(n + 1);
+        },
+        [](int) {});
   }
 
  private:
-  // Both patches: c = M b^T, see cuda_mma.cuh; b0 and b1 are the same two numbers of either patch.
-  __device__ static void transform(std::uint32_t matrix, float (&first)[2], float (&second)[2]) {
+  // The others wait in shared memory: together with two numbers of each patch they would be too many.
+  __device__ std::uint32_t* share_at(int n) const { return own_ + (n - shares_in_registers) * 32 + lane_; }
+
+  // Of two patches X: M X^T, then (M X^T) M^T; see cuda_mma.cuh. `largest` grows to the largest number between
+  // the products.
+  __device__ static void transform(std::uint32_t rows, std::uint32_t columns, std::uint32_t first_halves,
+                                   std::uint32_t second_halves, float (&first)[2], float (&second)[2],
+                                   std::uint32_t* largest) {
+    float above[4];
+    float below[4];
+    multiply_16x8x8(above, rows, 0, first_halves);
+    multiply_16x8x8(below, rows, 0, second_halves);
+    first_halves = pack_halves(above[0], above[1]);
+    second_halves = pack_halves(below[0], below[1]);
+    if (largest != nullptr) *largest = larger_halves(larger_halves(*largest, first_halves), second_halves);
     float c[4];
-    multiply_16x8x16(c, matrix, 0, 0, matrix, pack_halves(first[0], first[1]),
-                     pack_halves(second[0], second[1]));
+    multiply_16x8x8(c, first_halves, second_halves, columns);
     first[0] = c[0];
     first[1] = c[1];
     second[0] = c[2];
     second[1] = c[3];
   }
 
-  // Coefficients in units of sigma, each as the mean over the patches that it is a sum of: what an inverse
-  // transform adds up as it is.
-  __device__ bool forward(const float* image, int place, int size) {
-    const float* const reference = image + __shfl_sync(all_lanes, place, 0) + lane_at_;
+  __device__ static bool all_within(std::uint32_t largest, float limit) {
+    const float2 values = unpack_halves(largest);
+    return __all_sync(all_lanes, values.x <= limit && values.y <= limit);
+  }
+
+  // Coefficients in units of 1 / scale. Sums and differences along the group are left as they are, but for the sum
+  // of all, which becomes the mean.
+  __device__ bool forward(const float* image, int place, int size, float scale) {
+    const float* const reference = bytes_after(image, __shfl_sync(all_lanes, place, 0));
     float mean = reference[0] + reference[4];
 #pragma unroll
     for (int apart = 16; apart > 0; apart /= 2) mean += __shfl_xor_sync(all_lanes, mean, apart);
-    mean *= 1.0F / (patch * patch);
+    mean *= scale / (patch * patch);
 
-    float largest = 0;
-    // A group of one is filtered beside nothing.
-    const float scale_of_second = size > 1 ? inverse_sigma_ : 0.0F;
-#pragma unroll
-    for (int n = 0; n < Most; n += 2) {
-      if (n < size) {
-        const float* const first = image + __shfl_sync(all_lanes, place, n) + lane_at_;
-        const float* const second = image + __shfl_sync(all_lanes, place, n + 1) + lane_at_;
-        parts_[n][0] = (first[0] - mean) * inverse_sigma_;
-        parts_[n][1] = (first[4] - mean) * inverse_sigma_;
-        parts_[n + 1][0] = (second[0] - mean) * scale_of_second;
-        parts_[n + 1][1] = (second[4] - mean) * scale_of_second;
-        largest = fmaxf(largest, fmaxf(fabsf(parts_[n][0]), fabsf(parts_[n][1])));
-        largest = fmaxf(largest, fmaxf(fabsf(parts_[n + 1][0]), fabsf(parts_[n + 1][1])));
-        transform(matrices_[0], parts_[n], parts_[n + 1]);
-        transform(matrices_[1], parts_[n], parts_[n + 1]);
-      } else {
-        parts_[n][0] = parts_[n][1] = parts_[n + 1][0] = parts_[n + 1][1] = 0;
-      }
-    }
-    mean_of_all_ = patch * mean * inverse_sigma_;
-    const bool fine = largest <= largest_pixel && fabsf(mean_of_all_) < 1e30F;
-    if (!__all_sync(all_lanes, fine)) return false;
+    std::uint32_t largest = 0;
+    for_pairs<Most>(
+        size,
+        [&](int n) {
+          const float* const first = bytes_after(image, __shfl_sync(all_lanes, place, n));
+          const float* const second = bytes_after(image, __shfl_sync(all_lanes, place, n + 1));
+          const std::uint32_t first_halves =
+              pack_halves(fmaf(first[0], scale, -mean), fmaf(first[4], scale, -mean));
+          std::uint32_t second_halves =
+              pack_halves(fmaf(second[0], scale, -mean), fmaf(second[4], scale, -mean));
+          // A group of one is filtered beside nothing.
+          if (n == 0 && size == 1) second_halves = 0;
+          largest = larger_halves(larger_halves(largest, first_halves), second_halves);
+          transform(matrices_[0], matrices_[1], first_halves, second_halves, parts_[n], parts_[n + 1],
+                    nullptr);
+        },
+        [&](int n) { parts_[n][0] = parts_[n][1] = parts_[n + 1][0] = parts_[n + 1][1] = 0; });
+    mean_of_all_ = patch * mean;
+    // A mean that is not finite would leave no numbers to compare.
+    if (!all_within(largest, fabsf(mean) < 1e30F ? largest_pixel : -1.0F)) return false;
 
     // Haar: sums stay at the first patch of a stretch, differences go to its second half's first.
 #pragma unroll
@@ -169,18 +236,13 @@ class GroupFilter {
     const float of_all = 1 / static_cast<float>(size);
     parts_[0][0] *= of_all;
     parts_[0][1] *= of_all;
-#pragma unroll
-    for (int n = 1; n < Most; ++n) {
-      parts_[n][0] *= mean_factor(n);
-      parts_[n][1] *= mean_factor(n);
-    }
     // What was taken off every pixel is the mean's coefficient and no other's.
     if (!Wavelet && lane_ == 0) parts_[0][0] += mean_of_all_;
     return true;
   }
 
-  // 1 / how many patches a difference of the transform along the group is made of.
-  __device__ static constexpr float mean_factor(int n) { return 0.5F / static_cast<float>(n & -n); }
+  // How many patches a difference of the transform along the group is made of.
+  __device__ static constexpr int patches_in(int n) { return 2 * (n & -n); }
 
   // Takes away coefficients up to the threshold: they are what stays here. Returns how many are kept.
   __device__ float threshold(int size) {
@@ -188,11 +250,9 @@ class GroupFilter {
     const float limit_of_all = limit * rsqrtf(static_cast<float>(size));
     int kept = 0;
     const bool corner = Wavelet && in_corner(lane_);
-    // The corner's coefficients are not done yet: theirs are replaced below.
-    const float own = corner ? INFINITY : 1.0F;
     if constexpr (Wavelet) {
       if (corner) {
-        std::uint32_t* const to = corner_ + lane_ / 4 * 2 + lane_ % 4;
+        std::uint32_t* const to = own_ + lane_ / 4 * 2 + lane_ % 4;
 #pragma unroll
         for (int n = 0; n < Most; ++n) to[n * corner_words] = pack_halves(parts_[n][0], parts_[n][1]);
       }
@@ -202,17 +262,18 @@ class GroupFilter {
     }
 #pragma unroll
     for (int n = 0; n < Most; ++n) {
-      const float of_n = own * (n == 0 ? limit_of_all : limit * constant_root(mean_factor(n)));
+      const float of_n = n == 0 ? limit_of_all : limit * constant_root(patches_in(n));
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        const bool keep = fabsf(parts_[n][i]) > of_n;
+        // The corner's are not done yet: they are replaced below.
+        const bool keep = fabsf(parts_[n][i]) > of_n && !corner;
         kept += keep ? 1 : 0;
         parts_[n][i] = keep ? 0.0F : parts_[n][i];
       }
     }
     if constexpr (Wavelet) {
       if (corner) {
-        const std::uint32_t* const from = corner_ + lane_ / 4 * 2 + lane_ % 4;
+        const std::uint32_t* const from = own_ + lane_ / 4 * 2 + lane_ % 4;
 #pragma unroll
         for (int n = 0; n < Most; ++n) {
           const float2 values = unpack_halves(from[n * corner_words]);
@@ -233,7 +294,7 @@ class GroupFilter {
 #pragma unroll
     for (int from = 0; from < Most; from += 16) {
       if (from < size) {
-        std::uint32_t* const upper = corner_ + (from + g) * corner_words + t;
+        std::uint32_t* const upper = own_ + (from + g) * corner_words + t;
         std::uint32_t* const lower = upper + 8 * corner_words;
         const std::uint32_t a[4] = {upper[0], lower[0], upper[4], lower[4]};
         std::uint32_t left[4];
@@ -243,8 +304,8 @@ class GroupFilter {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           float c[4];
-          multiply_16x8x16(c, a[0], a[1], a[2], a[3], call_.tables.corner[0][2 * half][lane_],
-                           call_.tables.corner[0][2 * half + 1][lane_]);
+          multiply_16x8x16(c, a[0], a[1], a[2], a[3], corner_table(0, 2 * half),
+                           corner_table(0, 2 * half + 1));
           if (half == 0 && from == 0 && lane_ == 0) c[0] += mean_of_all_;
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
@@ -258,8 +319,8 @@ class GroupFilter {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           float c[4];
-          multiply_16x8x16(c, left[0], left[1], left[2], left[3], call_.tables.corner[1][2 * half][lane_],
-                           call_.tables.corner[1][2 * half + 1][lane_]);
+          multiply_16x8x16(c, left[0], left[1], left[2], left[3], corner_table(1, 2 * half),
+                           corner_table(1, 2 * half + 1));
           upper[4 * half] = pack_halves(c[0], c[1]);
           lower[4 * half] = pack_halves(c[2], c[3]);
         }
@@ -268,110 +329,105 @@ class GroupFilter {
     return kept;
   }
 
-  __device__ static float limit_of(int n, float limit, float limit_of_all) {
-    return n == 0 ? limit_of_all : limit * rsqrtf(static_cast<float>(2 * (n & -n)));
+  __device__ std::uint32_t corner_table(int back, int part) const {
+    return corner_tables_[(back * 4 + part) * 32 + lane_];
   }
 
-  // sqrt of powers of two from 1/2 to 1/32.
-  __device__ static constexpr float constant_root(float power) {
-    return power == 0.5F     ? 0.70710678F
-           : power == 0.25F  ? 0.5F
-           : power == 0.125F ? 0.35355339F
-           : power == 0.0625F ? 0.25F
-                              : 0.17677670F;
+  __device__ static float limit_of(int n, float limit, float limit_of_all) {
+    return n == 0 ? limit_of_all : limit * sqrtf(static_cast<float>(patches_in(n)));
+  }
+
+  // sqrt of 2, 4 ... 32.
+  __device__ static constexpr float constant_root(int power) {
+    return power == 2    ? 1.41421356F
+           : power == 4  ? 2.0F
+           : power == 8  ? 2.82842712F
+           : power == 16 ? 4.0F
+                         : 5.65685425F;
   }
 
   // Of the basic estimate's coefficients the share that the noisy image's lose, as pairs of halves. Returns the
   // sum of the squares of what they keep.
   __device__ float lost_shares(int size, std::uint32_t* shares) const {
-    const float noise = call_.filter.strength * call_.filter.strength;
     float kept = 0;
 #pragma unroll
     for (int n = 0; n < Most; ++n) {
-      // From the mean's square to that of an orthonormal coefficient.
-      const float patches = n == 0 ? static_cast<float>(size) : 1 / mean_factor(n);
+      // To the square of an orthonormal coefficient; that of the noise is 1.
+      const float factor = n == 0 ? static_cast<float>(size) : 1.0F / static_cast<float>(patches_in(n));
       float share[2];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        const float signal = parts_[n][i] * parts_[n][i] * patches;
-        share[i] = __fdividef(noise, signal + noise);
-        // __fdividef() gives 0 for divisors above 2^126: nothing is lost, which is right.
+        share[i] = approximate_reciprocal(fmaf(parts_[n][i] * parts_[n][i], factor, 1.0F));
         const float keeps = 1 - share[i];
         kept = fmaf(keeps, keeps, kept);
       }
-      shares[n] = pack_halves(share[0], share[1]);
+      const std::uint32_t both = pack_halves(share[0], share[1]);
+      if (n < shares_in_registers) {
+        shares[n] = both;
+      } else {
+        *share_at(n) = both;
+      }
     }
 #pragma unroll
     for (int apart = 16; apart > 0; apart /= 2) kept += __shfl_xor_sync(all_lanes, kept, apart);
     return kept;
   }
 
-  __device__ void inverse(int size) {
+  // Returns whether the estimates fit the sums.
+  __device__ bool inverse(int size) {
 #pragma unroll
     for (int step = Most / 2; step > 0; step /= 2) {
       if (step < size) {
+        const float share = 0.5F / static_cast<float>(step);
 #pragma unroll
         for (int n = 0; n < Most; n += 2 * step) {
 #pragma unroll
           for (int i = 0; i < 2; ++i) {
-            const float sum = parts_[n][i] + parts_[n + step][i];
-            parts_[n + step][i] = parts_[n][i] - parts_[n + step][i];
-            parts_[n][i] = sum;
+            const float mean = parts_[n][i];
+            const float difference = parts_[n + step][i];
+            parts_[n][i] = fmaf(difference, share, mean);
+            parts_[n + step][i] = fmaf(difference, -share, mean);
           }
         }
       }
     }
-#pragma unroll
-    for (int n = 0; n < Most; n += 2) {
-      if (n < size) {
-        transform(matrices_[2], parts_[n], parts_[n + 1]);
-        transform(matrices_[3], parts_[n], parts_[n + 1]);
-      }
-    }
+    std::uint32_t largest = 0;
+    for_pairs<Most>(
+        size,
+        [&](int n) {
+          transform(matrices_[2], matrices_[3], pack_halves(parts_[n][0], parts_[n][1]),
+                    pack_halves(parts_[n + 1][0], parts_[n + 1][1]), parts_[n], parts_[n + 1], &largest);
+        },
+        [](int) {});
+    // A product's numbers are at most sqrt 8 times the largest that it is made of, sqrt 8 x 1.2 for wavelets.
+    constexpr float growth = 3.5F;
+    const float weight = static_cast<float>(weight_) / call_.filter.sums.weight_steps;
+    return all_within(largest, largest_estimate / growth / weight);
   }
 
   __device__ void set_weight(float kept) {
     weight_ = max(1, __float2int_rn(call_.filter.sums.weight_steps / fmaxf(kept, 1.0F)));
   }
 
-  __device__ void scales(float (&scale)[2]) const {
-    const float* const window = call_.filter.window;
-    const float weight = static_cast<float>(weight_) / call_.filter.sums.weight_steps;
-    const float of_row = weight * window[lane_ / 4] * call_.filter.sums.value_steps;
-    scale[0] = of_row * window[lane_ % 4];
-    scale[1] = of_row * window[lane_ % 4 + 4];
-  }
-
-  __device__ bool fits() const {
-    float largest[2] = {0, 0};
-#pragma unroll
-    for (int n = 0; n < Most; ++n) {
-      largest[0] = fmaxf(largest[0], fabsf(parts_[n][0]));
-      largest[1] = fmaxf(largest[1], fabsf(parts_[n][1]));
-    }
-    float scale[2];
-    scales(scale);
-    const float limit = largest_estimate * call_.filter.sums.value_steps;
-    return __all_sync(all_lanes, largest[0] * scale[0] <= limit && largest[1] * scale[1] <= limit);
-  }
-
   // To the nearest whole number, below 2^22: it is what an addition leaves in the low bits.
-  __device__ static int rounded(float value) {
-    return __float_as_int(value + 12582912.0F) - __float_as_int(12582912.0F);
+  __device__ static int rounded(float value, float scale) {
+    return __float_as_int(fmaf(value, scale, 12582912.0F)) - __float_as_int(12582912.0F);
   }
 
   const FastCall& call_;
-  std::uint32_t* corner_;
+  std::uint32_t* own_;
+  const std::uint32_t* corner_tables_;
   int lane_;
-  int lane_at_;
   float inverse_sigma_;
   std::uint32_t matrices_[4];
+  float window_[2];
   float mean_of_all_ = 0;
   int weight_ = 1;
   float parts_[Most][2];
 };
 
-// Shared memory: the noisy pixels, the basic estimate's (step 2), sums of values, sums of weights; corners.
+// Shared memory: the noisy pixels, the basic estimate's (step 2), sums of values, sums of weights, the tables
+// of corners, what warps have for themselves.
 template <int Most, bool Wiener, bool Wavelet>
 __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
     filter_kernel(const __grid_constant__ FastCall call) {
@@ -386,10 +442,11 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
   int* const values = reinterpret_cast<int*>(basic + pixels);
   int* const weights = values + pixels;
   const int weight_rows = tile.height - (patch - 1);
-  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int warp = same_in_all_lanes(static_cast<int>(threadIdx.x) / 32);
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  auto* const corner =
-      reinterpret_cast<std::uint32_t*>(weights + weight_rows * tile.pitch) + warp * Most * corner_words;
+  auto* const corner_tables = reinterpret_cast<std::uint32_t*>(weights + weight_rows * tile.pitch);
+  std::uint32_t* const own =
+      corner_tables + (Wavelet ? corner_table_words : 0) + warp * own_words(Most, Wiener, Wavelet);
 
   const int first_i = static_cast<int>(blockIdx.x) * tile.columns;
   const int first_j = static_cast<int>(blockIdx.y) * tile.rows;
@@ -410,17 +467,25 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
       if (y < weight_rows) weights[at] = 0;
     }
   }
+  if constexpr (Wavelet) {
+    for (int i = static_cast<int>(threadIdx.x); i < corner_table_words; i += threads)
+      corner_tables[i] = (&call.tables.corner[0][0][0])[i];
+  }
   __syncthreads();
 
-  GroupFilter<Most, Wiener, Wavelet> group(call, plane, corner);
+  GroupFilter<Most, Wiener, Wavelet> group(call, plane, own, corner_tables);
   const int references = columns * rows;
+  const int lane_at = GroupFilter<Most, Wiener, Wavelet>::lane_at(tile.pitch);
+  const float* const own_noisy = noisy + lane_at;
+  const float* const own_basic = basic + lane_at;
+  int* const own_values = values + lane_at;
   // Where the patch of this lane's number lies, and the size of the group.
   const auto read_places = [&](int reference, int& place, int& size) {
     const int i = first_i + reference % columns;
     const int j = first_j + reference / columns;
     const std::size_t index = static_cast<std::size_t>(j) * grid.count_i + i;
     const int found = min(static_cast<int>(filter.found[index]), min(filter.count, Most));
-    size = 1 << (31 - __clz(found));
+    size = same_in_all_lanes(1 << (31 - __clz(found)));
     int dx = 0;
     int dy = 0;
     if (lane < size) {
@@ -430,7 +495,7 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
     }
     const int x = min((grid.first_i + i) * grid.spacing, grid.last_x) + dx - left;
     const int y = min((grid.first_j + j) * grid.spacing, grid.last_y) + dy - top;
-    place = y * tile.pitch + x;
+    place = 4 * (y * tile.pitch + x);
   };
   int place = 0;
   int size = 1;
@@ -439,8 +504,8 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
     int next_place = 0;
     int next_size = 1;
     if (reference + warps < references) read_places(reference + warps, next_place, next_size);
-    if (group.filter(noisy, basic, place, size)) {
-      group.add(values, weights, place, size);
+    if (group.filter(own_noisy, own_basic, place, size)) {
+      group.add(own_values, weights, place, size);
     } else if (lane == 0) {
       const int i = first_i + reference % columns;
       const int j = first_j + reference / columns;
@@ -488,8 +553,8 @@ Bm3dFastTables make_tables(const std::vector<TransformPair>& levels) {
     };
     tables.matrices[0][lane] = pair(forward, g, column_of(2 * t), column_of(2 * t + 1));
     tables.matrices[1][lane] = pair(forward, g, 2 * t, 2 * t + 1);
-    tables.matrices[2][lane] = pair(inverse, column_of(g), 2 * t, 2 * t + 1);
-    tables.matrices[3][lane] = pair(inverse, g, 2 * t, 2 * t + 1);
+    tables.matrices[2][lane] = pair(inverse, g, 2 * t, 2 * t + 1);
+    tables.matrices[3][lane] = pair(inverse, column_of(g), 2 * t, 2 * t + 1);
   }
   if (levels.size() == 1) return tables;
 
@@ -535,8 +600,8 @@ Bm3dFastTables make_tables(const std::vector<TransformPair>& levels) {
 std::size_t bytes_of(const Bm3dTile& tile, bool wiener, bool wavelet, int most) {
   const auto pixels = static_cast<std::size_t>(tile.height) * tile.pitch;
   const auto weights = static_cast<std::size_t>(tile.height - (patch - 1)) * tile.pitch;
-  const std::size_t corners = wavelet ? static_cast<std::size_t>(warps) * most * corner_words : 0;
-  return 4 * ((wiener ? 3 : 2) * pixels + weights + corners);
+  const std::size_t own = static_cast<std::size_t>(warps) * own_words(most, wiener, wavelet);
+  return 4 * ((wiener ? 3 : 2) * pixels + weights + (wavelet ? corner_table_words : 0) + own);
 }
 
 // By the settings alone: the units of sums hang on it, and results must not differ from band to band.

@@ -77,7 +77,7 @@ struct Bm3dTile {
 };
 
 struct Bm3dFastTables {
-  // A lane's two numbers of each matrix: forward along rows and columns, back along rows and columns.
+  // A lane's two numbers of each matrix: forward and back, each the first and the second product's.
   std::uint32_t matrices[4][32] = {};
   std::uint32_t corner[2][4][32] = {};  // wavelets: what goes on with the low-low quadrant, and back
 };
