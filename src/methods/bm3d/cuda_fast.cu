@@ -88,6 +88,12 @@ __device__ T* bytes_after(T* start, int bytes) {
 // Tells the compiler: branches on it are then the whole warp's.
 __device__ inline int same_in_all_lanes(int value) { return __shfl_sync(all_lanes, value, 0); }
 
+// The value itself, but the compiler does not know: it stays in a register and is not looked up again. Lanes that
+// look up different constants wait for each other.
+__device__ inline std::uint32_t held(std::uint32_t value) {
+  return __shfl_sync(all_lanes, value, static_cast<int>(threadIdx.x) % 32);
+}
+
 // Of the lanes that hold the low-low quadrant.
 __device__ inline bool in_corner(int lane) { return lane < 16 && (lane & 3) < 2; }
 
@@ -101,9 +107,12 @@ class GroupFilter {
         own_(own),
         corner_tables_(corner_tables),
         lane_(static_cast<int>(threadIdx.x) % 32),
-        inverse_sigma_(1 / call.filter.sigma[plane]) {
+        inverse_sigma_(1 / call.filter.sigma[plane]),
+        inverse_noise_(1 / (call.filter.sigma[plane] * call.filter.strength)) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) matrices_[i] = call.tables.matrices[i][lane_];
+    for (int i = 0; i < 4; ++i) matrices_[i] = held(call.tables.matrices[i][lane_]);
+    zeros_[0] = held(matrices_[0]) ^ matrices_[0];
+    zeros_[1] = held(matrices_[2]) ^ matrices_[2];
     const float* const window = call.filter.window;
     const float of_row = window[lane_ / 4] * call.filter.sums.value_steps / call.filter.sums.weight_steps;
     window_[0] = of_row * window[lane_ % 4];
@@ -122,7 +131,7 @@ class GroupFilter {
   __device__ bool filter(const float* noisy, const float* basic, int place, int size) {
     float kept = 0;
     if constexpr (Wiener) {
-      if (!forward(basic, place, size, inverse_sigma_ / call_.filter.strength)) return false;
+      if (!forward(basic, place, size, inverse_noise_)) return false;
       std::uint32_t shares[shares_in_registers];
       kept = lost_shares(size, shares);
       if (!forward(noisy, place, size, inverse_sigma_)) return false;
@@ -165,18 +174,18 @@ class GroupFilter {
 
   // Of two patches X: M X^T, then (M X^T) M^T; see cuda_mma.cuh. `largest` grows to the largest number between
   // the products.
-  __device__ static void transform(std::uint32_t rows, std::uint32_t columns, std::uint32_t first_halves,
-                                   std::uint32_t second_halves, float (&first)[2], float (&second)[2],
-                                   std::uint32_t* largest) {
+  template <int Way>
+  __device__ void transform(std::uint32_t first_halves, std::uint32_t second_halves, float (&first)[2],
+                            float (&second)[2], std::uint32_t* largest) const {
     float above[4];
     float below[4];
-    multiply_16x8x8(above, rows, 0, first_halves);
-    multiply_16x8x8(below, rows, 0, second_halves);
+    multiply_16x8x8(above, matrices_[2 * Way], zeros_[Way], first_halves);
+    multiply_16x8x8(below, matrices_[2 * Way], zeros_[Way], second_halves);
     first_halves = pack_halves(above[0], above[1]);
     second_halves = pack_halves(below[0], below[1]);
     if (largest != nullptr) *largest = larger_halves(larger_halves(*largest, first_halves), second_halves);
     float c[4];
-    multiply_16x8x8(c, first_halves, second_halves, columns);
+    multiply_16x8x8(c, first_halves, second_halves, matrices_[2 * Way + 1]);
     first[0] = c[0];
     first[1] = c[1];
     second[0] = c[2];
@@ -210,30 +219,29 @@ class GroupFilter {
           // A group of one is filtered beside nothing.
           if (n == 0 && size == 1) second_halves = 0;
           largest = larger_halves(larger_halves(largest, first_halves), second_halves);
-          transform(matrices_[0], matrices_[1], first_halves, second_halves, parts_[n], parts_[n + 1],
-                    nullptr);
+          transform<0>(first_halves, second_halves, parts_[n], parts_[n + 1], nullptr);
         },
         [&](int n) { parts_[n][0] = parts_[n][1] = parts_[n + 1][0] = parts_[n + 1][1] = 0; });
     mean_of_all_ = patch * mean;
     // A mean that is not finite would leave no numbers to compare.
     if (!all_within(largest, fabsf(mean) < 1e30F ? largest_pixel : -1.0F)) return false;
 
-    // Haar: sums stay at the first patch of a stretch, differences go to its second half's first.
+    // Haar: sums stay at the first patch of a stretch, differences go to its second half's first. Where there are
+    // fewer patches the sum of all meets nothing from there on: differences that are none.
 #pragma unroll
     for (int step = 1; step < Most; step *= 2) {
-      if (step < size) {
 #pragma unroll
-        for (int n = 0; n < Most; n += 2 * step) {
+      for (int n = 0; n < Most; n += 2 * step) {
 #pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            const float sum = parts_[n][i] + parts_[n + step][i];
-            parts_[n + step][i] = parts_[n][i] - parts_[n + step][i];
-            parts_[n][i] = sum;
-          }
+        for (int i = 0; i < 2; ++i) {
+          const float sum = parts_[n][i] + parts_[n + step][i];
+          const float difference = parts_[n][i] - parts_[n + step][i];
+          parts_[n + step][i] = n > 0 || step < size ? difference : 0.0F;
+          parts_[n][i] = sum;
         }
       }
     }
-    const float of_all = 1 / static_cast<float>(size);
+    const float of_all = approximate_reciprocal(static_cast<float>(size));
     parts_[0][0] *= of_all;
     parts_[0][1] *= of_all;
     // What was taken off every pixel is the mean's coefficient and no other's.
@@ -248,8 +256,8 @@ class GroupFilter {
   __device__ float threshold(int size) {
     const float limit = call_.filter.strength;
     const float limit_of_all = limit * rsqrtf(static_cast<float>(size));
-    int kept = 0;
     const bool corner = Wavelet && in_corner(lane_);
+    float kept_in_corners = 0;
     if constexpr (Wavelet) {
       if (corner) {
         std::uint32_t* const to = own_ + lane_ / 4 * 2 + lane_ % 4;
@@ -257,22 +265,19 @@ class GroupFilter {
         for (int n = 0; n < Most; ++n) to[n * corner_words] = pack_halves(parts_[n][0], parts_[n][1]);
       }
       __syncwarp();
-      kept += threshold_corner(size, limit, limit_of_all);
+      kept_in_corners = threshold_corner(size, limit, limit_of_all);
       __syncwarp();
     }
+    float kept = 0;
 #pragma unroll
     for (int n = 0; n < Most; ++n) {
       const float of_n = n == 0 ? limit_of_all : limit * constant_root(patches_in(n));
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        // The corner's are not done yet: they are replaced below.
-        const bool keep = fabsf(parts_[n][i]) > of_n && !corner;
-        kept += keep ? 1 : 0;
-        parts_[n][i] = keep ? 0.0F : parts_[n][i];
-      }
+      for (int i = 0; i < 2; ++i) kept += take_away_up_to(of_n, parts_[n][i]);
     }
     if constexpr (Wavelet) {
       if (corner) {
+        kept = 0;
         const std::uint32_t* const from = own_ + lane_ / 4 * 2 + lane_ % 4;
 #pragma unroll
         for (int n = 0; n < Most; ++n) {
@@ -283,14 +288,21 @@ class GroupFilter {
       }
       __syncwarp();
     }
-    return static_cast<float>(__reduce_add_sync(all_lanes, kept));
+    return static_cast<float>(__reduce_add_sync(all_lanes, static_cast<int>(kept + kept_in_corners)));
+  }
+
+  // Returns 1 for a coefficient that is kept.
+  __device__ static float take_away_up_to(float limit, float& coefficient) {
+    const float keep = one_above(fabsf(coefficient), limit);
+    coefficient = fmaf(-coefficient, keep, coefficient);
+    return keep;
   }
 
   // Of 16 patches at a time, in place: a lane reads and writes the same words.
-  __device__ int threshold_corner(int size, float limit, float limit_of_all) {
+  __device__ float threshold_corner(int size, float limit, float limit_of_all) {
     const int g = lane_ / 4;
     const int t = lane_ % 4;
-    int kept = 0;
+    float kept = 0;
 #pragma unroll
     for (int from = 0; from < Most; from += 16) {
       if (from < size) {
@@ -308,11 +320,7 @@ class GroupFilter {
                            corner_table(0, 2 * half + 1));
           if (half == 0 && from == 0 && lane_ == 0) c[0] += mean_of_all_;
 #pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            const bool keep = fabsf(c[i]) > limits[i / 2];
-            kept += keep ? 1 : 0;
-            c[i] = keep ? 0.0F : c[i];
-          }
+          for (int i = 0; i < 4; ++i) kept += take_away_up_to(limits[i / 2], c[i]);
           left[2 * half] = pack_halves(c[0], c[1]);
           left[2 * half + 1] = pack_halves(c[2], c[3]);
         }
@@ -377,17 +385,15 @@ class GroupFilter {
   __device__ bool inverse(int size) {
 #pragma unroll
     for (int step = Most / 2; step > 0; step /= 2) {
-      if (step < size) {
-        const float share = 0.5F / static_cast<float>(step);
+      const float share = 0.5F / static_cast<float>(step);
 #pragma unroll
-        for (int n = 0; n < Most; n += 2 * step) {
+      for (int n = 0; n < Most; n += 2 * step) {
 #pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            const float mean = parts_[n][i];
-            const float difference = parts_[n + step][i];
-            parts_[n][i] = fmaf(difference, share, mean);
-            parts_[n + step][i] = fmaf(difference, -share, mean);
-          }
+        for (int i = 0; i < 2; ++i) {
+          const float mean = parts_[n][i];
+          const float difference = parts_[n + step][i];
+          parts_[n][i] = fmaf(difference, share, mean);
+          parts_[n + step][i] = fmaf(difference, -share, mean);
         }
       }
     }
@@ -395,18 +401,18 @@ class GroupFilter {
     for_pairs<Most>(
         size,
         [&](int n) {
-          transform(matrices_[2], matrices_[3], pack_halves(parts_[n][0], parts_[n][1]),
-                    pack_halves(parts_[n + 1][0], parts_[n + 1][1]), parts_[n], parts_[n + 1], &largest);
+          transform<1>(pack_halves(parts_[n][0], parts_[n][1]),
+                       pack_halves(parts_[n + 1][0], parts_[n + 1][1]), parts_[n], parts_[n + 1], &largest);
         },
         [](int) {});
     // A product's numbers are at most sqrt 8 times the largest that it is made of, sqrt 8 x 1.2 for wavelets.
     constexpr float growth = 3.5F;
-    const float weight = static_cast<float>(weight_) / call_.filter.sums.weight_steps;
-    return all_within(largest, largest_estimate / growth / weight);
+    const float limit = largest_estimate / growth * call_.filter.sums.weight_steps;
+    return all_within(largest, limit * approximate_reciprocal(static_cast<float>(weight_)));
   }
 
   __device__ void set_weight(float kept) {
-    weight_ = max(1, __float2int_rn(call_.filter.sums.weight_steps / fmaxf(kept, 1.0F)));
+    weight_ = max(1, __float2int_rn(call_.filter.sums.weight_steps * approximate_reciprocal(fmaxf(kept, 1.0F))));
   }
 
   // To the nearest whole number, below 2^22: it is what an addition leaves in the low bits.
@@ -419,7 +425,9 @@ class GroupFilter {
   const std::uint32_t* corner_tables_;
   int lane_;
   float inverse_sigma_;
+  float inverse_noise_;
   std::uint32_t matrices_[4];
+  std::uint32_t zeros_[2];  // beside matrices 0 and 2, as products want them
   float window_[2];
   float mean_of_all_ = 0;
   int weight_ = 1;

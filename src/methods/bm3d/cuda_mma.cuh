@@ -30,6 +30,13 @@ __device__ inline float approximate_reciprocal(float value) {
   return result;
 }
 
+// 1 where the value is above the limit, else 0, in one instruction.
+__device__ inline float one_above(float value, float limit) {
+  float result;
+  asm("set.gt.f32.f32 %0, %1, %2;" : "=f"(result) : "f"(value), "f"(limit));
+  return result;
+}
+
 // c (16 x 8) = a (16 x 16) b (16 x 8). With g = lane / 4 and t = lane % 4 a lane holds of a: rows g, g + 8, g,
 // g + 8 at columns 2t and 2t + 1 (the first two), 2t + 8 and 2t + 9; of b: rows 2t, 2t + 1 and 2t + 8, 2t + 9
 // of column g; of c: columns 2t, 2t + 1 of rows g and g + 8.
