@@ -57,8 +57,8 @@ struct Stage {
   std::size_t scratch = 0;  // floats for each worker; on a GPU: in all, for the rows of one call
   // On a GPU, instead of a number: floats for a call that makes so many rows, as wide as the image.
   std::function<std::size_t(int rows)> scratch_for = {};
-  std::size_t shared = 0;   // floats for each pixel that a call makes, all workers together; not on a GPU
-  std::size_t common = 0;   // floats besides, however many pixels
+  std::size_t shared = 0;  // floats for each pixel that a call makes, all workers together; not on a GPU
+  std::size_t common = 0;  // floats besides, however many pixels
   std::function<void(const StageCall&)> run = {};
   std::function<void(const DeviceStageCall&)> launch = {};  // instead of run, on a GPU
 };

@@ -344,8 +344,7 @@ class CudaStep {
   bool uses_own_search() const { return list() > most_matches || search_step().prefilter > 0; }
 
   Bm3dGrid grid_at(int first_i, int end_i, int first_j, int end_j) const {
-    return {step_.spacing, across_.last,    down_.last,     first_i,
-            first_j,       end_i - first_i, end_j - first_j};
+    return {step_.spacing, across_.last, down_.last, first_i, first_j, end_i - first_i, end_j - first_j};
   }
 
   static ConstPlanes cropped(ConstPlanes planes, const Rect& rect) {

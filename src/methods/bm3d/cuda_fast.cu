@@ -3,17 +3,17 @@
 // A block owns a tile of reference patches. The pixels that their groups may lie on are in shared memory, and
 // so are the block's sums, as 32-bit integers that go to the call's 64-bit ones once, at the end.
 //
-// A patch is two numbers of each lane: with g = lane / 4 and t = lane % 4, row g, columns t and t + 4. Where rows of
-// the tile are 4 mod 32 words apart, no two lanes meet in a bank, neither when a patch is loaded nor when it
-// is added. The 2-D transform of two patches is two products of matrices, (M X^T) M^T: what one leaves in the
-// lanes is the next one's input as it lies there. Coefficients come out, rows and columns swapped, so that a
-// lane has the same two of every patch: the transform along the group, thresholds and Wiener factors are its own
-// business.
+// A patch is two numbers of each lane: with g = lane / 4 and t = lane % 4, row g, columns t and t + 4. Where
+// rows of the tile are 4 mod 32 words apart, no two lanes meet in a bank, neither when a patch is loaded nor
+// when it is added. The 2-D transform of two patches is two products of matrices, (M X^T) M^T: what one
+// leaves in the lanes is the next one's input as it lies there. Coefficients come out, rows and columns
+// swapped, so that a lane has the same two of every patch: the transform along the group, thresholds and
+// Wiener factors are its own business.
 //
-// What is added is what the filter takes away, in units of sigma; see Bm3dFilterCall. Pixels are rounded to halves,
-// relative to the mean of the reference patch: an error of at most 0.03 sigma where they are within 128 sigma
-// of it. Groups with others, and groups whose estimates would not fit the sums, are left to the general
-// kernel.
+// What is added is what the filter takes away, in units of sigma; see Bm3dFilterCall. Pixels are rounded to
+// halves, relative to the mean of the reference patch: an error of at most 0.06 sigma where they are within
+// 256 sigma of it. Groups with others, and groups whose estimates would not fit the sums, are left to the
+// general kernel.
 //
 // wavelets: bior1.5 at sides 4 and 2 is Haar's, since its corrections wrap around and cancel. Levels 2 and 3
 // are therefore one orthonormal 16 x 16 matrix, applied to the low-low quadrants of 16 patches at once by two
@@ -39,7 +39,7 @@ constexpr int warps = 8;
 constexpr int threads = 32 * warps;
 constexpr unsigned all_lanes = 0xffffffffU;
 // Pixels farther from the reference patch's mean than this, in sigma, are too coarse as halves.
-constexpr float largest_pixel = 128;
+constexpr float largest_pixel = 256;
 // What a 32-bit sum is planned for: an estimate of so many sigma times its weight.
 constexpr float largest_estimate = 32;
 // Words from one patch's corner to the next: lanes that take 8 patches at once meet in no bank.
@@ -62,8 +62,8 @@ struct FastCall {
   Bm3dFastTables tables;
 };
 
-// work(n) for n = 0, 2, 4 ... below `size`, a power of two, and otherwise(n) for the rest up to Most: one question
-// for every doubling.
+// work(n) for n = 0, 2, 4 ... below `size`, a power of two, and otherwise(n) for the rest up to Most: one
+// question for every doubling.
 template <int Most, int Begin = 0, class Work, class Otherwise>
 __device__ __forceinline__ void for_pairs(int size, Work work, Otherwise otherwise) {
   if constexpr (Begin < Most) {
@@ -88,8 +88,8 @@ __device__ T* bytes_after(T* start, int bytes) {
 // Tells the compiler: branches on it are then the whole warp's.
 __device__ inline int same_in_all_lanes(int value) { return __shfl_sync(all_lanes, value, 0); }
 
-// The value itself, but the compiler does not know: it stays in a register and is not looked up again. Lanes that
-// look up different constants wait for each other.
+// The value itself, but the compiler does not know: it stays in a register and is not looked up again. Lanes
+// that look up different constants wait for each other.
 __device__ inline std::uint32_t held(std::uint32_t value) {
   return __shfl_sync(all_lanes, value, static_cast<int>(threadIdx.x) % 32);
 }
@@ -111,8 +111,6 @@ class GroupFilter {
         inverse_noise_(1 / (call.filter.sigma[plane] * call.filter.strength)) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) matrices_[i] = held(call.tables.matrices[i][lane_]);
-    zeros_[0] = held(matrices_[0]) ^ matrices_[0];
-    zeros_[1] = held(matrices_[2]) ^ matrices_[2];
     const float* const window = call.filter.window;
     const float of_row = window[lane_ / 4] * call.filter.sums.value_steps / call.filter.sums.weight_steps;
     window_[0] = of_row * window[lane_ % 4];
@@ -172,17 +170,18 @@ class GroupFilter {
   // The others wait in shared memory: together with two numbers of each patch they would be too many.
   __device__ std::uint32_t* share_at(int n) const { return own_ + (n - shares_in_registers) * 32 + lane_; }
 
-  // Of two patches X: M X^T, then (M X^T) M^T; see cuda_mma.cuh. `largest` grows to the largest number between
-  // the products.
+  // Of two patches X: M X^T, then (M X^T) M^T; see cuda_mma.cuh. `largest` grows to the largest number
+  // between the products.
   template <int Way>
   __device__ void transform(std::uint32_t first_halves, std::uint32_t second_halves, float (&first)[2],
                             float (&second)[2], std::uint32_t* largest) const {
     float above[4];
     float below[4];
-    multiply_16x8x8(above, matrices_[2 * Way], zeros_[Way], first_halves);
-    multiply_16x8x8(below, matrices_[2 * Way], zeros_[Way], second_halves);
-    first_halves = pack_halves(above[0], above[1]);
-    second_halves = pack_halves(below[0], below[1]);
+    // Of both ways' matrices, one above the other: the same two registers for all products.
+    multiply_16x8x8(above, matrices_[0], matrices_[2], first_halves);
+    multiply_16x8x8(below, matrices_[0], matrices_[2], second_halves);
+    first_halves = pack_halves(above[2 * Way], above[2 * Way + 1]);
+    second_halves = pack_halves(below[2 * Way], below[2 * Way + 1]);
     if (largest != nullptr) *largest = larger_halves(larger_halves(*largest, first_halves), second_halves);
     float c[4];
     multiply_16x8x8(c, first_halves, second_halves, matrices_[2 * Way + 1]);
@@ -197,8 +196,8 @@ class GroupFilter {
     return __all_sync(all_lanes, values.x <= limit && values.y <= limit);
   }
 
-  // Coefficients in units of 1 / scale. Sums and differences along the group are left as they are, but for the sum
-  // of all, which becomes the mean.
+  // Coefficients in units of 1 / scale. Sums and differences along the group are left as they are, but for
+  // the sum of all, which becomes the mean.
   __device__ bool forward(const float* image, int place, int size, float scale) {
     const float* const reference = bytes_after(image, __shfl_sync(all_lanes, place, 0));
     float mean = reference[0] + reference[4];
@@ -226,8 +225,8 @@ class GroupFilter {
     // A mean that is not finite would leave no numbers to compare.
     if (!all_within(largest, fabsf(mean) < 1e30F ? largest_pixel : -1.0F)) return false;
 
-    // Haar: sums stay at the first patch of a stretch, differences go to its second half's first. Where there are
-    // fewer patches the sum of all meets nothing from there on: differences that are none.
+      // Haar: sums stay at the first patch of a stretch, differences go to its second half's first. Where
+      // there are fewer patches the sum of all meets nothing from there on: differences that are none.
 #pragma unroll
     for (int step = 1; step < Most; step *= 2) {
 #pragma unroll
@@ -257,15 +256,12 @@ class GroupFilter {
     const float limit = call_.filter.strength;
     const float limit_of_all = limit * rsqrtf(static_cast<float>(size));
     const bool corner = Wavelet && in_corner(lane_);
-    float kept_in_corners = 0;
     if constexpr (Wavelet) {
       if (corner) {
         std::uint32_t* const to = own_ + lane_ / 4 * 2 + lane_ % 4;
 #pragma unroll
         for (int n = 0; n < Most; ++n) to[n * corner_words] = pack_halves(parts_[n][0], parts_[n][1]);
       }
-      __syncwarp();
-      kept_in_corners = threshold_corner(size, limit, limit_of_all);
       __syncwarp();
     }
     float kept = 0;
@@ -276,8 +272,11 @@ class GroupFilter {
       for (int i = 0; i < 2; ++i) kept += take_away_up_to(of_n, parts_[n][i]);
     }
     if constexpr (Wavelet) {
+      // Instead of what the corner's lanes had.
+      if (corner) kept = 0;
+      kept += threshold_corner(size, limit, limit_of_all);
+      __syncwarp();
       if (corner) {
-        kept = 0;
         const std::uint32_t* const from = own_ + lane_ / 4 * 2 + lane_ % 4;
 #pragma unroll
         for (int n = 0; n < Most; ++n) {
@@ -288,7 +287,7 @@ class GroupFilter {
       }
       __syncwarp();
     }
-    return static_cast<float>(__reduce_add_sync(all_lanes, static_cast<int>(kept + kept_in_corners)));
+    return static_cast<float>(__reduce_add_sync(all_lanes, static_cast<int>(kept)));
   }
 
   // Returns 1 for a coefficient that is kept.
@@ -354,8 +353,8 @@ class GroupFilter {
                          : 5.65685425F;
   }
 
-  // Of the basic estimate's coefficients the share that the noisy image's lose, as pairs of halves. Returns the
-  // sum of the squares of what they keep.
+  // Of the basic estimate's coefficients the share that the noisy image's lose, as pairs of halves. Returns
+  // the sum of the squares of what they keep.
   __device__ float lost_shares(int size, std::uint32_t* shares) const {
     float kept = 0;
 #pragma unroll
@@ -412,7 +411,8 @@ class GroupFilter {
   }
 
   __device__ void set_weight(float kept) {
-    weight_ = max(1, __float2int_rn(call_.filter.sums.weight_steps * approximate_reciprocal(fmaxf(kept, 1.0F))));
+    weight_ =
+        max(1, __float2int_rn(call_.filter.sums.weight_steps * approximate_reciprocal(fmaxf(kept, 1.0F))));
   }
 
   // To the nearest whole number, below 2^22: it is what an addition leaves in the low bits.
@@ -427,7 +427,6 @@ class GroupFilter {
   float inverse_sigma_;
   float inverse_noise_;
   std::uint32_t matrices_[4];
-  std::uint32_t zeros_[2];  // beside matrices 0 and 2, as products want them
   float window_[2];
   float mean_of_all_ = 0;
   int weight_ = 1;

@@ -55,15 +55,16 @@ struct Bm3dFilterCall {
   const std::uint8_t* found = nullptr;
   Bm3dSums sums;
   float sigma[max_channels] = {};
-  float strength = 1;       // thresholds and Wiener factors are for strength sigma
-  float window[32] = {};    // along one axis
+  float strength = 1;     // thresholds and Wiener factors are for strength sigma
+  float window[32] = {};  // along one axis
   // Groups that the fast kernel leaves to the general one: [0] how many, then reference + plane x references.
   unsigned* left_over = nullptr;
 
   constexpr int references() const { return grid.count_i * grid.count_j; }
 };
 
-// ---- The fast kernel: patches of 8 x 8, groups of 1, 2, 4 ... 32 with Haar, one sigma above 0 for each plane
+// ---- The fast kernel: patches of 8 x 8, groups of 1, 2, 4 ... 32 with Haar, one sigma above 0 for each
+// plane
 
 // A block's reference patches and the pixels that their groups may lie on.
 struct Bm3dTile {
@@ -130,9 +131,10 @@ struct Bm3dGeneralCall {
   const float* table = nullptr;
   float* workspace = nullptr;
   std::size_t workspace_floats = 0;
-  ConstPlanes variance;     // of the noise at every pixel; no data: sigma
-  bool only_left = false;   // the groups that the fast kernel left, and what they lose instead of what they keep
-  float value_scale = 1;    // from pixels to the filter's unit, but for only_left, whose unit is sigma
+  ConstPlanes variance;  // of the noise at every pixel; no data: sigma
+  bool only_left =
+      false;  // the groups that the fast kernel left, and what they lose instead of what they keep
+  float value_scale = 1;  // from pixels to the filter's unit, but for only_left, whose unit is sigma
 };
 
 Bm3dGeneral bm3d_general_filter(const Bm3dStep& step, bool wiener, bool varies);
@@ -144,7 +146,7 @@ struct Bm3dGeneralMatch {
   Bm3dMatchCall match;
   Bm3dGeneralShape shape;  // of the transform whose coefficients are compared
   const float* table = nullptr;
-  float threshold = -1;    // coefficients up to this are 0; below 0: pixels are compared
+  float threshold = -1;       // coefficients up to this are 0; below 0: pixels are compared
   float* compared = nullptr;  // [coefficient][row][column] of the plane's rectangle where coefficients are
 };
 std::size_t bm3d_compared_floats(const Bm3dGeneralShape& shape, int columns, int rows);

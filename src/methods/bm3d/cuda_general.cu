@@ -129,8 +129,7 @@ struct Transforms {
         const int y = item / side % side;
         const int n = item / (side * side);
         float sum = 0;
-        for (int x = 0; x < k; ++x)
-          sum = fmaf(columns[n * k * k + y * k + x], squares[f * k + x], sum);
+        for (int x = 0; x < k; ++x) sum = fmaf(columns[n * k * k + y * k + x], squares[f * k + x], sum);
         spare[n * k * k + y * k + f] = sum;
       });
     }
@@ -283,8 +282,8 @@ __global__ void __launch_bounds__(threads) general_kernel(const __grid_constant_
                             ? reinterpret_cast<Value*>(call.workspace + blockIdx.x * call.workspace_floats)
                             : reinterpret_cast<Value*>(general_shared);
   const auto references = static_cast<unsigned>(call.filter.references());
-  const unsigned groups = call.only_left ? call.filter.left_over[0]
-                                         : references * static_cast<unsigned>(call.filter.planes);
+  const unsigned groups =
+      call.only_left ? call.filter.left_over[0] : references * static_cast<unsigned>(call.filter.planes);
   for (unsigned item = blockIdx.x; item < groups; item += gridDim.x) {
     const unsigned group = call.only_left ? call.filter.left_over[1 + item] : item;
     filter_group(call, call.filter.first_plane + static_cast<int>(group / references), group % references,

@@ -19,8 +19,8 @@ __device__ inline float2 unpack_halves(std::uint32_t both) {
 
 // The larger one's size of either half.
 __device__ inline std::uint32_t larger_halves(std::uint32_t a, std::uint32_t b) {
-  const __half2 larger = __hmax2(__habs2(*reinterpret_cast<const __half2*>(&a)),
-                                 __habs2(*reinterpret_cast<const __half2*>(&b)));
+  const __half2 larger =
+      __hmax2(__habs2(*reinterpret_cast<const __half2*>(&a)), __habs2(*reinterpret_cast<const __half2*>(&b)));
   return *reinterpret_cast<const std::uint32_t*>(&larger);
 }
 
@@ -37,9 +37,9 @@ __device__ inline float one_above(float value, float limit) {
   return result;
 }
 
-// c (16 x 8) = a (16 x 16) b (16 x 8). With g = lane / 4 and t = lane % 4 a lane holds of a: rows g, g + 8, g,
-// g + 8 at columns 2t and 2t + 1 (the first two), 2t + 8 and 2t + 9; of b: rows 2t, 2t + 1 and 2t + 8, 2t + 9
-// of column g; of c: columns 2t, 2t + 1 of rows g and g + 8.
+// c (16 x 8) = a (16 x 16) b (16 x 8). With g = lane / 4 and t = lane % 4 a lane holds of a: rows g, g + 8,
+// g, g + 8 at columns 2t and 2t + 1 (the first two), 2t + 8 and 2t + 9; of b: rows 2t, 2t + 1 and 2t + 8, 2t
+// + 9 of column g; of c: columns 2t, 2t + 1 of rows g and g + 8.
 __device__ inline void multiply_16x8x16(float (&c)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2,
                                         std::uint32_t a3, std::uint32_t b0, std::uint32_t b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
