@@ -183,12 +183,12 @@ __device__ inline float larger(float a, float b) { return fmaxf(a, b); }
 __device__ inline unsigned smaller(unsigned a, unsigned b) { return min(a, b); }
 __device__ inline unsigned larger(unsigned a, unsigned b) { return max(a, b); }
 
-// Of a lane's numbers i and i ^ `apart` the smaller goes to the lower place.
-template <int Each, class T>
-__device__ void order_within(T (&numbers)[Each], int apart) {
+// Of a lane's numbers i and i ^ Apart the smaller goes to the lower place.
+template <int Apart, int Each, class T>
+__device__ void order_within(T (&numbers)[Each]) {
 #pragma unroll
   for (int i = 0; i < Each; ++i) {
-    const int other = i ^ apart;
+    const int other = i ^ Apart;
     if (other < i) continue;
     const T low = smaller(numbers[i], numbers[other]);
     numbers[other] = larger(numbers[i], numbers[other]);
@@ -196,16 +196,16 @@ __device__ void order_within(T (&numbers)[Each], int apart) {
   }
 }
 
-// The same between lanes g and g ^ `apart`; `reversed`: number i meets number Each - 1 - i.
-template <int Each, class T>
-__device__ void order_across(T (&numbers)[Each], int apart, bool reversed) {
+// The same between lanes g and g ^ Apart; Reversed: number i meets number Each - 1 - i.
+template <int Apart, bool Reversed, int Each, class T>
+__device__ void order_across(T (&numbers)[Each]) {
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
-  const int highest = apart >= 4 ? 4 : apart >= 2 ? 2 : 1;
+  constexpr int highest = Apart >= 4 ? 4 : Apart >= 2 ? 2 : 1;
   const bool upper = (lane / 4 & highest) != 0;
   T others[Each];
 #pragma unroll
   for (int i = 0; i < Each; ++i) {
-    others[i] = __shfl_xor_sync(all_lanes, numbers[reversed ? Each - 1 - i : i], 4 * apart);
+    others[i] = __shfl_xor_sync(all_lanes, numbers[Reversed ? Each - 1 - i : i], 4 * Apart);
   }
 #pragma unroll
   for (int i = 0; i < Each; ++i) {
@@ -213,43 +213,59 @@ __device__ void order_across(T (&numbers)[Each], int apart, bool reversed) {
   }
 }
 
-// What `lanes` lanes have first falls and then rises, or the other way round: makes it rise.
-template <int Each, class T>
-__device__ void merge(T (&numbers)[Each], int lanes) {
-#pragma unroll
-  for (int apart = 4; apart > 0; apart /= 2) {
-    if (2 * apart <= lanes) order_across(numbers, apart, false);
+// Number i is in order with i ^ Apart, and so on down to i ^ 1.
+template <int Apart, int Each, class T>
+__device__ void order_all_within(T (&numbers)[Each]) {
+  if constexpr (Apart > 0) {
+    order_within<Apart>(numbers);
+    order_all_within<Apart / 2>(numbers);
   }
-#pragma unroll
-  for (int apart = Each / 2; apart > 0; apart /= 2) order_within(numbers, apart);
+}
+
+// What Lanes lanes have first falls and then rises, or the other way round: makes it rise.
+template <int Lanes, int Each, class T>
+__device__ void merge(T (&numbers)[Each]) {
+  if constexpr (Lanes > 1) {
+    order_across<Lanes / 2, false>(numbers);
+    merge<Lanes / 2>(numbers);
+  } else {
+    order_all_within<Each / 2>(numbers);
+  }
+}
+
+// Runs of Size numbers rise: makes runs of all that a lane has rise.
+template <int Size, int Each, class T>
+__device__ void sort_within(T (&numbers)[Each]) {
+  if constexpr (Size < Each) {
+    order_within<2 * Size - 1>(numbers);
+    order_all_within<Size / 2>(numbers);
+    sort_within<2 * Size>(numbers);
+  }
 }
 
 template <int Each, class T>
 __device__ void sort(T (&numbers)[Each]) {
-#pragma unroll
-  for (int size = 2; size <= Each; size *= 2) {
-    order_within(numbers, size - 1);
-#pragma unroll
-    for (int apart = Each / 2; apart > 0; apart /= 2) {
-      if (4 * apart <= size) order_within(numbers, apart);
-    }
-  }
-#pragma unroll
-  for (int lanes = 2; lanes <= 8; lanes *= 2) {
-    order_across(numbers, lanes - 1, true);
-    merge(numbers, lanes / 2);
-  }
+  sort_within<1>(numbers);
+  order_across<1, true>(numbers);
+  merge<1>(numbers);
+  order_across<3, true>(numbers);
+  merge<2>(numbers);
+  order_across<7, true>(numbers);
+  merge<4>(numbers);
 }
 
 template <int Each, class T>
 __device__ T number_at(const T (&numbers)[Each], int place) {
-  T number = numbers[0];
+  T left[Each];
 #pragma unroll
-  for (int i = 1; i < Each; ++i) {
-    if (place % Each == i) number = numbers[i];
+  for (int i = 0; i < Each; ++i) left[i] = numbers[i];
+#pragma unroll
+  for (int half = Each / 2; half > 0; half /= 2) {
+#pragma unroll
+    for (int i = 0; i < half; ++i) left[i] = (place & half) != 0 ? left[i + half] : left[i];
   }
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
-  return __shfl_sync(all_lanes, number, place / Each * 4 + lane % 4);
+  return __shfl_sync(all_lanes, left[0], place / Each * 4 + lane % 4);
 }
 
 // ---- Distances
@@ -485,7 +501,7 @@ __device__ void sort_keys(const LaneQueue& queue, int which, unsigned position_m
     for (int i = 0; i < 8; ++i) {
       keys[i] = min(keys[i], __shfl_xor_sync(all_lanes, more[7 - i], 4 * 7));
     }
-    merge(keys, 8);
+    merge<8>(keys);
   }
 }
 
