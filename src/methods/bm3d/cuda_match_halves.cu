@@ -47,17 +47,19 @@ constexpr int warps_of_block = 8;
 constexpr unsigned all_lanes = ~0U;
 constexpr int octet = 8;                     // references that a warp takes at a time
 constexpr int columns_of_block = 2 * octet;  // of references
+constexpr int tile_columns = 16;             // of candidates
 constexpr int most_rows_of_block = 16;
 constexpr int fewest_rows_of_block = 4;
+constexpr int rows_step = 4;        // so that all warps have the same number of octets
 constexpr int widest_search = 127;  // divided by with a multiplication, see HalvesCall::offset()
 constexpr int most_wanted = 64;
 constexpr int few_classes = 8;  // in a lane
 constexpr int many_classes = 16;
 constexpr int most_with_few_classes = 32;
 
-// Steps of the second pass without a look at the queues, and how many keys they may add to a lane's.
-constexpr int steps_at_once = 4;
-constexpr int most_added = 4 * steps_at_once;
+// Rows of the second pass without a look at the queues, and how many keys they may add to a lane's.
+constexpr int rows_at_once = 4;
+constexpr int most_added = 4 * rows_at_once;
 // A queue that was cut down has 8 keys for each of two references at most.
 constexpr int queue_length = 40;
 static_assert(queue_length >= 2 * most_wanted / 8 + most_added);
@@ -70,6 +72,13 @@ constexpr float unfit = -1e30F;
 constexpr float outside = 1e33F;
 constexpr float far_beyond = 1e29F;  // any of these
 constexpr float no_threshold = -1e38F;
+
+// Of the shared words of the commonest searches, for which kernels are compiled: references 3 apart and 39
+// wide windows, or 4 and 25; 4 and 39, or 6 and 19.
+constexpr int narrow_pitch = 54;
+constexpr int wide_pitch = 66;
+// Two norms a word, less what patches reach beyond their first pixels.
+__host__ __device__ constexpr int norm_pitch_of(int word_pitch) { return 2 * word_pitch - 7; }
 
 struct HalvesCall {
   Bm3dMatchCall call;
@@ -85,7 +94,6 @@ struct HalvesCall {
   int word_pitch;
   int word_rows;
   int copy_words;  // of one of the two copies
-  int norm_pitch;
   int norm_rows;
 
   int position_bits;      // of keys
@@ -95,8 +103,10 @@ struct HalvesCall {
   __host__ __device__ int reach() const { return call.search / 2; }
   __host__ __device__ int first_octet() const { return call.grid.first_i / octet * octet; }
   __host__ __device__ int end_i() const { return call.grid.first_i + call.grid.count_i; }
-  __host__ __device__ int shared_words() const {
-    return 2 * copy_words + norm_pitch * norm_rows + warps_of_block * queue_length * warp_size;
+  int shared_bytes() const {
+    const int words_there =
+        2 * copy_words + norm_pitch_of(word_pitch) * norm_rows + warps_of_block * queue_length * warp_size;
+    return words_there * static_cast<int>(sizeof(std::uint32_t));
   }
   __device__ bool has(int i) const { return i >= call.grid.first_i && i < end_i(); }
 
@@ -112,8 +122,7 @@ struct HalvesCall {
   }
 };
 
-// ---- Halves and norms
-// ----------------------------------------------------------------------------------------
+// ---- Halves and norms ----
 
 constexpr int prepared_rows = 8;  // of a thread
 constexpr int prepared_columns = 128;
@@ -174,9 +183,8 @@ __global__ void __launch_bounds__(prepared_columns) prepare_kernel(const HalvesC
   }
 }
 
-// ---- Sorting
-// -------------------------------------------------------------------------------------------------- Numbers
-// of 8 lanes, lane 4 g + t with the same t: number g * Each + i is register i of lane g.
+// ---- Sorting ----
+// Numbers of 8 lanes, lane 4 g + t with the same t: number g * Each + i is register i of lane g.
 
 __device__ inline float smaller(float a, float b) { return fminf(a, b); }
 __device__ inline float larger(float a, float b) { return fmaxf(a, b); }
@@ -254,22 +262,25 @@ __device__ void sort(T (&numbers)[Each]) {
   merge<4>(numbers);
 }
 
-template <int Each, class T>
-__device__ T number_at(const T (&numbers)[Each], int place) {
-  T left[Each];
-#pragma unroll
-  for (int i = 0; i < Each; ++i) left[i] = numbers[i];
-#pragma unroll
-  for (int half = Each / 2; half > 0; half /= 2) {
-#pragma unroll
-    for (int i = 0; i < half; ++i) left[i] = (place & half) != 0 ? left[i + half] : left[i];
+// Number `index` of a lane, of Count from First on.
+template <int First, int Count, int Each, class T>
+__device__ T pick(const T (&numbers)[Each], int index) {
+  if constexpr (Count == 1) {
+    return numbers[First];
+  } else {
+    const T lower = pick<First, Count / 2>(numbers, index);
+    const T upper = pick<First + Count / 2, Count / 2>(numbers, index);
+    return (index & Count / 2) != 0 ? upper : lower;
   }
-  const int lane = static_cast<int>(threadIdx.x) % warp_size;
-  return __shfl_sync(all_lanes, left[0], place / Each * 4 + lane % 4);
 }
 
-// ---- Distances
-// ------------------------------------------------------------------------------------------------
+template <int Each, class T>
+__device__ T number_at(const T (&numbers)[Each], int place) {
+  const int lane = static_cast<int>(threadIdx.x) % warp_size;
+  return __shfl_sync(all_lanes, pick<0, Each>(numbers, place), place / Each * 4 + lane % 4);
+}
+
+// ---- Distances ----
 
 // A block's part of the image.
 struct SharedArea {
@@ -280,118 +291,133 @@ struct SharedArea {
 };
 
 // 8 references of a row, of which lane 4 g + t ranks candidates for the 2 t-th and the one after it, and the
-// candidates around them, 8 columns (a tile) at a time: those of the lane are all of one column.
+// candidates around them, 16 columns (a tile) at a time: the lane's are those of columns g and g + 8. Pitch
+// is that of the shared words, or 0 where it is known at run time only.
+template <int Pitch>
 class Octet {
  public:
   __device__ Octet(const HalvesCall& halves, const SharedArea& area, int first_i, int j)
-      : halves_(halves), area_(area), lane_(static_cast<int>(threadIdx.x) % warp_size) {
+      : halves_(halves),
+        area_(area),
+        lane_(static_cast<int>(threadIdx.x) % warp_size),
+        first_i_(first_i),
+        y_(halves.call.grid.y(j)) {
     const Bm3dGrid& grid = halves.call.grid;
-    first_x_ = grid.x(first_i) - halves.reach();
-    y_ = grid.y(j);
-    tiles_ = (grid.x(first_i + octet - 1) + halves.reach() - first_x_ + 8) / 8;
 #pragma unroll
-    for (int which = 0; which < 2; ++which) {
-      x_[which] = grid.x(first_i + 2 * (lane_ % 4) + which);
-      norms_[which] = area.norms[(y_ - area.y0) * halves.norm_pitch + x_[which] - area.x0];
-    }
+    for (int which = 0; which < 2; ++which) norms_[which] = *norms_at(x_of(which), y_);
     const std::uint32_t* const from = words_at(grid.x(first_i + lane_ / 4) + 2 * (lane_ % 4), y_);
     constexpr std::uint32_t both_signs = 0x80008000U;
 #pragma unroll
-    for (int row = 0; row < side; ++row) negated_[row] = from[row * halves.word_pitch] ^ both_signs;
-  }
-
-  __device__ int tiles() const { return tiles_; }
-  // Of two rows each; the last of them has a row that is past the window.
-  __device__ int steps() const { return halves_.reach() + 1; }
-
-  __device__ void begin_tile(int tile) {
-    const int x = first_x_ + 8 * tile + lane_ / 4;
-    const int y = y_ - halves_.reach();
-    next_words_ = words_at(x + 2 * (lane_ % 4), y);
-    next_norms_ = area_.norms + (y - area_.y0) * halves_.norm_pitch + x - area_.x0;
-#pragma unroll
-    for (int row = 0; row < side; ++row) ring_[row] = next_words_[row * halves_.word_pitch];
-    next_words_ += side * halves_.word_pitch;
-#pragma unroll
-    for (int which = 0; which < 2; ++which) {
-      const int dx = x - x_[which];
-      starts_[which] = abs(dx) <= halves_.reach() ? norms_[which] : outside;
-      columns_[which] = dx + halves_.reach() + 1;
+    for (int row = 0; row < side; ++row) {
+      pairs_[0][row / 2][row % 2] = from[row * word_pitch()] ^ both_signs;
+      // Products take pairs of registers, and each row is in two pairs. Read apart, so that the compiler does
+      // not take the second for the first and copy it before each product.
+      const volatile std::uint32_t& again = from[row * word_pitch()];
+      pairs_[1][(row + 7) % side / 2][(row + 1) % 2] = again ^ both_signs;
     }
   }
 
-  // The tile's column of this lane, counted as positions in the window are.
+  __device__ int tiles() const {
+    const Bm3dGrid& grid = halves_.call.grid;
+    const int across = grid.x(first_i_ + octet - 1) - grid.x(first_i_) + halves_.call.search;
+    return (across + tile_columns - 1) / tile_columns;
+  }
+  __device__ int rows() const { return halves_.call.search; }
+
+  __device__ void begin_tile(int tile) {
+    const int x = halves_.call.grid.x(first_i_) - halves_.reach() + tile_columns * tile + lane_ / 4;
+    const int y = y_ - halves_.reach();
+    next_words_ = words_at(x + 2 * (lane_ % 4), y);
+    next_norms_ = norms_at(x, y);
+#pragma unroll
+    for (int row = 0; row < side; ++row) load_row(row, row);
+    next_words_ += side * word_pitch();
+#pragma unroll
+    for (int which = 0; which < 2; ++which) {
+      const int dx = x - x_of(which);
+      columns_[which] = dx + halves_.reach() + 1;
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        starts_[half][which] = abs(dx + 8 * half) <= halves_.reach() ? norms_[which] : outside;
+      }
+    }
+  }
+
+  // Column g of the tile, counted as positions in the window of a reference are.
   __device__ int column(int which) const { return columns_[which]; }
 
-  // Half the distances of the lane's candidates in `Steps` steps from `first` on, a multiple of 4: calls
-  // visit(step - first, distances), those of a step's upper row and then of its lower row, for the lane's two
-  // references each. `Last`: there are no more than `Steps` steps left.
-  template <int Steps, bool Last, class Visit>
-  __device__ void take_steps(int first, const Visit& visit) {
+  // Half the distances of the lane's candidates in `Rows` rows of the window from `first` on, which is Phase
+  // or that and a multiple of 8: calls visit(row - first, distances), those of column g and then of g + 8,
+  // for the lane's two references each. `Last`: no more than `Rows` rows are left.
+  template <int Rows, bool Last, int Phase, class Visit>
+  __device__ void take_rows(int first, const Visit& visit) {
 #pragma unroll
-    for (int i = 0; i < Steps; i += 2) {
-      if (Last && first + i >= steps()) break;
+    for (int i = 0; i < Rows; i += 2) {
+      if (Last && first + i >= rows()) break;
       float distances[2][4];
 #pragma unroll
       for (int k = 0; k < 2; ++k) {
-        float upper = next_norms_[0];
-        float lower = next_norms_[halves_.norm_pitch];
-        if (Last) {
-          if (first + i + k >= steps()) upper = outside;
-          if (first + i + k + 1 >= steps()) lower = outside;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          float norm = next_norms_[(i + k) * norm_pitch() + 8 * half];
+          if (Last && k == 1 && first + i + k >= rows()) norm = outside;
+          distances[k][2 * half] = norm + starts_[half][0];
+          distances[k][2 * half + 1] = norm + starts_[half][1];
         }
-        distances[k][0] = upper + starts_[0];
-        distances[k][1] = upper + starts_[1];
-        distances[k][2] = lower + starts_[0];
-        distances[k][3] = lower + starts_[1];
-        next_norms_ += 2 * halves_.norm_pitch;
-        const int top = 2 * (i + k);
-        multiply<0>(distances[k], top);
-        multiply<2>(distances[k], top);
-        multiply<4>(distances[k], top);
-        ring_[top % side] = next_words_[0];
-        multiply<6>(distances[k], top);
-        ring_[(top + 1) % side] = next_words_[halves_.word_pitch];
-        next_words_ += 2 * halves_.word_pitch;
+        // The patches' rows lie in the ring from here on; that which comes next replaces the first.
+        const int top = Phase + i + k;
+#pragma unroll
+        for (int product = 0; product < 4; ++product) {
+          const std::uint32_t(&rows)[4] = ring_[((top + 1) / 2 + product) % 4];
+          const std::uint32_t(&references)[2] = pairs_[top % 2][product];
+          add_product(distances[k], rows[0], rows[1], rows[2], rows[3], references[0], references[1]);
+        }
+        load_row(top % side, i + k);
       }
       visit(i, distances[0]);
       visit(i + 1, distances[1]);
     }
+    next_words_ += Rows * word_pitch();
+    next_norms_ += Rows * norm_pitch();
   }
 
  private:
+  __device__ int word_pitch() const { return Pitch > 0 ? Pitch : halves_.word_pitch; }
+  __device__ int norm_pitch() const { return norm_pitch_of(word_pitch()); }
+  __device__ int x_of(int which) const { return halves_.call.grid.x(first_i_ + 2 * (lane_ % 4) + which); }
   __device__ const std::uint32_t* words_at(int x, int y) const {
     const int column = x - area_.x0;
-    return area_.words + column % 2 * halves_.copy_words + (y - area_.y0) * halves_.word_pitch + column / 2;
+    return area_.words + column % 2 * halves_.copy_words + (y - area_.y0) * word_pitch() + column / 2;
   }
-
-  // Rows Row and Row + 1 of the patches; `top` is where the upper candidates' first row lies in the ring.
-  template <int Row>
-  __device__ void multiply(float (&distances)[4], int top) const {
-    const std::uint32_t first = ring_[(top + Row) % side];
-    const std::uint32_t second = ring_[(top + Row + 1) % side];
-    const std::uint32_t third = ring_[(top + Row + 2) % side];
-    add_product(distances, first, second, second, third, negated_[Row], negated_[Row + 1]);
+  __device__ const float* norms_at(int x, int y) const {
+    return area_.norms + (y - area_.y0) * norm_pitch() + x - area_.x0;
+  }
+  __device__ void load_row(int place, int row) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      ring_[place / 2][place % 2 * 2 + half] = next_words_[row * word_pitch() + 4 * half];
+    }
   }
 
   const HalvesCall& halves_;
   const SharedArea& area_;
   int lane_;
-  int first_x_;  // of the candidates
+  int first_i_;
   int y_;
-  int tiles_;
-  int x_[2];
   float norms_[2];
-  std::uint32_t negated_[side];  // reference g's pixels 2 t and 2 t + 1 of each row
+  // Pixels 2 t and 2 t + 1 of the rows of reference g, negated, two rows as one product takes them: 0 and 1,
+  // 2 and 3 ...; and 1 and 2, 3 and 4 ..., 7 and 0.
+  std::uint32_t pairs_[2][4][2];
   const std::uint32_t* next_words_;
   const float* next_norms_;
-  std::uint32_t ring_[side];  // pixels of the lane's column, row y at y mod 8 of the tile
-  float starts_[2];
+  // Pixels of the lane's columns in the 8 rows of its candidates: row y of the window at y mod 8, two rows as
+  // one product takes them.
+  std::uint32_t ring_[4][4];
+  float starts_[2][2];
   int columns_[2];
 };
 
-// ---- The nearest
-// ----------------------------------------------------------------------------------------------
+// ---- The nearest ----
 
 // What a lane knows of one of its references.
 struct Nearness {
@@ -403,27 +429,26 @@ struct Nearness {
 };
 
 // The first pass.
-template <int Classes>
-__device__ void find_thresholds(const HalvesCall& halves, Octet& candidates, int first_i,
+template <int Classes, int Pitch>
+__device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidates, int first_i,
                                 Nearness (&nearness)[2]) {
   float smallest[2][Classes];
 #pragma unroll
   for (int i = 0; i < Classes; ++i) smallest[0][i] = smallest[1][i] = outside;
-  const auto keep_smallest = [&](int step, const float(&distances)[4]) {
+  const auto keep_smallest = [&](int row, const float(&distances)[4]) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      float& least = smallest[i % 2][2 * step + i / 2];
+      float& least = smallest[i % 2][Classes == many_classes ? 2 * row + i / 2 : row];
       least = fminf(least, distances[i]);
     }
   };
-  constexpr int together = Classes / 2;
   for (int tile = 0; tile < candidates.tiles(); ++tile) {
     candidates.begin_tile(tile);
-    int step = 0;
-    for (; step + together < candidates.steps(); step += together) {
-      candidates.take_steps<together, false>(step, keep_smallest);
+    int row = 0;
+    for (; row + side < candidates.rows(); row += side) {
+      candidates.template take_rows<side, false, 0>(row, keep_smallest);
     }
-    candidates.take_steps<together, true>(step, keep_smallest);
+    candidates.template take_rows<side, true, 0>(row, keep_smallest);
   }
 
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
@@ -451,31 +476,27 @@ class LaneQueue {
  public:
   static constexpr unsigned nothing = ~0U;
 
-  __device__ explicit LaneQueue(unsigned* lowest) : lowest_(lowest) { clear(); }
+  __device__ explicit LaneQueue(unsigned* places) : places_(places) { clear(); }
 
   __device__ void clear() {
-    next_[0] = lowest_;
-    next_[1] = lowest_ + (queue_length - 1) * warp_size;
+    next_[0] = 0;
+    next_[1] = highest;
   }
   __device__ void push(int which, unsigned key) {
-    *next_[which] = key;
+    places_[next_[which]] = key;
     next_[which] += which == 0 ? warp_size : -warp_size;
   }
-  __device__ bool may_overflow() const {
-    return next_[1] - next_[0] < static_cast<std::ptrdiff_t>(most_added - 1) * warp_size;
-  }
-  __device__ int size(int which) const {
-    return static_cast<int>(which == 0 ? next_[0] - lowest_
-                                       : lowest_ + (queue_length - 1) * warp_size - next_[1]) /
-           warp_size;
-  }
+  __device__ bool may_overflow() const { return next_[1] - next_[0] < (most_added - 1) * warp_size; }
+  __device__ int size(int which) const { return (which == 0 ? next_[0] : highest - next_[1]) / warp_size; }
   __device__ unsigned at(int which, int index) const {
-    return lowest_[(which == 0 ? index : queue_length - 1 - index) * warp_size];
+    return places_[which == 0 ? index * warp_size : highest - index * warp_size];
   }
 
  private:
-  unsigned* lowest_;
-  unsigned* next_[2];
+  static constexpr int highest = (queue_length - 1) * warp_size;
+
+  unsigned* places_;  // every 32nd is the lane's
+  int next_[2];
 };
 
 // Of the keys that 8 lanes have for a reference the smallest 64 in their order, but not that of the reference
@@ -540,7 +561,8 @@ __device__ void store(const HalvesCall& halves, const unsigned (&keys)[8], unsig
 }
 
 // The second pass.
-__device__ void queue_nearest(const HalvesCall& halves, Octet& candidates, int first_i, int j,
+template <int Pitch>
+__device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates, int first_i, int j,
                               Nearness (&nearness)[2], LaneQueue& queue) {
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   const unsigned position_mask = (1U << halves.position_bits) - 1;
@@ -550,35 +572,43 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet& candidates, int f
   }
 
   int tile = 0;
-  int step = 0;
+  int row = 0;
   while (true) {
-    const auto push_hits = [&](int from_step, const float(&distances)[4]) {
+    const auto push_hits = [&](int from_row, const float(&distances)[4]) {
       const bool hit = distances[0] <= nearness[0].threshold || distances[1] <= nearness[1].threshold ||
                        distances[2] <= nearness[0].threshold || distances[3] <= nearness[1].threshold;
       if (!__any_sync(all_lanes, hit)) return;
-      const int row = 2 * (step + from_step) * halves.call.search;
+      const int first_position = (row + from_row) * halves.call.search;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const Nearness& of = nearness[i % 2];
         // The lower bits of a float from 2^23 on are a whole number.
         constexpr float whole = 8388608;
         const float fixed = fmaxf(__fmaf_rz(distances[i], of.scale, whole), whole);
+        const int position = first_position + candidates.column(i % 2) + i / 2 * 8;
         const unsigned key =
-            (__float_as_uint(fixed) << halves.position_bits) +
-            static_cast<unsigned>(row + i / 2 * halves.call.search + candidates.column(i % 2));
+            (__float_as_uint(fixed) << halves.position_bits) + static_cast<unsigned>(position);
         if (distances[i] <= of.threshold && key < of.limit) queue.push(i % 2, key);
       }
     };
     while (tile < candidates.tiles()) {
-      if (step == 0) candidates.begin_tile(tile);
-      if (step + steps_at_once < candidates.steps()) {
-        candidates.take_steps<steps_at_once, false>(step, push_hits);
-        step += steps_at_once;
+      if (row == 0) candidates.begin_tile(tile);
+      const bool last = row + rows_at_once >= candidates.rows();
+      if (row % side == 0) {
+        if (last) {
+          candidates.template take_rows<rows_at_once, true, 0>(row, push_hits);
+        } else {
+          candidates.template take_rows<rows_at_once, false, 0>(row, push_hits);
+        }
       } else {
-        candidates.take_steps<steps_at_once, true>(step, push_hits);
-        step = 0;
-        ++tile;
+        if (last) {
+          candidates.template take_rows<rows_at_once, true, rows_at_once>(row, push_hits);
+        } else {
+          candidates.template take_rows<rows_at_once, false, rows_at_once>(row, push_hits);
+        }
       }
+      row = last ? 0 : row + rows_at_once;
+      if (last) ++tile;
       if (__any_sync(all_lanes, queue.may_overflow())) break;
     }
 
@@ -611,13 +641,15 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet& candidates, int f
   }
 }
 
-template <int Classes>
+template <int Classes, int Pitch>
 __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_kernel(const HalvesCall halves) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   extern __shared__ std::uint32_t shared[];
   std::uint32_t* const words = shared;
   auto* const norms = reinterpret_cast<float*>(shared + 2 * halves.copy_words);
-  unsigned* const queues = shared + 2 * halves.copy_words + halves.norm_pitch * halves.norm_rows;
+  const int word_pitch = halves.word_pitch;
+  const int norm_pitch = norm_pitch_of(word_pitch);
+  unsigned* const queues = shared + 2 * halves.copy_words + norm_pitch * halves.norm_rows;
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
   const Bm3dGrid& grid = halves.call.grid;
@@ -628,20 +660,20 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
 
   const int column = area.x0 - halves.x0;
   const int row = area.y0 - halves.y0;
-  const int row_words = min(halves.word_pitch, (halves.width - column) / 2 - 1);
+  const int row_words = min(word_pitch, (halves.width - column) / 2 - 1);
   for (int y = warp; y < min(halves.word_rows, halves.rows - row); y += warps_of_block) {
     const std::uint32_t* const from =
         halves.words + (static_cast<std::ptrdiff_t>(row + y) * halves.width + column) / 2;
     for (int x = lane; x < row_words; x += warp_size) {
       const std::uint32_t here = from[x];
-      words[y * halves.word_pitch + x] = here;
-      words[halves.copy_words + y * halves.word_pitch + x] = __funnelshift_r(here, from[x + 1], 16);
+      words[y * word_pitch + x] = here;
+      words[halves.copy_words + y * word_pitch + x] = __funnelshift_r(here, from[x + 1], 16);
     }
   }
-  const int row_norms = min(halves.norm_pitch, halves.width - column);
+  const int row_norms = min(norm_pitch, halves.width - column);
   for (int y = warp; y < min(halves.norm_rows, halves.rows - row); y += warps_of_block) {
     const float* const from = halves.norms + static_cast<std::ptrdiff_t>(row + y) * halves.width + column;
-    for (int x = lane; x < row_norms; x += warp_size) norms[y * halves.norm_pitch + x] = from[x];
+    for (int x = lane; x < row_norms; x += warp_size) norms[y * norm_pitch + x] = from[x];
   }
   __syncthreads();
 
@@ -650,7 +682,7 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
     const int j = first_j + index / 2;
     if (j >= grid.first_j + grid.count_j) break;
     if (i >= halves.end_i()) continue;
-    Octet candidates(halves, area, i, j);
+    Octet<Pitch> candidates(halves, area, i, j);
     Nearness nearness[2];
     find_thresholds<Classes>(halves, candidates, i, nearness);
     LaneQueue queue(queues + warp * queue_length * warp_size + lane);
@@ -659,8 +691,7 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
 #endif
 }
 
-// ---- The call
-// -------------------------------------------------------------------------------------------------
+// ---- The call ----
 
 HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
   HalvesCall halves{};
@@ -672,8 +703,8 @@ HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
   const int last_j = grid.first_j + grid.count_j - 1;
   halves.x0 = (grid.x(halves.first_octet()) - reach) & ~1;
   halves.y0 = grid.y(grid.first_j) - reach;
-  halves.width = (grid.x(last_i) + reach + 18 - halves.x0 + 1) & ~1;
-  halves.rows = grid.y(last_j) + reach + 12 - halves.y0;
+  halves.width = (grid.x(last_i) + reach + 26 - halves.x0 + 1) & ~1;
+  halves.rows = grid.y(last_j) + reach + 10 - halves.y0;
   halves.words = reinterpret_cast<std::uint32_t*>(call.scratch);
   const std::size_t words = static_cast<std::size_t>(halves.width / 2) * halves.rows;
   halves.norms = call.scratch != nullptr ? call.scratch + (words + 3) / 4 * 4 : nullptr;
@@ -681,12 +712,12 @@ HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
   halves.rows_of_block = rows_of_block;
   const int across = (columns_of_block - 1) * grid.spacing + 2 * reach;
   const int down = (rows_of_block - 1) * grid.spacing + 2 * reach;
-  halves.word_pitch = (across + 15) / 2 + 1;
-  halves.word_rows = down + 12;
+  const int pitch = (across + 23) / 2 + 1;
+  halves.word_pitch = pitch <= narrow_pitch ? narrow_pitch : pitch <= wide_pitch ? wide_pitch : pitch;
+  halves.word_rows = down + 10;
   // A warp loads from 7 neighbouring banks of each copy: the copies are 16 banks apart.
   halves.copy_words = (halves.word_pitch * halves.word_rows + 15) / 32 * 32 + 16;
-  halves.norm_pitch = across + 9;
-  halves.norm_rows = down + 4;
+  halves.norm_rows = down + 2;
 
   constexpr int fewest_position_bits = 9;  // what is left is no more than a float has
   halves.position_bits = fewest_position_bits;
@@ -697,6 +728,11 @@ HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
   return halves;
 }
 
+dim3 grid_of(const HalvesCall& halves) {
+  return {static_cast<unsigned>(blocks_for(halves.end_i() - halves.first_octet(), columns_of_block)),
+          static_cast<unsigned>(blocks_for(halves.call.grid.count_j, halves.rows_of_block))};
+}
+
 int attribute(cudaDeviceAttr which) {
   int device = 0;
   int value = 0;
@@ -705,18 +741,39 @@ int attribute(cudaDeviceAttr which) {
   return value;
 }
 
-// As many rows as leave room for two blocks on a multiprocessor, or for one; 0 where there is none.
+// The rows of references of a block with which all blocks are done soonest, of those that leave room for two
+// blocks on a multiprocessor, or at least for one; 0 where there is no room.
 int rows_of_block(const Bm3dMatchCall& call) {
   constexpr int kept_back = 1024;  // of shared memory, by the driver for each block
   const int of_block = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   const int of_two = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / 2 - kept_back;
-  for (const int most : {std::min(of_block, of_two), of_block}) {
-    for (int rows = most_rows_of_block; rows >= fewest_rows_of_block; rows /= 2) {
-      if (halves_call(call, rows).shared_words() * static_cast<int>(sizeof(std::uint32_t)) <= most)
-        return rows;
+  const int processors = attribute(cudaDevAttrMultiProcessorCount);
+  for (const int together : {2, 1}) {
+    const int most_bytes = together == 2 ? std::min(of_block, of_two) : of_block;
+    int best = 0;
+    double best_time = 0;
+    for (int rows = most_rows_of_block; rows >= fewest_rows_of_block; rows -= rows_step) {
+      const HalvesCall halves = halves_call(call, rows);
+      if (halves.shared_bytes() > most_bytes) continue;
+      const dim3 grid = grid_of(halves);
+      constexpr double filling = 0.5;  // shared memory takes about as long as searching for so many rows
+      const double time =
+          blocks_for(static_cast<int>(grid.x * grid.y), together * processors) * (rows + filling);
+      if (best == 0 || time < best_time) {
+        best = rows;
+        best_time = time;
+      }
     }
+    if (best > 0) return best;
   }
   return 0;
+}
+
+template <int Classes>
+auto kernel_for(int pitch) {
+  return pitch == narrow_pitch ? halves_match_kernel<Classes, narrow_pitch>
+         : pitch == wide_pitch ? halves_match_kernel<Classes, wide_pitch>
+                               : halves_match_kernel<Classes, 0>;
 }
 
 bool shape_suits(const Bm3dMatchCall& call) {
@@ -743,12 +800,9 @@ void launch_halves_match(const Bm3dMatchCall& call, Stream stream) {
   launch(prepare_kernel,
          dim3(blocks_for(halves.width, prepared_columns), blocks_for(halves.rows, prepared_rows)),
          prepared_columns, 0, stream, halves);
-  const dim3 grid(blocks_for(halves.end_i() - halves.first_octet(), columns_of_block),
-                  blocks_for(call.grid.count_j, halves.rows_of_block));
-  const std::size_t shared = halves.shared_words() * sizeof(std::uint32_t);
-  const auto kernel = call.count <= most_with_few_classes ? halves_match_kernel<few_classes>
-                                                          : halves_match_kernel<many_classes>;
-  launch(kernel, grid, warps_of_block * warp_size, shared, stream, halves);
+  const auto kernel = call.count <= most_with_few_classes ? kernel_for<few_classes>(halves.word_pitch)
+                                                          : kernel_for<many_classes>(halves.word_pitch);
+  launch(kernel, grid_of(halves), warps_of_block * warp_size, halves.shared_bytes(), stream, halves);
 }
 
 }  // namespace ungrain::cuda
