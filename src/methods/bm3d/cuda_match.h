@@ -20,6 +20,10 @@ struct Bm3dGrid {
   int first_j = 0;
   int count_i = 0;
   int count_j = 0;
+
+  constexpr int x(int i) const { return i * spacing < last_x ? i * spacing : last_x; }
+  constexpr int y(int j) const { return j * spacing < last_y ? j * spacing : last_y; }
+  constexpr int references() const { return count_i * count_j; }
 };
 
 struct Bm3dMatchCall {
@@ -34,7 +38,7 @@ struct Bm3dMatchCall {
   float scale = 1;         // within about -128 ... 128: the middle of the values, and 255 over their range
   // Results, for reference j * count_i + i of the call: how many were found, 1 at least, and where they lie
   // from the reference. The reference is the first, then the nearest; equally near ones in reading order.
-  std::int8_t* offsets = nullptr;  // [reference][count][2]: dx, dy; those not found are 0
+  std::int8_t* offsets = nullptr;  // [reference][count][2]: dx, dy; those not found are 0; 16-byte aligned
   std::uint8_t* found = nullptr;   // [reference]
   float* scratch = nullptr;        // of bm3d_match_scratch() floats, 16-byte aligned
 };
@@ -44,8 +48,8 @@ std::size_t bm3d_match_scratch(const Bm3dMatchCall& call);
 void launch_bm3d_match(const Bm3dMatchCall& call, Stream stream);
 
 // The patches that were found are compared anew on another plane, the call's, and the nearest `keep` within
-// its max_distance stay, ordered as above. Offsets and found are read and written in place, [reference][count]
-// as they were; what lies past those kept is 0. Differences of floats; no scratch is used.
+// its max_distance stay, ordered as above. Offsets and found are read and written in place,
+// [reference][count] as they were; what lies past those kept is 0. Differences of floats; no scratch is used.
 void launch_bm3d_rescore(const Bm3dMatchCall& call, int keep, Stream stream);
 
 }  // namespace ungrain::cuda
