@@ -617,7 +617,7 @@ std::optional<Bm3dTile> make_tile(int spacing, int reach, bool wiener, bool wave
   tile.reach = reach;
   const int least = 2 * reach + patch;
   constexpr int wanted_columns = 16;  // pixels of references, at least
-  constexpr int wanted_rows = 36;
+  constexpr int wanted_rows = 39;
   constexpr int most_references = 512;
   tile.pitch = 4;
   while (tile.pitch < least + wanted_columns) tile.pitch += 32;
