@@ -396,6 +396,8 @@ class GroupFilter {
         }
       }
     }
+    // The mean's coefficient alone may be beyond halves: it is not relative to anything.
+    const bool is_half = fabsf(parts_[0][0]) < 60000.0F;
     std::uint32_t largest = 0;
     for_pairs<Most>(
         size,
@@ -407,7 +409,7 @@ class GroupFilter {
     // A product's numbers are at most sqrt 8 times the largest that it is made of, sqrt 8 x 1.2 for wavelets.
     constexpr float growth = 3.5F;
     const float limit = largest_estimate / growth * call_.filter.sums.weight_steps;
-    return all_within(largest, limit * approximate_reciprocal(static_cast<float>(weight_)));
+    return all_within(largest, is_half ? limit * approximate_reciprocal(static_cast<float>(weight_)) : -1.0F);
   }
 
   __device__ void set_weight(float kept) {
