@@ -41,6 +41,26 @@ __global__ void repeat_kernel(float factor, float summand, float* never_written)
   if (sum == 0.123F) *never_written = sum;
 }
 
+constexpr int products_each = 16 * 8 * 16;
+
+__global__ void products_kernel(unsigned operand, float* never_written) {
+  float values[chains][4] = {};
+#pragma unroll 4
+  for (int round = 0; round < rounds; ++round) {
+#pragma unroll
+    for (auto& c : values) {
+      asm volatile(
+          "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%4,%4,%4}, {%4,%4}, "
+          "{%0,%1,%2,%3};"
+          : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+          : "r"(operand));
+    }
+  }
+  float sum = 0;
+  for (const auto& c : values) sum += c[0] + c[1] + c[2] + c[3];
+  if (sum == 0.123F) *never_written = sum;
+}
+
 __global__ void copy_kernel(const float4* from, float4* to, std::size_t count) {
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
   for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
@@ -81,9 +101,19 @@ double rate_of() {
   return static_cast<double>(blocks) * threads * rounds * chains / ms * 1e3;
 }
 
+double rate_of_products() {
+  const cuda::DeviceBuffer memory(sizeof(float));
+  const int blocks = multiprocessors() * 8;
+  const double ms = median_ms([&] {
+    cuda::launch(products_kernel, dim3(static_cast<unsigned>(blocks)), dim3(threads), 0, Stream{}, 0U,
+                 static_cast<float*>(memory.data()));
+  });
+  return static_cast<double>(blocks) * (threads / 32) * rounds * chains * products_each / ms * 1e3;
+}
+
 }  // namespace
 
-Rates measure_rates() { return {rate_of<Exponential>(), rate_of<MultiplyAdd>()}; }
+Rates measure_rates() { return {rate_of<Exponential>(), rate_of<MultiplyAdd>(), rate_of_products()}; }
 
 double measure_copy(std::size_t bytes) {
   const std::size_t vectors = (bytes + sizeof(float4) - 1) / sizeof(float4);

@@ -8,6 +8,7 @@ namespace ungrain::bench {
 struct Rates {
   double exponentials = 0;   // ex2.approx.f32, a second
   double multiply_adds = 0;  // FP32 instructions, a second
+  double products = 0;       // multiply-adds of halves by mma.sync, summed in FP32, a second
 };
 
 Rates measure_rates();

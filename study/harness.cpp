@@ -57,12 +57,18 @@ double median_time(const Prepared& prepared, const Plan& plan) {
 std::vector<Shape> shapes_of(const Rung& rung, const Plan& plan) {
   if (rung.shapes == Shapes::none) return {Shape{}};
   std::vector<Shape> shapes;
+  if (rung.shapes == Shapes::grids) {
+    for (const int threads : plan.sweep.threads) {
+      for (const int blocks : plan.sweep.blocks) shapes.push_back({.threads = threads, .blocks = blocks});
+    }
+    return shapes;
+  }
   for (const int side : plan.sides) {
     if (rung.shapes == Shapes::sides) {
-      shapes.push_back({side, 1});
+      shapes.push_back({.side = side});
       continue;
     }
-    for (const int tiling : plan.sweep.tilings) shapes.push_back({side, tiling});
+    for (const int tiling : plan.sweep.tilings) shapes.push_back({.side = side, .tiling = tiling});
   }
   return shapes;
 }

@@ -37,8 +37,6 @@ struct Measured {
   const Timing& best() const;
 };
 
-inline constexpr double tolerance = 0.01;  // of 255
-
 // The library's reference for a ladder's filter, on a picture in host memory.
 void run_reference(const Ladder& ladder, const Strengths& strengths, const ConstImageView& in,
                    const ImageView& out);

@@ -1,5 +1,7 @@
 #include "study/library_rung.h"
 
+#include <limits>
+
 #include "ungrain/methods.h"
 
 namespace ungrain::study {
@@ -36,6 +38,18 @@ MethodParams library_params(std::string_view ladder, const Strengths& strengths)
                      .sigma = 0,
                      .h = strengths.h,
                      .self = SelfWeight::max};
+  }
+  if (ladder == "nlm-whole-image") {
+    MethodParams params(NlmParams{.patch = 2 * strengths.radius + 1});
+    params.apply_preset("paper-003", 255);
+    return params;
+  }
+  if (ladder == "nlm-bilateral-whole-image") {
+    return NlmBilateralParams{.search = whole_image,
+                              .patch = 2 * strengths.radius + 1,
+                              .sigma_h = strengths.sigma_h,
+                              .sigma_range = strengths.sigma_range,
+                              .sigma_space = std::numeric_limits<double>::infinity()};
   }
   if (ladder == "nlm-bilateral") {
     return NlmBilateralParams{.search = 2 * strengths.radius + 1,

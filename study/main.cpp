@@ -18,7 +18,8 @@ namespace ungrain::study {
 namespace {
 
 struct Request {
-  explicit Request(const Sweep& usual) : radii(usual.radii), tilings(usual.tilings) {
+  explicit Request(const Sweep& usual)
+      : radii(usual.radii), tilings(usual.tilings), threads(usual.threads), blocks(usual.blocks) {
     for (const Size& size : usual.sizes) sizes.push_back(fmt::format("{}x{}", size.width, size.height));
   }
 
@@ -26,6 +27,8 @@ struct Request {
   std::vector<int> radii;
   std::vector<int> sides = {4, 8, 16, 32};
   std::vector<int> tilings;
+  std::vector<int> threads;
+  std::vector<int> blocks;
   int runs = 7;
   bool quick = false;
   bool all = false;
@@ -48,7 +51,11 @@ Size parse_size(const std::string& text) {
 }
 
 Plan plan_for(const Ladder& ladder, const Request& request) {
-  Plan plan{.sweep = {.sizes = {}, .radii = request.radii, .tilings = request.tilings},
+  Plan plan{.sweep = {.sizes = {},
+                      .radii = request.radii,
+                      .tilings = request.tilings,
+                      .threads = request.threads,
+                      .blocks = request.blocks},
             .sides = request.sides,
             .runs = request.runs,
             .only = request.only,
@@ -59,7 +66,7 @@ Plan plan_for(const Ladder& ladder, const Request& request) {
     plan.runs = 3;
   }
   if (request.all) {
-    plan.sweep.radii.resize(largest_radius);
+    plan.sweep.radii.resize(static_cast<std::size_t>(ladder.radii_up_to));
     std::iota(plan.sweep.radii.begin(), plan.sweep.radii.end(), 1);
     plan.runs = 3;
     plan.enough_ms = 20;  // some ten thousand cells: bilateral takes about four minutes on an H200
@@ -84,32 +91,50 @@ int run_ladder(const Ladder& ladder, const Request& request) {
   const std::string gpu = find_gpu();
   if (gpu.empty()) return 1;
   const std::vector<Measured> results = measure(ladder, plan, stderr);
-  fmt::print("{}, {}: {}, the best block and tiling factor N\n\n", ladder.name, gpu, ladder.setting);
+  fmt::print("{}, {}: {}, {}\n\n", ladder.name, gpu, ladder.setting,
+             ladder.usual.blocks.empty() ? "the best block and tiling factor N"
+                                         : "the best block and grid of N blocks");
   print_table(ladder, results);
   if (!request.json_path.empty()) write_json(request.json_path, gpu, ladder, results);
   const bool right = std::all_of(results.begin(), results.end(),
-                                 [](const Measured& result) { return result.error <= tolerance; });
+                                 [&](const Measured& result) { return result.error <= ladder.tolerance; });
   if (!right)
-    fmt::print(stderr, "ungrain-study: a rung differs from the reference by more than {}\n", tolerance);
+    fmt::print(stderr, "ungrain-study: a rung differs from the reference by more than {}\n",
+               ladder.tolerance);
   return right ? 0 : 1;
 }
 
-void add_options(CLI::App* command, Request& request) {
+void add_options(CLI::App* command, const Ladder& ladder, Request& request) {
   command->add_option("--sizes", request.sizes, "Pictures, WIDTHxHEIGHT")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--radii", request.radii, "Radii of the window or the search")
+  command
+      ->add_option("--radii", request.radii,
+                   "Radii of the window or the search, or of the patches where all is searched")
       ->delimiter(',')
-      ->check(CLI::Range(1, largest_radius))
+      ->check(CLI::Range(1, ladder.radii_up_to))
       ->capture_default_str();
   command->add_option("--sides", request.sides, "Sides of the blocks of threads")
       ->delimiter(',')
       ->check(CLI::Range(4, 32))
       ->capture_default_str();
-  command->add_option("--tilings", request.tilings, "Pixels a thread, where the rung has them")
-      ->delimiter(',')
-      ->check(CLI::IsMember(request.tilings))
-      ->capture_default_str();
+  if (!request.tilings.empty()) {
+    command->add_option("--tilings", request.tilings, "Pixels a thread, where the rung has them")
+        ->delimiter(',')
+        ->check(CLI::IsMember(request.tilings))
+        ->capture_default_str();
+  }
+  if (!request.blocks.empty()) {
+    command
+        ->add_option("--threads", request.threads, "Threads a block, where kernels stride over the picture")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
+    command->add_option("--blocks", request.blocks, "Blocks of a grid, where kernels stride over the picture")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1 << 20))
+        ->capture_default_str();
+  }
   command->add_option("--runs", request.runs, "Runs; the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -132,11 +157,12 @@ int run(int count, char** words) {
   };
   std::list<Command> commands;  // the options point into them
   for (const Ladder& ladder :
-       std::vector{bilateral_ladder(), adaptive_bilateral_ladder(), nlm_ladder(), nlm_bilateral_ladder()}) {
+       std::vector{bilateral_ladder(), adaptive_bilateral_ladder(), nlm_ladder(), nlm_bilateral_ladder(),
+                   nlm_whole_image_ladder(), nlm_bilateral_whole_image_ladder()}) {
     const Request request(ladder.usual);
     CLI::App* command = app.add_subcommand(ladder.name, ladder.summary);
     commands.push_back({ladder, request, command});
-    add_options(command, commands.back().request);
+    add_options(command, ladder, commands.back().request);
   }
   CLI::App* report = app.add_subcommand("report", "The papers' tables beside measurements of ours");
   std::vector<std::string> files;

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <tuple>
 
@@ -35,6 +36,10 @@ json shape_json(const Timing& timing) {
     entry["side"] = timing.shape.side;
     entry["tiling"] = timing.shape.tiling;
   }
+  if (timing.shape.threads > 0) {
+    entry["threads"] = timing.shape.threads;
+    entry["grid"] = timing.shape.blocks;
+  }
   if (timing.use) {
     entry["registers"] = timing.use->registers;
     entry["spilled_bytes"] = timing.use->spilled;
@@ -58,6 +63,12 @@ json result_json(const Ladder& ladder, const std::vector<Measured>& results, con
   return entry;
 }
 
+json read_json(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot read " + path);
+  return json::parse(file);
+}
+
 // Ours by ladder, rung and radius, from files that write_json() wrote.
 class OurTimes {
  public:
@@ -69,9 +80,7 @@ class OurTimes {
 
   explicit OurTimes(const std::vector<std::string>& json_files) {
     for (const std::string& path : json_files) {
-      std::ifstream file(path);
-      if (!file) throw std::runtime_error("cannot read " + path);
-      const json document = json::parse(file);
+      const json document = read_json(path);
       for (const json& rung : document.at("rungs")) {
         for (const json& result : rung.at("results")) {
           times_.insert({{document.at("ladder"), rung.at("name"), result.at("radius")},
@@ -133,15 +142,50 @@ void print_times(const OurTimes& ours) {
 
 void print_speed_ups(const OurTimes& ours) {
   fmt::print(
-      "\n| paper | table | image | size | rung | paper over sequential | our image | our over sequential |\n"
-      "|---|---|---|---|---|--:|---|--:|\n");
+      "\n| paper | table | image | size | rung | r | paper over sequential | our image | our over sequential "
+      "|\n"
+      "|---|---|---|---|---|--:|--:|---|--:|\n");
   for (const PaperSpeedUp& paper : paper_speed_ups()) {
     const OurTimes::Time* time = ours.find(paper.ladder, paper.rung, paper.radius, paper.width, paper.height);
     const double sequential_ms =
         time != nullptr ? ours.ms_beside(*time, paper.ladder, paper.sequential_rung, paper.radius) : 0;
-    fmt::print("| {} | {} | {} | {} x {} | {} | {:.2f} | {} | {} |\n", paper.paper, paper.table, paper.image,
-               paper.width, paper.height, paper.rung, paper.factor, picture_of(time),
-               time != nullptr ? ratio(sequential_ms, time->ms) : "-");
+    fmt::print("| {} | {} | {} | {} x {} | {} | {} | {:.2f} | {} | {} |\n", paper.paper, paper.table,
+               paper.image, paper.width, paper.height, paper.rung, paper.radius, paper.factor,
+               picture_of(time), time != nullptr ? ratio(sequential_ms, time->ms) : "-");
+  }
+}
+
+// [003]'s figures 3 to 8 with our times: how threads a block and blocks a grid go together.
+void print_grids(const std::vector<std::string>& json_files) {
+  for (const std::string& path : json_files) {
+    const json document = read_json(path);
+    for (const json& rung : document.at("rungs")) {
+      for (const json& result : rung.at("results")) {
+        std::map<int, std::map<int, double>> ms;  // by threads and blocks
+        std::set<int> grids;
+        for (const json& shape : result.at("all")) {
+          if (!shape.contains("grid")) continue;
+          grids.insert(shape.at("grid").get<int>());
+          ms[shape.at("threads").get<int>()][shape.at("grid").get<int>()] = shape.at("ms").get<double>();
+        }
+        if (ms.empty()) continue;
+        fmt::print("\n{}, {}, {} x {}, r {}: ms by threads a block and blocks\n\n| threads |",
+                   document.at("ladder").get<std::string>(), rung.at("name").get<std::string>(),
+                   result.at("width").get<int>(), result.at("height").get<int>(),
+                   result.at("radius").get<int>());
+        for (const int grid : grids) fmt::print(" {} |", grid);
+        fmt::print("\n|--:|");
+        for (std::size_t i = 0; i < grids.size(); ++i) fmt::print("--:|");
+        for (const auto& [threads, by_grid] : ms) {
+          fmt::print("\n| {} |", threads);
+          for (const int grid : grids) {
+            const auto found = by_grid.find(grid);
+            fmt::print(" {} |", found != by_grid.end() ? fmt::format("{:.3f}", found->second) : "-");
+          }
+        }
+        fmt::print("\n");
+      }
+    }
   }
 }
 
@@ -166,16 +210,21 @@ void print_table(const Ladder& ladder, const std::vector<Measured>& results) {
   for (const Measured& result : results) {
     const Timing& best = result.best();
     const bool kernel = best.use.has_value();
-    const bool shaped = kernel && best.shape.side > 0;
+    const bool squares = kernel && best.shape.side > 0;
+    const bool grids = kernel && best.shape.threads > 0;
     fmt::print("| {} | {} x {} | {} | {:.4f}{} | {} | {} | {} | {} | {} | {} | {:.1e}{} |\n", result.rung,
                result.size.width, result.size.height, result.radius, best.ms, best.share < 1 ? "*" : "",
-               shaped ? fmt::format("{}", best.shape.side) : "-",
-               shaped ? fmt::format("{}", best.shape.tiling) : "-",
+               squares ? fmt::format("{}", best.shape.side)
+               : grids ? fmt::format("{}", best.shape.threads)
+                       : "-",
+               squares ? fmt::format("{}", best.shape.tiling)
+               : grids ? fmt::format("{}", best.shape.blocks)
+                       : "-",
                kernel ? fmt::format("{}", best.use->registers) : "-",
                kernel ? fmt::format("{:.0f} %", 100 * best.use->occupancy) : "-",
                ratio(ms_of(results, ladder.naive, result), best.ms),
                ratio(ms_of(results, ladder.sequential, result), best.ms), result.error,
-               result.error <= tolerance ? "" : " WRONG");
+               result.error <= ladder.tolerance ? "" : " WRONG");
     part = part || best.share < 1;
   }
   if (part) fmt::print("\n\\* scaled: measured on a part of the picture\n");
@@ -191,7 +240,7 @@ void write_json(const std::string& path, const std::string& gpu, const Ladder& l
                    {"driver_cuda_version", driver},
                    {"toolkit_cuda_version", CUDART_VERSION},
                    {"compiler", __VERSION__},
-                   {"tolerance", tolerance},
+                   {"tolerance", ladder.tolerance},
                    {"rungs", json::array()}};
   for (const Rung& rung : ladder.rungs) {
     json entry = {
@@ -212,6 +261,7 @@ void print_beside_papers(const std::vector<std::string>& json_files) {
     fmt::print("- {}: {}\n", machine.paper, machine.machine);
   print_times(ours);
   print_speed_ups(ours);
+  print_grids(json_files);
   print_qualities();
 }
 

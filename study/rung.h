@@ -50,10 +50,13 @@ struct Strengths {
   double sigma_h = 20;    // nlm-bilateral
 };
 
-// How a kernel is launched: blocks of side × side threads, each thread `tiling` pixels.
+// How a kernel is launched: blocks of side × side threads, each thread `tiling` pixels; or, where kernels
+// stride over the picture, a grid of `blocks` blocks of `threads` threads.
 struct Shape {
   int side = 0;
   int tiling = 1;
+  int threads = 0;
+  int blocks = 0;
 };
 
 struct RungCall {
@@ -85,9 +88,10 @@ struct Prepared {
 };
 
 enum class Shapes {
-  none,    // not a kernel of ours
-  sides,   // block sides
-  tilings  // and tiling factors
+  none,     // not a kernel of ours
+  sides,    // block sides
+  tilings,  // and tiling factors
+  grids     // threads a block and blocks a grid
 };
 
 struct Rung {
@@ -103,7 +107,9 @@ struct Rung {
 struct Sweep {
   std::vector<Size> sizes;
   std::vector<int> radii;
-  std::vector<int> tilings;
+  std::vector<int> tilings = {};
+  std::vector<int> threads = {};
+  std::vector<int> blocks = {};
 };
 
 struct Ladder {
@@ -116,6 +122,8 @@ struct Ladder {
   Size check_size;  // no multiple of any block's side: blocks that stick out are checked too
   Sweep usual;
   Sweep quick;
+  int radii_up_to = largest_radius;
+  double tolerance = 0.01;  // of 255: what a rung may differ from the reference
 };
 
 // [001]'s sizes; radii and tiling factors of both papers.
@@ -126,10 +134,14 @@ inline const Sweep quick_window_sweep{.sizes = {{1920, 1080}}, .radii = {1, 5, 1
 inline constexpr Size window_check_size{203, 157};
 // Smaller where the reference compares patches: it takes a second for these.
 inline constexpr Size patch_check_size{101, 79};
+// And where it compares each with all others.
+inline constexpr Size whole_image_check_size{53, 41};
 
 Ladder bilateral_ladder();
 Ladder adaptive_bilateral_ladder();
 Ladder nlm_ladder();
 Ladder nlm_bilateral_ladder();
+Ladder nlm_whole_image_ladder();
+Ladder nlm_bilateral_whole_image_ladder();
 
 }  // namespace ungrain::study

@@ -18,6 +18,7 @@ struct Variant {
   bool small = false;               // too slow for more than a thousand pixels
   // Instead of the method's: a share of the range, for every type.
   std::optional<double> tolerance = {};
+  std::optional<double> cuda_tolerance = {};  // the same, on a GPU only
 };
 
 struct MethodCases {

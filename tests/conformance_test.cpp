@@ -105,6 +105,13 @@ std::vector<Case> all_conformance_cases() {
 double tolerance_of(const Case& c) {
   const double white = c.image.spec.white();
   if (c.variant.tolerance) return *c.variant.tolerance * white;
+  if (c.variant.cuda_tolerance && c.device.kind == Device::Kind::cuda) {
+    // And what rounding to the samples' type may add.
+    const double step = c.image.spec.type == PixelType::f16   ? 0x1p-10 * white
+                        : c.image.spec.type == PixelType::f32 ? 0
+                                                              : 1;
+    return *c.variant.cuda_tolerance * white + step;
+  }
   switch (c.image.spec.type) {
     case PixelType::u8:
     case PixelType::u16:

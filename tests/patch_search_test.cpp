@@ -94,6 +94,34 @@ TEST_F(PatchSearch, AgreesOverWholeImages) {
     expect_reference_on_picture(NlmParams{.search = whole_image, .patch = 3, .h = 0.1, .self = self}, 70, 67);
   }
   expect_reference_on_picture(NlmParams{.search = whole_image, .patch = 3, .h = 0.1}, 180, 9, 3);
+  // Two tiles side by side and one below the other, and every way to compare.
+  for (const auto& [width, height] : {std::pair{179, 5}, {5, 67}, {1, 1}, {17, 1}}) {
+    for (const Border border : {Border::symmetric, Border::shrink, Border::wrap}) {
+      expect_reference_on_picture(NlmParams{.search = whole_image,
+                                            .patch = 5,
+                                            .patch_sigma = 1.2,
+                                            .sigma = 0.02,
+                                            .h = 0.08,
+                                            .border = border},
+                                  width, height);
+      expect_reference_on_picture(NlmBilateralParams{.search = whole_image,
+                                                     .patch = 7,
+                                                     .sigma_h = 0.05,
+                                                     .sigma_range = 0.3,
+                                                     .sigma_space = 9,
+                                                     .border = border},
+                                  width, height, 2);
+    }
+  }
+}
+
+// Weights of which each is lost beside the sum of the others.
+TEST_F(PatchSearch, AddsManySmallWeights) {
+  TestImage in({100, 60, 1, PixelType::f32, Colour::gray}, Layout::interleaved);
+  for (int y = 0; y < 60; ++y) {
+    for (int x = 0; x < 100; ++x) in.set(x, y, 0, x < 50 ? 0.2 : 0.7 + 0.01 * (y % 3));
+  }
+  expect_reference(NlmParams{.search = whole_image, .patch = 1, .h = 0.155}, in);
 }
 
 // Squares of values like these leave the range of float.
@@ -135,6 +163,22 @@ TEST_F(PatchSearch, TilesLeaveNoTrace) {
       TestImage banded(spec, Layout::interleaved);
       Denoiser::create(params, spec, {.threads = 2, .band_rows = rows}).run(in.view(), banded.view());
       EXPECT_EQ(hash_of(banded.view()), hash_of(whole.view())) << "bands of " << rows << " rows";
+    }
+  }
+}
+
+TEST_F(PatchSearch, BandsAndThreadsLeaveNoTraceInWholeImages) {
+  const ImageSpec spec{180, 70, 1, PixelType::f32, Colour::gray};
+  TestImage in(spec, Layout::interleaved);
+  fill_with_picture(in);
+  for (const Border border : {Border::symmetric, Border::shrink}) {
+    const NlmParams params{.search = whole_image, .patch = 7, .h = 0.1, .border = border};
+    TestImage whole(spec, Layout::interleaved);
+    Denoiser::create(params, spec, {.threads = 1}).run(in.view(), whole.view());
+    for (const auto& [threads, rows] : {std::pair{3, 70}, {2, 64}, {2, 9}}) {
+      TestImage banded(spec, Layout::interleaved);
+      Denoiser::create(params, spec, {.threads = threads, .band_rows = rows}).run(in.view(), banded.view());
+      EXPECT_EQ(hash_of(banded.view()), hash_of(whole.view())) << threads << " threads, bands of " << rows;
     }
   }
 }

@@ -32,6 +32,12 @@ Descriptor window(Window Params::*member) {
 }
 
 template <class Params>
+Descriptor precision(Precision Params::*member) {
+  return choice(member, "precision", {{"half", Precision::half}, {"float", Precision::single}},
+                "how a GPU compares patches where the search is whole-image");
+}
+
+template <class Params>
 Descriptor colour_mode(ColourMode Params::*member) {
   return choice(
       member, "colour",

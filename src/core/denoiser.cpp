@@ -37,6 +37,8 @@ int planned_rows(const Pipeline& pipeline, const ImageSpec& spec, const Options&
   if (options.band_rows > 0) return std::min(options.band_rows, spec.height);
   int rows = std::clamp(band_pixels / spec.width, 1, spec.height);
   if (rows > tile_rows && rows < spec.height) rows = rows / tile_rows * tile_rows;
+  // What each pixel and each other one have in common is found once where both are in one band.
+  if (total_reach(pipeline, {spec.width, spec.height}).whole) rows = spec.height;
   while (rows > 1 && bytes(rows) > limit) rows = rows * 3 / 4;
   if (const std::size_t least = bytes(rows); least > limit) {
     throw Error(ErrorCode::out_of_memory,

@@ -144,7 +144,7 @@ BufferPlan::BufferPlan(const Pipeline& pipeline, const ImageSpec& spec, const Op
     planes.push_back(stage.planes);
     most_scratch = std::max(most_scratch, stage.scratch);
     const auto pixels = static_cast<std::size_t>(result_rows[planes.size() - 1]) * width;
-    shared = std::max(shared, stage.shared * pixels + stage.common);
+    shared = std::max(shared, stage.shared_per_pixel * pixels + stage.shared);
   }
   most_scratch = (std::max(most_scratch, pipeline.direct.scratch) + 15) / 16 * 16;
   scratch = most_scratch * static_cast<std::size_t>(threads);

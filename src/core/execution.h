@@ -28,7 +28,7 @@ struct BufferPlan {
   std::size_t raw_row_bytes = 0;
   std::size_t out_row_bytes = 0;  // of the widest type
   std::size_t scratch = 0;        // floats, all workers together
-  std::size_t shared = 0;         // floats
+  std::size_t shared = 0;         // floats, what the workers share
   std::size_t lines = 0;          // floats: a row for each worker
   int width = 0;
 

@@ -30,7 +30,8 @@ struct StageCall {
   Extent image;
   Workers& workers;
   std::span<float> scratch;  // Stage::scratch floats for each worker
-  std::span<float> shared;   // Stage::shared floats for each pixel of the output and Stage::common ones
+  std::span<float> shared =
+      {};  // Stage::shared_per_pixel floats for each pixel of the output, Stage::shared besides
 
   float* scratch_of(int worker) const {
     return scratch.data() + static_cast<std::size_t>(worker) * (scratch.size() / workers.count());
@@ -55,8 +56,9 @@ struct Stage {
   std::vector<int> reads =
       {};                   // 0: the source, k: what the k-th stage made; none: what the stage before made
   std::size_t scratch = 0;  // floats for each worker; on a GPU: in all, for the rows of one call
-  std::size_t shared = 0;   // floats for each pixel that a call makes, all workers together; not on a GPU
-  std::size_t common = 0;   // floats besides, however many pixels
+  // What the workers share, in floats: for each pixel that a call makes, and besides. Not on a GPU.
+  std::size_t shared_per_pixel = 0;
+  std::size_t shared = 0;
   std::function<void(const StageCall&)> run = {};
   std::function<void(const DeviceStageCall&)> launch = {};  // instead of run, on a GPU
 };

@@ -20,6 +20,7 @@ struct PatchSearch {
   SelfWeight self = SelfWeight::one;
   ColourMode colour = ColourMode::joint;
   Border border = Border::symmetric;
+  Precision precision = Precision::half;  // of a whole-image search on a GPU
 };
 
 }  // namespace ungrain

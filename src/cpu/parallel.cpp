@@ -160,18 +160,29 @@ void Workers::watch(const CancelToken* cancel, std::function<void(std::int64_t, 
 }
 
 void Workers::for_each(std::int64_t items, const std::function<void(std::int64_t, int)>& body) {
+  for_each_of(0, items, items, body);
+}
+
+void Workers::for_each_quietly(std::int64_t items, const std::function<void(std::int64_t, int)>& body) {
+  for_each_of(0, items, 0, body);
+}
+
+void Workers::for_each_of(std::int64_t begin, std::int64_t end, std::int64_t items,
+                          const std::function<void(std::int64_t, int)>& body) {
   const std::thread::id caller = std::this_thread::get_id();
-  std::atomic<std::int64_t> done{0};
+  std::atomic<std::int64_t> done{begin};
   const auto step = [&](std::int64_t item, int worker) {
     if (impl_->cancel != nullptr && impl_->cancel->cancelled()) return;
-    body(item, worker);
+    body(begin + item, worker);
     const std::int64_t finished = ++done;
-    if (impl_->progress && std::this_thread::get_id() == caller) impl_->progress(finished, items);
+    if (impl_->progress && items > 0 && std::this_thread::get_id() == caller)
+      impl_->progress(finished, items);
   };
-  if (count() == 1 || items == 1) {
-    for (std::int64_t item = 0; item < items; ++item) step(item, 0);
+  const std::int64_t now = end - begin;
+  if (count() == 1 || now == 1) {
+    for (std::int64_t item = 0; item < now; ++item) step(item, 0);
   } else {
-    impl_->team.run(items, step);
+    impl_->team.run(now, step);
   }
   if (impl_->cancel != nullptr && impl_->cancel->cancelled()) {
     throw Error(ErrorCode::cancelled, "cancelled");

@@ -28,6 +28,12 @@ class Workers {
   // exception comes through. Throws Error(cancelled) when the token was set. Not for nesting.
   void for_each(std::int64_t items, const std::function<void(std::int64_t item, int worker)>& body);
 
+  // The same for the items [begin, end) of so many: progress counts them all.
+  void for_each_of(std::int64_t begin, std::int64_t end, std::int64_t items,
+                   const std::function<void(std::int64_t item, int worker)>& body);
+  // And without telling of progress.
+  void for_each_quietly(std::int64_t items, const std::function<void(std::int64_t item, int worker)>& body);
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -41,6 +41,12 @@ constexpr int column_rows = up_to(row_step, highest_weights + 1) + 2 * most_reac
 // from an even row on and for a multiple of row_step rows.
 constexpr std::ptrdiff_t weights_of_shift =
     static_cast<std::ptrdiff_t>(highest_weights + 1 + row_step) * pitch;
+// Where each block of rows takes the place of the one before.
+constexpr std::ptrdiff_t block_of_shift = static_cast<std::ptrdiff_t>(block_rows + 1 + row_step) * pitch;
+static_assert(most_shifts_at_once * block_of_shift <= shifts_at_once * weights_of_shift);
+
+// The first row of weights; the row above it is there too.
+constexpr float* first_weight(float* memory) { return memory + column_rows * longest_vector + pitch; }
 
 }  // namespace
 }  // namespace ungrain
@@ -56,6 +62,15 @@ constexpr Floats d;
 constexpr int exp_degree = 4;
 
 HWY_INLINE int Lanes() { return static_cast<int>(hn::Lanes(d)); }
+
+// What GCC knows nothing of: it neither reads it from memory again for each use nor calls memset for a few
+// zeros.
+HWY_INLINE Vector InRegister(Vector v) {
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
+  asm("" : "+x"(v.raw));
+#endif
+  return v;
+}
 
 // Where sums along columns are found, from the first row and column that patches have. `rows` is a multiple
 // of row_step, and the first row of sums is even.
@@ -178,6 +193,59 @@ void SumFlatColumn(const PatchKernel& kernel, const float* HWY_RESTRICT squares,
   }
 }
 
+// Loops over vectors that must stay in registers.
+#undef UNGRAIN_UNROLL
+#if HWY_COMPILER_CLANG
+#define UNGRAIN_UNROLL _Pragma("unroll")
+#else
+#define UNGRAIN_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#if !HWY_HAVE_SCALABLE
+// With weights, row_step rows at once: a square goes to all sums that it belongs to, which wait in registers.
+// A sum's terms are added from the top down, as below.
+template <int Channels, int Reach>
+void SumWeightedColumns(const Columns& columns) {
+  constexpr int side = 2 * Reach + 1;
+  const int n = Lanes();
+  Vector weights[side];
+  for (int k = 0; k < side; ++k) weights[k] = hn::Set(d, columns.kernel.patch[static_cast<std::size_t>(k)]);
+  for (int x = 0; x < columns.columns; x += n) {
+    SquareColumn<Channels> squares(columns, x);
+    float* sums = columns.sums + x;
+    Vector waiting[side - 1];  // of the rows that have begun, the next one first
+    UNGRAIN_UNROLL
+    for (int row = 0; row < side - 1; ++row) {
+      const auto square = squares.Next();
+      UNGRAIN_UNROLL
+      for (int j = 0; j < row; ++j) waiting[j] = hn::MulAdd(weights[row - j], square, waiting[j]);
+      waiting[row] = hn::Mul(weights[0], square);
+    }
+    for (int y = 0; y < columns.rows; y += row_step, sums += row_step * pitch) {
+      Vector square[row_step];
+      UNGRAIN_UNROLL
+      for (int i = 0; i < row_step; ++i) square[i] = squares.Next();
+      UNGRAIN_UNROLL
+      for (int j = 0; j < side - 1 + row_step; ++j) {
+        const int begin = j < side ? 0 : j - side + 1;  // of the squares that belong to this sum
+        auto sum = j < side - 1 ? hn::MulAdd(weights[side - 1 - j], square[0], waiting[j])
+                                : hn::Mul(weights[0], square[j - side + 1]);
+        const int next = j < side - 1 ? 1 : begin + 1;
+        UNGRAIN_UNROLL
+        for (int i = next; i <= j && i < row_step; ++i) {
+          sum = hn::MulAdd(weights[side - 1 + i - j], square[i], sum);
+        }
+        if (j < row_step) {
+          hn::Store(sum, d, sums + j * pitch);
+        } else {
+          waiting[j - row_step] = sum;
+        }
+      }
+    }
+  }
+}
+#endif
+
 // The same with weights.
 void SumWeightedColumn(const PatchKernel& kernel, const float* HWY_RESTRICT squares, int rows,
                        float* HWY_RESTRICT sums) {
@@ -232,6 +300,15 @@ SumColumnsFunction ChooseSumColumns(const PatchKernel& kernel, bool all_compared
     if (kernel.reach == 2) return SumFlatColumns<Channels, 2>;
     if (kernel.reach == 3) return SumFlatColumns<Channels, 3>;
   }
+#if !HWY_HAVE_SCALABLE
+  if (!kernel.flat && all_compared) {
+    if (kernel.reach == 1) return SumWeightedColumns<Channels, 1>;
+    if (kernel.reach == 2) return SumWeightedColumns<Channels, 2>;
+    if (kernel.reach == 3) return SumWeightedColumns<Channels, 3>;
+    if (kernel.reach == 4) return SumWeightedColumns<Channels, 4>;
+    if (kernel.reach == 5) return SumWeightedColumns<Channels, 5>;
+  }
+#endif
   return SumColumns<Channels>;
 }
 
@@ -432,23 +509,29 @@ struct TakenRows {
   int channels;
 };
 
-// GCC would read it from memory again for each use.
-HWY_INLINE Vector InRegister(Vector v) {
-#if HWY_ARCH_X86 && HWY_COMPILER_GCC && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
-  asm("" : "+x"(v.raw));
-#endif
-  return v;
-}
+// Which weights a pixel takes.
+enum class Taken {
+  forth,  // its own for p + shift
+  back,   // those of p - shift
+  both
+};
 
-HWY_INLINE Vector Forth(const float* weights, int s) { return hn::LoadU(d, weights + s * weights_of_shift); }
+// From the weights of one shift to those of the next.
+constexpr std::ptrdiff_t to_next_shift(Taken which) {
+  return which == Taken::both ? weights_of_shift : block_of_shift;
+}
+template <Taken Which>
+HWY_INLINE Vector Forth(const float* weights, int s) {
+  return hn::LoadU(d, weights + s * to_next_shift(Which));
+}
+template <Taken Which>
 HWY_INLINE Vector Back(const float* weights, int s) {
-  return hn::LoadU(d, weights + s * (weights_of_shift - 1));
+  return hn::LoadU(d, weights + s * (to_next_shift(Which) - 1));
 }
 
 // The weights and the first channel. Nothing is stored before all is read, so that each weight is read once.
-template <int Shifts, bool Pairs, bool Largest>
+template <int Shifts, Taken Which, bool Largest>
 void TakeFirst(const TakenRows& rows, int y) {
-  static_assert(shifts_at_once == 3);
   const int n = Lanes();
   const int width = rows.width;
   const float* forth = rows.weights + y * pitch;
@@ -463,29 +546,30 @@ void TakeFirst(const TakenRows& rows, int y) {
     auto most = Largest ? hn::LoadU(d, largest + x) : weight_sum;
     auto sum = hn::LoadU(d, sums + x);
     const auto take = [&](int s) HWY_ATTR {
-      const auto w = InRegister(Forth(forth + x, s));
-      if (!Pairs) {
+      if (Which != Taken::both) {
+        const bool goes = Which == Taken::forth;
+        const auto w = InRegister(goes ? Forth<Which>(forth + x, s) : Back<Which>(back + x, s));
         weight_sum = hn::Add(weight_sum, w);
         if (Largest) most = hn::Max(most, w);
-        sum = hn::MulAdd(w, hn::LoadU(d, values + s + x), sum);
+        sum = hn::MulAdd(w, hn::LoadU(d, goes ? values + s + x : back_values - s + x), sum);
         return;
       }
-      const auto v = InRegister(Back(back + x, s));
+      const auto w = InRegister(Forth<Which>(forth + x, s));
+      const auto v = InRegister(Back<Which>(back + x, s));
       weight_sum = hn::Add(weight_sum, hn::Add(w, v));
       if (Largest) most = hn::Max(most, hn::Max(w, v));
       sum = hn::MulAdd(w, hn::LoadU(d, values + s + x), sum);
       sum = hn::MulAdd(v, hn::LoadU(d, back_values - s + x), sum);
     };
-    take(0);
-    if (Shifts > 1) take(1);
-    if (Shifts > 2) take(2);
+    UNGRAIN_UNROLL
+    for (int s = 0; s < Shifts; ++s) take(s);
     hn::StoreU(weight_sum, d, weight_sums + x);
     if (Largest) hn::StoreU(most, d, largest + x);
     hn::StoreU(sum, d, sums + x);
   }
 }
 
-template <int Shifts, bool Pairs>
+template <int Shifts, Taken Which>
 void TakeChannel(const TakenRows& rows, int y, int c) {
   const int n = Lanes();
   const int width = rows.width;
@@ -496,31 +580,45 @@ void TakeChannel(const TakenRows& rows, int y, int c) {
   float* sums = rows.sums + y * rows.sums_pitch + (PatchSums::values + c) * rows.sums_plane;
   for (int x = 0; x < width; x += n) {
     auto sum = hn::LoadU(d, sums + x);
+    UNGRAIN_UNROLL
     for (int s = 0; s < Shifts; ++s) {
-      sum = hn::MulAdd(Forth(forth + x, s), hn::LoadU(d, values + s + x), sum);
-      if (Pairs) sum = hn::MulAdd(Back(back + x, s), hn::LoadU(d, back_values - s + x), sum);
+      if (Which != Taken::back)
+        sum = hn::MulAdd(Forth<Which>(forth + x, s), hn::LoadU(d, values + s + x), sum);
+      if (Which != Taken::forth)
+        sum = hn::MulAdd(Back<Which>(back + x, s), hn::LoadU(d, back_values - s + x), sum);
     }
     hn::StoreU(sum, d, sums + x);
   }
 }
 
-template <int Shifts, bool Pairs, bool Largest>
+template <int Shifts, Taken Which, bool Largest>
 void TakeRows(const TakenRows& rows) {
   for (int y = 0; y < rows.height; ++y) {
-    TakeFirst<Shifts, Pairs, Largest>(rows, y);
-    for (int c = 1; c < rows.channels; ++c) TakeChannel<Shifts, Pairs>(rows, y, c);
+    TakeFirst<Shifts, Which, Largest>(rows, y);
+    for (int c = 1; c < rows.channels; ++c) TakeChannel<Shifts, Which>(rows, y, c);
   }
 }
 
 using TakeRowsFunction = void (*)(const TakenRows&);
 
-template <int Shifts>
-TakeRowsFunction ChooseTakeRows(int shifts, bool pairs, bool largest) {
+template <int Shifts, Taken Which>
+TakeRowsFunction ChooseTakeRows(int shifts, bool largest) {
   if constexpr (Shifts > 1) {
-    if (shifts < Shifts) return ChooseTakeRows<Shifts - 1>(shifts, pairs, largest);
+    if (shifts < Shifts) return ChooseTakeRows<Shifts - 1, Which>(shifts, largest);
   }
-  if (pairs) return largest ? TakeRows<Shifts, true, true> : TakeRows<Shifts, true, false>;
-  return largest ? TakeRows<Shifts, false, true> : TakeRows<Shifts, false, false>;
+  return largest ? TakeRows<Shifts, Which, true> : TakeRows<Shifts, Which, false>;
+}
+
+// As many shifts as there may be at most, or few.
+template <Taken Which>
+TakeRowsFunction ChooseTakeRows(int shifts, bool largest) {
+  if constexpr (Which != Taken::both) {
+    if (shifts > shifts_at_once) {
+      return largest ? TakeRows<most_shifts_at_once, Which, true>
+                     : TakeRows<most_shifts_at_once, Which, false>;
+    }
+  }
+  return ChooseTakeRows<shifts_at_once, Which>(shifts, largest);
 }
 
 // The weights of one shift. Their first row is even, or the first of the tile's.
@@ -539,7 +637,8 @@ class Shift {
         x_(shift.weights.x0 - kernel.reach),
         columns_(up_to(longest_vector, shift.weights.width()) + 2 * kernel.reach) {}
 
-  void find_weights() const {
+  // With zeros behind each row, in as many columns and to the end of the last one's vector.
+  void find_weights(int behind) const {
     sum_columns();
     const Rect& area = shift_.weights;
     ChooseFindWeights(kernel_, shift_.inverse_shares != nullptr)(
@@ -553,6 +652,7 @@ class Shift {
          .moving_pitch = moving_.row_stride,
          .moving_plane = moving_.plane_stride});
     clear_uncounted();
+    if (behind > 0) clear_behind(behind);
   }
 
  private:
@@ -579,6 +679,17 @@ class Shift {
     clear(sums, rows_, columns_, shift_.compared.x0 - x_, shift_.compared.x1 - x_);
   }
 
+  void clear_behind(int columns) const {
+    const int n = Lanes();
+    const int width = shift_.weights.width();
+    const int end = up_to(n, width + columns);
+    const auto zero = InRegister(hn::Zero(d));
+    float* row = weights_;
+    for (int y = shift_.weights.y0; y < shift_.weights.y1; ++y, row += pitch) {
+      for (int x = width; x < end; x += n) hn::StoreU(zero, d, row + x);
+    }
+  }
+
   void clear_uncounted() const {
     const Rect& area = shift_.weights;
     const Rect& counted = shift_.counted;
@@ -590,14 +701,19 @@ class Shift {
     clear(weights_ + end * pitch, area.height() - end, width, 0, 0);
   }
 
-  // Columns outside [begin, end).
+  // Columns outside [begin, end), and as far as a vector behind them.
   static void clear(float* rows, int height, int width, int begin, int end) {
     begin = std::clamp(begin, 0, width);
     end = std::clamp(end, begin, width);
     if (begin == 0 && end == width) return;
+    const int n = Lanes();
+    const auto zero = InRegister(hn::Zero(d));
     for (int y = 0; y < height; ++y, rows += pitch) {
-      std::fill_n(rows, begin, 0.0F);
-      std::fill_n(rows + end, width - end, 0.0F);
+      for (int x = 0; x < begin; x += n) {
+        const auto before = hn::FirstN(d, static_cast<std::size_t>(begin - x));
+        hn::StoreU(hn::IfThenZeroElse(before, hn::LoadU(d, rows + x)), d, rows + x);
+      }
+      for (int x = end; x < width; x += n) hn::StoreU(zero, d, rows + x);
     }
   }
 
@@ -614,36 +730,57 @@ class Shift {
 };
 
 void AddPatchShifts(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,
-                    const PatchShifts& shifts, const Rect& area, const Planes& sums, float* memory) {
+                    const PatchShifts& shifts, const Rect& area, const Planes& sums, float* memory,
+                    const Planes& back) {
   const PatchShift& first = shifts.shift[0];
-  const int dx = shifts.pairs ? first.dx : 0;
-  const int dy = shifts.pairs ? first.dy : 0;
+  const bool around = shifts.use == WeightUse::around;
+  const int dx = around ? first.dx : 0;
+  const int dy = around ? first.dy : 0;
   const Rect& found = first.weights;
-  float* weights = memory + column_rows * longest_vector + pitch;
-  const auto weight = [&](int x, int y) {
-    return weights + static_cast<std::ptrdiff_t>(y - found.y0) * pitch + (x - found.x0);
+  float* weights = first_weight(memory);
+  // Of these many shifts more a pixel takes p - shift: columns before and behind those that have weights.
+  const int beside = shifts.use == WeightUse::both ? shifts.count - 1 : 0;
+  // Rows are overwritten block by block, but where the rows below still take from them.
+  const auto weight = [&](int x, int y, int first_row) {
+    return weights + static_cast<std::ptrdiff_t>(y - (around ? found.y0 : first_row)) * pitch +
+           (x - found.x0);
   };
-  const auto take_rows = ChooseTakeRows<shifts_at_once>(shifts.count, shifts.pairs, kernel.largest);
+  const auto take_rows = around ? ChooseTakeRows<Taken::both>(shifts.count, kernel.largest)
+                                : ChooseTakeRows<Taken::forth>(shifts.count, kernel.largest);
+  const auto take_rows_back = ChooseTakeRows<Taken::back>(shifts.count, kernel.largest);
+  const std::ptrdiff_t next_shift = to_next_shift(around ? Taken::both : Taken::forth);
   for (int y = area.y0, row = found.y0; y < area.y1;) {
     const int next = std::min(area.y1, y + block_rows - (y & 1));
     for (int s = 0; s < shifts.count; ++s) {
       PatchShift part = shifts.shift[s];
       part.weights.y0 = row;
       part.weights.y1 = next;
-      Shift(kernel, still, moving, part, weight(found.x0, row) + s * weights_of_shift, memory).find_weights();
+      Shift(kernel, still, moving, part, weight(found.x0, row, row) + s * next_shift, memory)
+          .find_weights(beside);
     }
-    take_rows({.weights = weight(area.x0, y),
-               .values = &moving.at(0, area.x0 + first.dx, y + first.dy),
-               .back_weights = weight(area.x0 - dx, y - dy),
-               .back_values = &moving.at(0, area.x0 - dx, y - dy),
-               .values_pitch = moving.row_stride,
-               .values_plane = moving.plane_stride,
-               .sums = &sums.at(0, area.x0, y),
-               .sums_pitch = sums.row_stride,
-               .sums_plane = sums.plane_stride,
-               .width = area.width(),
-               .height = next - y,
-               .channels = kernel.channels});
+    TakenRows taken{.weights = weight(area.x0, y, row),
+                    .values = &moving.at(0, area.x0 + first.dx, y + first.dy),
+                    .back_weights = weight(area.x0 - dx, y - dy, row),
+                    .back_values = &moving.at(0, area.x0 - dx, y - dy),
+                    .values_pitch = moving.row_stride,
+                    .values_plane = moving.plane_stride,
+                    .sums = &sums.at(0, area.x0, y),
+                    .sums_pitch = sums.row_stride,
+                    .sums_plane = sums.plane_stride,
+                    .width = area.width(),
+                    .height = next - y,
+                    .channels = kernel.channels};
+    take_rows(taken);
+    if (shifts.use == WeightUse::both) {
+      taken.back_values = &still.at(0, area.x0, y);
+      taken.values_pitch = still.row_stride;
+      taken.values_plane = still.plane_stride;
+      taken.sums = &back.at(0, area.x0 + first.dx, y + first.dy);
+      taken.sums_pitch = back.row_stride;
+      taken.sums_plane = back.plane_stride;
+      taken.width = area.width() + beside;
+      take_rows_back(taken);
+    }
     y = next;
     row = next;
   }
@@ -662,13 +799,24 @@ HWY_EXPORT(AddPatchShifts);
 
 }  // namespace
 
+void prepare_patch_shifts(float* memory) {
+  // The columns before those that have weights, in the rows of one block. Nothing else is written there.
+  for (int s = 0; s < most_shifts_at_once; ++s) {
+    float* weights = first_weight(memory) + s * block_of_shift;
+    for (int y = 0; y < block_rows; ++y) {
+      for (int x = 1; x < most_shifts_at_once; ++x) weights[y * pitch - x] = 0;
+    }
+  }
+}
+
 std::size_t patch_shifts_floats() {
   return static_cast<std::size_t>(column_rows * longest_vector + shifts_at_once * weights_of_shift);
 }
 
 void add_patch_shifts(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,
-                      const PatchShifts& shifts, const Rect& area, const Planes& sums, float* memory) {
-  HWY_DYNAMIC_DISPATCH(AddPatchShifts)(kernel, still, moving, shifts, area, sums, memory);
+                      const PatchShifts& shifts, const Rect& area, const Planes& sums, float* memory,
+                      const Planes& back) {
+  HWY_DYNAMIC_DISPATCH(AddPatchShifts)(kernel, still, moving, shifts, area, sums, memory, back);
 }
 
 }  // namespace ungrain

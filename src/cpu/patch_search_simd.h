@@ -37,11 +37,21 @@ struct PatchShift {
 
 // Shifts that are added at once: dy and the rectangle of weights are the same, dx is one more for each.
 inline constexpr int shifts_at_once = 3;
+// Where weights are not kept for rows further down (both), the more the fewer times sums are read and
+// written.
+inline constexpr int most_shifts_at_once = 8;
+
+// What the weight of p and p + shift is used for.
+enum class WeightUse {
+  forth,   // p takes p + shift
+  around,  // and p takes p - shift: weights are computed around the pixels that take as well
+  both     // and p + shift takes p, into sums of its own
+};
 
 struct PatchShifts {
-  PatchShift shift[shifts_at_once] = {};
-  int count = 0;
-  bool pairs = false;  // a weight is used for both its pixels: p takes p + shift and p - shift
+  PatchShift shift[most_shifts_at_once] = {};
+  int count = 0;  // up to shifts_at_once, or both and most_shifts_at_once
+  WeightUse use = WeightUse::forth;
 };
 
 // Vectors are at most this long, and may be read and written as far beyond the end of a row.
@@ -61,13 +71,18 @@ inline constexpr int highest_weights = 128 + 48;
 // Floats of memory that add_patch_shifts needs, aligned for the longest vector.
 std::size_t patch_shifts_floats();
 
+// Once before the first call of add_patch_shifts() with that memory.
+void prepare_patch_shifts(float* memory);
+
 // Rows that are read above and below what is compared.
 inline constexpr int rows_around = 4;
 
-// Adds to `sums` (PatchSums) for the pixels of `area`. `still` are the pixels that are shifted, `moving`
-// those they are compared with; rows_around rows above and below them and 2 * longest_vector floats behind
-// are read.
+// Adds to `sums` (PatchSums) for the pixels of `area`, and to `back` for those they are shifted to, where
+// both take. `still` are the pixels that are shifted, `moving` those they are compared with; rows_around rows
+// above and below them and 2 * longest_vector floats behind are read, of `back` longest_vector floats before
+// and 2 * longest_vector behind a row written.
 void add_patch_shifts(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,
-                      const PatchShifts& shifts, const Rect& area, const Planes& sums, float* memory);
+                      const PatchShifts& shifts, const Rect& area, const Planes& sums, float* memory,
+                      const Planes& back = {});
 
 }  // namespace ungrain

@@ -9,6 +9,7 @@
 #include "core/window.h"
 #include "cpu/exp.h"
 #include "cuda/patch_search.cuh"
+#include "cuda/whole_image.h"
 
 namespace ungrain::cuda {
 namespace {
@@ -22,8 +23,9 @@ constexpr int any_threads = tile_side * tile_side / tile_rows_each;
 
 struct AnySearchCall {
   PatchSearchCall common;
-  int around;  // of a patch
-  bool whole;  // search of the image, not of a window
+  int around;              // of a patch
+  bool whole;              // search of the image, not of a window
+  const unsigned* wanted;  // where that is 0 there is nothing to do; null: always
   float taps[most_patch];
 };
 
@@ -194,6 +196,7 @@ class AnySearchBlock {
 template <int Channels>
 __global__ void __launch_bounds__(any_threads) any_search_kernel(const __grid_constant__ AnySearchCall call) {
   extern __shared__ float shared[];
+  if (call.wanted != nullptr && *call.wanted == 0) return;
   AnySearchBlock<Channels>(call, shared).filter();
 }
 
@@ -253,9 +256,10 @@ struct Split {
   int groups = 1;
 };
 
+constexpr double to_load = 1;  // rows of the search in which a block loads its pixels
+
 // The time that a split takes, in rows of the search.
 double time_of(const Split& split, int blocks, int resident, int side) {
-  constexpr double to_load = 1;  // in which a block loads its pixels
   const double whole = side + to_load;
   const double piece = std::ceil(static_cast<double>(side) / split.groups) + to_load;
   const double pieces = static_cast<double>(blocks - split.first) * split.groups;
@@ -270,7 +274,7 @@ double time_of(const Split& split, int blocks, int resident, int side) {
 Split split_for(int blocks, int side) {
   constexpr int resident = 264;  // of an H200
   Split best{blocks, 1};
-  double least = std::ceil(static_cast<double>(blocks) / resident) * (side + 1);
+  double least = std::ceil(static_cast<double>(blocks) / resident) * (side + to_load);
   const int most_halves = 2 * blocks / resident;
   for (int halves = most_halves; halves >= std::max(0, most_halves - 3); --halves) {
     for (int groups = 2; groups <= side; ++groups) {
@@ -377,14 +381,22 @@ Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const Im
     AnySearchCall any{.common = setup,
                       .around = static_cast<int>(search.patch.size()) / 2,
                       .whole = search.search == whole_image,
+                      .wanted = nullptr,
                       .taps = {}};
     std::copy(search.patch.begin(), search.patch.end(), any.taps);
+    std::optional<WholeImageSearch> products;
+    if (any.whole) products = whole_image_search(search, together, divisor, {spec.width, spec.height});
+    if (products) filter.scratch = products->scratch;
     filter.launch = [=, border = search.border](const DeviceStageCall& call) {
       AnySearchCall of_call = any;
       of_call.common.in = {call.in[0], call.image, border};
       of_call.common.out = call.out;
       for (int first = 0; first < call.out.count; first += together) {
         of_call.common.first_channel = first;
+        if (products) {
+          products->launch(call, first);
+          of_call.wanted = products->left_undone(call);
+        }
         launch_any(together, of_call, call.stream);
       }
     };

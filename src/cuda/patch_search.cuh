@@ -18,6 +18,7 @@
 
 #include "cuda/launch.cuh"
 #include "cuda/load.cuh"
+#include "cuda/search_weights.cuh"
 #include "cuda/window.cuh"
 
 namespace ungrain::cuda {
@@ -108,17 +109,6 @@ struct SearchPlace {
     return static_cast<std::ptrdiff_t>(split) * call.groups * (channels + 2) * kind;
   }
 };
-
-enum class SearchWeights {
-  plain,      // of the patches alone, the pixel itself counts as 1
-  general,    // with noise taken off, and either weight of the pixel itself
-  bilateral,  // of the patches, the pixels' own difference and their distance
-};
-
-// The pixel itself, with the weight it has beside the others.
-__device__ inline float self_weight(bool is_max, float largest) {
-  return is_max && largest > 0 ? largest : 1.0F;
-}
 
 // A pixel in shared memory: three channels take the place of four, and one load.
 template <int Channels>

@@ -28,4 +28,10 @@ enum class ColourMode : std::uint8_t {
   lab,          // jointly in CIE-Lab (rgb images only), strengths in delta E
 };
 
+// How precisely a GPU compares patches in a whole-image search; elsewhere everything is float.
+enum class Precision : std::uint8_t {
+  half,    // pixels as 16-bit numbers, sums as 32-bit ones; float where that would not be enough
+  single,  // pixels as two such numbers
+};
+
 }  // namespace ungrain

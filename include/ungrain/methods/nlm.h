@@ -32,6 +32,7 @@ struct NlmParams {
   SelfWeight self = SelfWeight::max;
   ColourMode colour = ColourMode::joint;
   Border border = Border::symmetric;
+  Precision precision = Precision::half;  // of a whole-image search on a GPU
 };
 
 }  // namespace ungrain

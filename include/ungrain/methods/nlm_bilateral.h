@@ -22,6 +22,7 @@ struct NlmBilateralParams {
   double sigma_space = 3.5;  // pixels; infinity: distance does not count; 0 returns the input
   ColourMode colour = ColourMode::joint;
   Border border = Border::symmetric;
+  Precision precision = Precision::half;  // of a whole-image search on a GPU
 };
 
 }  // namespace ungrain

@@ -393,7 +393,16 @@ void launch_symmetric_bilateral(const cuda::WindowWeights& weights, Border borde
                         .nothing = weights.nothing,
                         .space = {}};
   std::copy_n(weights.space, weights.reach_x + 1, of_call.space);
-  if (channels == 3) return launch_for<3, 7, 8, 4>(of_call, call);
+  if (channels == 3) {
+    switch (weights.reach_x) {
+      case 3:
+        return launch_for<3, 3, 4, 4>(of_call, call);
+      case 5:
+        return launch_for<3, 5, 8, 4>(of_call, call);
+      default:
+        return launch_for<3, 7, 8, 4>(of_call, call);
+    }
+  }
   switch (weights.reach_x) {
     case 4:
       return launch_for<1, 4, 8, 4>(of_call, call);

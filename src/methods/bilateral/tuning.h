@@ -10,7 +10,7 @@ inline constexpr int streamed_to = 2;
 // them the one-sided kernel keeps the GPU busier.
 constexpr bool symmetric_serves(int channels, int radius, long long pixels) {
   constexpr long long many = 8'000'000;
-  if (channels == 3) return radius == 7 && pixels >= many;
+  if (channels == 3) return (radius == 3 || radius == 5 || radius == 7) && pixels >= many;
   if ((radius >= 6 && radius <= 8) || (radius >= 12 && radius <= 15)) return true;
   return radius >= 4 && radius <= 15 && pixels >= many;
 }

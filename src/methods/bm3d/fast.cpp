@@ -93,10 +93,10 @@ class PoolCells {
   int planes() const { return planes_; }
 
   void write(const Planes& to, int list, int x, int y, const MatchGroup& group) const {
-    std::int8_t bytes[2 * most_matches];
+    std::uint8_t bytes[2 * most_matches];
     for (int i = 0; i < pool_; ++i) {
-      bytes[2 * i] = i < group.count ? static_cast<std::int8_t>(group.dx[i]) : nobody;
-      bytes[2 * i + 1] = i < group.count ? static_cast<std::int8_t>(group.dy[i]) : nobody;
+      bytes[2 * i] = i < group.count ? static_cast<std::uint8_t>(group.dx[i] + offset) : nobody;
+      bytes[2 * i + 1] = i < group.count ? static_cast<std::uint8_t>(group.dy[i] + offset) : nobody;
     }
     each_row(to, list, x, y, [&](float* row, int at, int count, bool inside) {
       if (inside) std::memcpy(row, bytes + at, static_cast<std::size_t>(count));
@@ -104,18 +104,19 @@ class PoolCells {
   }
 
   void read(const ConstPlanes& from, int list, int x, int y, MatchGroup& group) const {
-    std::int8_t bytes[2 * most_matches];
+    std::uint8_t bytes[2 * most_matches];
     each_row(from, list, x, y, [&](const float* row, int at, int count, bool) {
       std::memcpy(bytes + at, row, static_cast<std::size_t>(count));
     });
     for (group.count = 0; group.count < pool_ && bytes[2 * group.count] != nobody; ++group.count) {
-      group.dx[group.count] = bytes[2 * group.count];
-      group.dy[group.count] = bytes[2 * group.count + 1];
+      group.dx[group.count] = static_cast<std::int16_t>(bytes[2 * group.count] - offset);
+      group.dy[group.count] = static_cast<std::int16_t>(bytes[2 * group.count + 1] - offset);
     }
   }
 
  private:
-  static constexpr std::int8_t nobody = 127;
+  static constexpr int offset = 64;  // bytes have no sign
+  static constexpr std::uint8_t nobody = 255;
 
   // Calls body(row of a cell, place in the bytes, how many, whether the planes have that row).
   template <class P, class Body>
@@ -266,7 +267,9 @@ class FastStep {
   int first_column(int tx) const { return across_.position(tx * shape_.references) - shape_.reach; }
 
   static float* aligned(float* memory) {
-    return reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(memory) + 63) / 64 * 64);
+    constexpr std::uintptr_t line = 64;
+    const std::uintptr_t beyond = reinterpret_cast<std::uintptr_t>(memory) % line;
+    return memory + (beyond == 0 ? 0 : (line - beyond) / sizeof(float));
   }
 
   // A tile's sums of weighted values, then of weights, for each plane.
@@ -547,7 +550,7 @@ Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec) {
                                .planes = step->planes(),
                                .reads = index == 0 ? std::vector{0} : std::vector{0, 1},
                                .scratch = step->scratch(),
-                               .common = step->common(),
+                               .shared = step->common(),
                                .run = [step](const StageCall& call) { step->run(call); }});
   }
   return pipeline;

@@ -60,7 +60,7 @@ HWY_INLINE void Store(const Row& row, float* to) {
 }
 HWY_INLINE Row Set(float value) {
   Row row;
-  for (int i = 0; i < parts; ++i) row.part[i] = hn::Set(d, value);
+  for (Vector& part : row.part) part = hn::Set(d, value);
   return row;
 }
 #define UNGRAIN_ROW_OPERATION(name, operation)                                                           \
@@ -445,7 +445,7 @@ HWY_INLINE void Synthesise(const Row& value, const Tree<Size>& tree, float* to) 
 }
 
 // The two patches of a vector are the last pair: their sum beside their difference, and back.
-HWY_INLINE Row AcrossHalves(const Row& row) {
+HWY_MAYBE_UNUSED HWY_INLINE Row AcrossHalves(const Row& row) {
 #if HWY_TARGET == HWY_AVX3
   alignas(64) static constexpr float signs[16] = {1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1, -1};
   Row result;

@@ -694,7 +694,7 @@ Stage stage(const char* name, const Bm3dSettings& settings, const ImageSpec& spe
           .planes = spec.colour_channels(),
           .reads = std::move(reads),
           .scratch = step->scratch(),
-          .shared = step->shared(),
+          .shared_per_pixel = step->shared(),
           .run = [step](const StageCall& call) { step->run(call); }};
 }
 

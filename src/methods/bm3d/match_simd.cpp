@@ -277,10 +277,8 @@ HWY_INLINE Keys Along(Keys before, Keys here) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
   return Keys{_mm512_alignr_epi32(here.raw, before.raw, 15)};
 #elif HWY_TARGET == HWY_AVX2
-  alignas(32) static constexpr std::int32_t turned[8] = {7, 0, 1, 2, 3, 4, 5, 6};
-  const auto turn = hn::SetTableIndices(du, turned);
-  return hn::IfThenElse(hn::FirstN(du, 1), hn::TableLookupLanes(before, turn),
-                        hn::TableLookupLanes(here, turn));
+  const __m256i middle = _mm256_permute2x128_si256(before.raw, here.raw, 0x21);
+  return Keys{_mm256_alignr_epi8(here.raw, middle, 12)};
 #else
   return hn::CombineShiftRightBytes<12>(du, here, before);
 #endif
@@ -387,6 +385,18 @@ HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uin
   return hits;
 }
 #else
+HWY_INLINE std::uint64_t BitsOf(hn::Mask<Signed> mask) {
+#if HWY_TARGET == HWY_AVX2
+  return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(mask.raw)));
+#elif HWY_TARGET == HWY_SSE4
+  return static_cast<unsigned>(_mm_movemask_ps(_mm_castsi128_ps(mask.raw)));
+#else
+  std::uint8_t bits[8] = {};
+  hn::StoreMaskBits(ds, mask, bits);
+  return bits[0];
+#endif
+}
+
 template <int Vectors>
 HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uint32_t* list) {
   const Sums below = hn::Set(ds, w.own[r] - threshold - 1);
@@ -396,9 +406,7 @@ HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uin
   for (int row = 0; row < w.rows; ++row, sums += key_pitch) {
     std::uint64_t mask = 0;
     for (int column = 0; column < w.side; column += lanes) {
-      std::uint8_t bits[8] = {};
-      hn::StoreMaskBits(ds, hn::Gt(hn::LoadU(ds, sums + column), below), bits);
-      mask |= std::uint64_t{bits[0]} << column;
+      mask |= BitsOf(hn::Gt(hn::LoadU(ds, sums + column), below)) << column;
     }
     mask &= ~std::uint64_t{0} >> (64 - w.side);
     if (row == half - w.first_row) mask &= ~(std::uint64_t{1} << half);
@@ -669,7 +677,7 @@ void RescoreUpTo(const RescoreCall& call, MatchGroup& group) {
         std::min(scale * hn::GetLane(hn::SumOfLanes(df, sum)), static_cast<float>(farthest - 1));
     const auto place =
         static_cast<std::uint32_t>((group.dy[i] + offset) << column_bits | (group.dx[i] + offset));
-    list[i - 1] = static_cast<std::uint32_t>(distance + 0.5F) << place_bits | place;
+    list[i - 1] = static_cast<std::uint32_t>(distance) << place_bits | place;
   }
   const int found = group.count - 1;
   std::uint32_t nothing[most_matches];

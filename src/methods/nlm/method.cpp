@@ -91,6 +91,7 @@ const Method& nlm_method() {
                                "a pixel's weight for itself: the largest of the others', or 1"),
               describe::colour_mode(&P::colour),
               describe::border(&P::border),
+              describe::precision(&P::precision),
           },
       .check = describe::check_colour_mode<P>,
       .presets = {{{"paper-003", "whole-image search of [003]'s experiment, for patches of any side"},

@@ -28,7 +28,8 @@ inline PatchSearch nlm_search(const NlmParams& params, const ImageSpec& spec) {
           .noise = nlm_noise(params, spec),
           .self = params.self,
           .colour = params.colour,
-          .border = params.border};
+          .border = params.border,
+          .precision = params.precision};
 }
 
 }  // namespace ungrain

@@ -45,6 +45,7 @@ const Method& nlm_bilateral_method() {
                                "how far away a pixel may be and still count; inf: anywhere in the search"),
               describe::colour_mode(&P::colour),
               describe::border(&P::border),
+              describe::precision(&P::precision),
           },
       .check = describe::check_colour_mode<P>,
       .reference = nlm_bilateral_reference,

@@ -29,7 +29,8 @@ inline PatchSearch nlm_bilateral_search(const NlmBilateralParams& params) {
           .space = params.sigma_space,
           .self = SelfWeight::one,
           .colour = params.colour,
-          .border = params.border};
+          .border = params.border,
+          .precision = params.precision};
 }
 
 }  // namespace ungrain

@@ -1,0 +1,54 @@
+// What the searches in a window and over the whole image share on the CPU.
+#pragma once
+
+#include <cstddef>
+
+#include "core/method.h"
+#include "core/patch_search.h"
+#include "cpu/patch_search_simd.h"
+
+namespace ungrain {
+
+constexpr int up_to_vectors(int n) { return (n + longest_vector - 1) / longest_vector * longest_vector; }
+
+// A search made ready for an image.
+struct SearchKernel : PatchKernel {
+  SearchKernel(const PatchSearch& s, const ImageSpec& spec);
+
+  // What the length of a shift adds to the negative exponent of 2.
+  float exponent_of_shift(int dx, int dy) const;
+
+  int search;  // side of the window, or whole_image
+  Border border;
+  double space;
+  double to_unit = 1;  // pixels times this are compared and summed
+};
+
+// Memory of `plane` floats for each channel, then as many as are read behind the last row.
+struct SearchPlanes {
+  float* memory = nullptr;
+  int pitch = 0;
+  std::ptrdiff_t plane = 0;
+
+  static constexpr int behind = 2 * longest_vector;
+};
+
+// The channels from `first` on over a rectangle that may leave the image, scaled, with rows_around rows of
+// zeros above and below.
+ConstPlanes gather_scaled(const SearchKernel& kernel, const StageCall& call, int first, const Rect& want,
+                          const SearchPlanes& to);
+
+// The pixels that lie inside and are shifted to one inside.
+Rect both_inside(const Extent& image, int dx, int dy);
+
+// 1 / the share of a patch's weights that are compared, along x, for each column of the shift's weights and
+// the rest of the `pitch`. A whole patch has exactly 1, as elsewhere.
+void find_inverse_shares(const SearchKernel& kernel, const PatchShift& shift, float* shares, int pitch);
+
+// Everything.
+inline constexpr Rect everywhere{-(1 << 30), -(1 << 30), 1 << 30, 1 << 30};
+
+// The search over the whole image, as one stage.
+Stage whole_image_search_cpu(std::string name, const SearchKernel& kernel, const ImageSpec& spec);
+
+}  // namespace ungrain

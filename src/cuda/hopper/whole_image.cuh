@@ -1,0 +1,292 @@
+// The whole-image search by the asynchronous products of compute capability 9.0 (wgmma).
+//
+// Four warps hold 64 or 128 queries in registers and multiply them with `step` keys at a time, which the
+// tensor cores read from shared memory themselves; while they do, the multiprocessor's other warps take
+// exponentials. So exponentials alone bound it, 16 a cycle and multiprocessor.
+#pragma once
+
+#include "cuda/whole_image_call.cuh"
+
+namespace ungrain::cuda::hopper {
+
+// Where a matrix of keys begins in shared memory and how its parts lie: 8 keys of 8 numbers are 128 bytes
+// side by side, the next 8 numbers `along` bytes on, the next 8 keys `down` bytes on.
+__device__ inline std::uint64_t matrix_of(const void* shared, int along, int down) {
+  const auto address = static_cast<std::uint64_t>(__cvta_generic_to_shared(shared));
+  return (address & 0x3FFFFU) >> 4U | static_cast<std::uint64_t>(along >> 4) << 16U |
+         static_cast<std::uint64_t>(down >> 4) << 32U;
+}
+
+__device__ inline void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ inline void end_products() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+}
+
+// A barrier in shared memory that counts arrivals and bytes. Its phases are told apart by their parity.
+class Barrier {
+ public:
+  __device__ void start(int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(arrivals) : "memory");
+  }
+  __device__ void arrive() {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory");
+  }
+  // Arrives, and the phase does not end before so many bytes have come.
+  __device__ void arrive_for(int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes)
+                 : "memory");
+  }
+  __device__ void wait(unsigned parity) {
+    asm volatile(
+        "{\n.reg .pred done;\nagain:\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        "@!done bra again;\n}\n" ::"r"(address()),
+        "r"(parity)
+        : "memory");
+  }
+  // Bytes on their way into shared memory, by the copy engine.
+  __device__ void copy(void* to, const void* from, int bytes) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+            static_cast<unsigned>(__cvta_generic_to_shared(to))),
+        "l"(from), "r"(bytes), "r"(address())
+        : "memory");
+  }
+
+ private:
+  __device__ unsigned address() const { return static_cast<unsigned>(__cvta_generic_to_shared(this)); }
+
+  std::uint64_t state_;
+};
+
+// The keys that stages bring into shared memory, some ahead of their use. One thread asks for them; a buffer
+// is asked for again when every warp has done with it, so that warps need not keep step.
+template <int Words, int Keys, int Planes, int Warps>
+class KeyStages {
+ public:
+  static constexpr int buffers = 4;
+  static constexpr int ahead = 2;
+  static constexpr int stage_words = Keys / 8 * Words * 32;
+  static constexpr int stage_values = Keys * Planes;
+  static constexpr int stage_bytes = static_cast<int>(sizeof(float)) * (stage_words + stage_values);
+  static constexpr std::size_t shared_bytes =
+      buffers * (static_cast<std::size_t>(stage_bytes) + 2 * sizeof(Barrier));
+
+  __device__ KeyStages(const WholeImageCall& call, float* shared)
+      : call_(call),
+        keys_(reinterpret_cast<std::uint32_t*>(shared)),
+        values_(shared + buffers * stage_words),
+        come_(reinterpret_cast<Barrier*>(values_ + buffers * stage_values)),
+        done_(come_ + buffers) {
+    if (threadIdx.x == 0) {
+      for (int i = 0; i < buffers; ++i) {
+        come_[i].start(1);
+        done_[i].start(Warps);
+      }
+      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+  }
+
+  __device__ const std::uint32_t* keys(int buffer) const { return keys_ + buffer * stage_words; }
+  __device__ const float* values(int buffer) const { return values_ + buffer * stage_values; }
+
+  // use(stage, buffer) for each stage of [from, to).
+  template <class Use>
+  __device__ void for_each(int from, int to, Use use) {
+    const int count = to - from;
+    if (threadIdx.x == 0) {
+      for (int i = 0; i < ahead && i < count; ++i) copy(from + i, i);
+    }
+    for (int i = 0; i < count; ++i) {
+      if (threadIdx.x == 0 && i + ahead < count) {
+        const int next = i + ahead;
+        if (next >= buffers) done_[next % buffers].wait((next / buffers - 1) % 2);
+        copy(from + next, next % buffers);
+      }
+      __syncwarp();
+      come_[i % buffers].wait(i / buffers % 2);
+      use(from + i, i % buffers);
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) done_[i % buffers].arrive();
+    }
+  }
+
+ private:
+  __device__ void copy(int stage, int buffer) {
+    come_[buffer].arrive_for(stage_bytes);
+    come_[buffer].copy(keys_ + buffer * stage_words,
+                       call_.keys + static_cast<std::size_t>(stage) * stage_words,
+                       static_cast<int>(sizeof(float)) * stage_words);
+    come_[buffer].copy(values_ + buffer * stage_values,
+                       call_.values + static_cast<std::size_t>(stage) * stage_values,
+                       static_cast<int>(sizeof(float)) * stage_values);
+  }
+
+  const WholeImageCall& call_;
+  std::uint32_t* keys_;
+  float* values_;
+  Barrier* come_;
+  Barrier* done_;
+};
+
+// c = a b, or c += a b: 64 queries and 32 or 64 keys, 16 numbers.
+__device__ inline void multiply(float (&c)[4][4], const std::uint32_t* a, std::uint64_t b, int adds) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %21, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
+      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15}, {%16,%17,%18,%19}, %20, p, 1, 1, 0;\n}\n"
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]),
+        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
+        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds));
+}
+__device__ inline void multiply(float (&c)[8][4], const std::uint32_t* a, std::uint64_t b, int adds) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
+      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,"
+      "%27,%28,%29,%30,%31}, {%32,%33,%34,%35}, %36, p, 1, 1, 0;\n}\n"
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]),
+        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
+        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]),
+        "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
+        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]),
+        "+f"(c[7][2]), "+f"(c[7][3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds));
+}
+
+// For vectors of 16 K16 numbers.
+template <int K16, int Channels, SearchWeights Weights>
+class WholeImageBlock {
+ public:
+  static constexpr int warps = 8;
+  static constexpr int threads = 32 * warps;
+  static constexpr int tiles = K16 <= 6 && Channels == 1 ? 2 : 1;  // of 64 queries, for four warps
+  static constexpr int queries = 16 * tiles * warps;
+  static constexpr int step = K16 == 4 || (tiles == 1 && K16 <= 10) ? 64 : 32;
+  static constexpr int words = 2 * K16;
+  static constexpr int keys = K16 <= 6 ? 128 : K16 <= 10 ? 64 : 32;  // of a stage
+  static_assert(keys % step == 0);
+  static constexpr int resident = 2;
+  using Rows = QueryRows<Channels, Weights, tiles, 64>;
+  using Stages = KeyStages<words, keys, Rows::planes, warps>;
+  static constexpr KeyLayout layout{words, 1, keys, Rows::planes};
+
+  __device__ WholeImageBlock(const WholeImageCall& call, Wanted which, float* shared)
+      : rows_(call, which, static_cast<int>(blockIdx.x) * queries, queries,
+              static_cast<int>(blockIdx.x) * queries + static_cast<int>(threadIdx.x) / 128 * 64 * tiles +
+                  static_cast<int>(threadIdx.x) / 32 % 4 * 16),
+        stages_(call, shared) {
+    rows_.template load<2 * K16, words, layout.together>(queries_);
+  }
+
+  __device__ void filter() {
+    if (rows_.is_idle()) return;
+    int from = 0;
+    int to = 0;
+    rows_.stages(keys, from, to);
+    stages_.for_each(from, to, [&](int stage, int buffer) { add_stage(stage, buffer); });
+    rows_.store();
+  }
+
+ private:
+  __device__ void add_stage(int stage, int buffer) {
+    typename Rows::Sums sums;
+#pragma unroll 1
+    for (int first = 0; first < keys; first += step) {
+      float products[tiles][step / 8][4];
+      multiply_with(stages_.keys(buffer) + first / 8 * words * 32, products);
+      const int first_key = stage * keys + first;
+      if (rows_.meet(first_key, step)) {
+#pragma unroll
+        for (int tile = 0; tile < tiles; ++tile) {
+#pragma unroll
+          for (int n = 0; n < step / 8; ++n) {
+            rows_.leave_out_self(products[tile][n], tile, first_key + 8 * n);
+          }
+        }
+      }
+#pragma unroll
+      for (int n = 0; n < step / 8; ++n) {
+#pragma unroll
+        for (int tile = 0; tile < tiles; ++tile) {
+          rows_.weigh(products[tile][n], tile, first_key + 8 * n, stages_.values(buffer), keys, first + 8 * n,
+                      sums);
+        }
+      }
+    }
+    rows_.fold(sums);
+  }
+
+  __device__ void multiply_with(const std::uint32_t* from, float (&products)[tiles][step / 8][4]) const {
+    constexpr int bytes_of_eight = 128;
+    const std::uint64_t matrix = matrix_of(from, bytes_of_eight, words * bytes_of_eight);
+    begin_products();
+#pragma unroll
+    for (int k = 0; k < K16; ++k) {
+#pragma unroll
+      for (int tile = 0; tile < tiles; ++tile) {
+        multiply(products[tile], queries_[tile] + 4 * k,
+                 matrix + static_cast<std::uint64_t>(k * 2 * bytes_of_eight >> 4), k > 0 ? 1 : 0);
+      }
+    }
+    end_products();
+    // Only now are they what they are to be; the compiler, which cannot know, must not read them before.
+#pragma unroll
+    for (auto& of_tile : products) {
+#pragma unroll
+      for (auto& of_keys : of_tile) {
+#pragma unroll
+        for (float& product : of_keys) asm volatile("" : "+f"(product)::"memory");
+      }
+    }
+  }
+
+  Rows rows_;
+  Stages stages_;
+  std::uint32_t queries_[tiles][4 * K16];
+};
+
+template <int K16, int Channels, SearchWeights Weights>
+__global__ void __launch_bounds__(WholeImageBlock<K16, Channels, Weights>::threads,
+                                  WholeImageBlock<K16, Channels, Weights>::resident)
+    whole_image_kernel(const __grid_constant__ WholeImageCall call) {
+  extern __shared__ __align__(128) float shared[];
+  const Wanted which = wanted(call);
+  if (which == Wanted::none) return;
+  WholeImageBlock<K16, Channels, Weights>(call, which, shared).filter();
+}
+
+template <int K16, int Channels, SearchWeights Weights>
+WholeImageKernel whole_image_instance() {
+  using Block = WholeImageBlock<K16, Channels, Weights>;
+  return {.kernel = whole_image_kernel<K16, Channels, Weights>,
+          .shared = Block::Stages::shared_bytes,
+          .threads = Block::threads,
+          .queries = Block::queries,
+          .resident = Block::resident,
+          .layout = Block::layout};
+}
+
+template <SearchWeights Weights>
+WholeImageKernel whole_image_instances(int channels, int numbers) {
+  if (channels == 1) {
+    if (numbers <= 16) return whole_image_instance<1, 1, Weights>();
+    if (numbers <= 32) return whole_image_instance<2, 1, Weights>();
+    if (numbers <= 64) return whole_image_instance<4, 1, Weights>();
+    if (numbers <= 96) return whole_image_instance<6, 1, Weights>();
+    if (numbers <= 160) return whole_image_instance<10, 1, Weights>();
+    if (numbers <= 256) return whole_image_instance<16, 1, Weights>();
+  }
+  if (channels == 3) {
+    if (numbers <= 32) return whole_image_instance<2, 3, Weights>();
+    if (numbers <= 96) return whole_image_instance<6, 3, Weights>();
+    if (numbers <= 160) return whole_image_instance<10, 3, Weights>();
+    if (numbers <= 256) return whole_image_instance<16, 3, Weights>();
+  }
+  return {};
+}
+
+}  // namespace ungrain::cuda::hopper

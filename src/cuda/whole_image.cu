@@ -1,0 +1,392 @@
+// What is done before and after the products: the range of the values, the pixels as vectors, the joining of
+// sums that were split.
+#include "cuda/whole_image.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/window.h"
+#include "cpu/exp.h"
+#include "cuda/whole_image_call.cuh"
+
+namespace ungrain::cuda {
+namespace {
+
+constexpr int range_threads = 256;
+constexpr int range_blocks = 264;
+
+__global__ void __launch_bounds__(range_threads) range_kernel(const __grid_constant__ WholeImageCall call) {
+  unsigned high = 0;
+  unsigned low = 0;
+  const int width = call.in.image.width;
+  for (int channel = 0; channel < call.channels; ++channel) {
+    for (int i = static_cast<int>(blockIdx.x * range_threads + threadIdx.x); i < call.pixels();
+         i += range_blocks * range_threads) {
+      const float value = call.in.inside(call.first_channel + channel, i % width, i / width);
+      high = max(high, ordered(value));
+      low = max(low, ordered(-value));
+    }
+  }
+  for (int apart = 16; apart > 0; apart /= 2) {
+    high = max(high, __shfl_xor_sync(~0U, high, apart));
+    low = max(low, __shfl_xor_sync(~0U, low, apart));
+  }
+  if (threadIdx.x % 32 != 0) return;
+  atomicMax(&call.header[highest_value], high);
+  atomicMax(&call.header[lowest_value], low);
+}
+
+constexpr int vector_threads = 128;
+
+// The pixels of a patch as components of its vector.
+template <int Patch>
+class PatchComponents {
+ public:
+  __device__ PatchComponents(const WholeImageCall& call, float centre, int x, int y)
+      : call_(call),
+        centre_(centre),
+        left_(x - Patch / 2),
+        top_(y - Patch / 2),
+        held_(call.in.holds(left_, top_, left_ + Patch, top_ + Patch)) {}
+
+  __device__ float operator[](int index) const {
+    constexpr int area = Patch * Patch;
+    const int plane = call_.first_channel + index / area;
+    const int row = index % area / Patch;
+    const int column = index % Patch;
+    const int x = left_ + column;
+    const int y = top_ + row;
+    const float pixel = held_ ? call_.in.inside(plane, x, y) : call_.in.at(plane, x, y, 0.0F);
+    const bool is_centre = row == Patch / 2 && column == Patch / 2;
+    return (pixel - centre_) * (is_centre ? call_.centre_root : call_.roots[row] * call_.roots[column]);
+  }
+
+ private:
+  const WholeImageCall& call_;
+  float centre_;
+  int left_;
+  int top_;
+  bool held_;
+};
+
+// A warp writes the vectors of a tile of 8 keys: a lane two of every eight numbers of one of them.
+template <int Patch>
+__global__ void __launch_bounds__(vector_threads)
+    vectors_kernel(const __grid_constant__ WholeImageCall call, int tiles) {
+  const ValueRange range(call);
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    call.header[left_undone] = range.precision(call) == WholeImagePrecision::floats ? 1 : 0;
+  }
+  if (wanted(call) == Wanted::none) return;
+  const int tile = static_cast<int>(blockIdx.x * vector_threads + threadIdx.x) / 32;
+  if (tile >= tiles) return;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int key = 8 * tile + lane / 4;
+  const bool exists = key < call.pixels();
+  const int x = exists ? key % call.in.image.width : 0;
+  const int y = exists ? key / call.in.image.width : 0;
+  const PatchComponents<Patch> components(call, range.centre, x, y);
+  const KeyLayout& layout = call.layout;
+  std::uint32_t* const to = call.keys + static_cast<std::size_t>(tile) * layout.words * 32;
+  const int count = call.components();
+  const bool pairs = call.precision == WholeImagePrecision::pairs;
+
+  float norm = 0;
+  // Each component is once in the first part of the vector; there it counts for the norm, as it is rounded.
+  const auto component = [&](int slot) {
+    if (!exists) return __half{};
+    const int part = slot < count ? 0 : slot < 2 * count ? 1 : 2;
+    const float value = components[slot - part * count];
+    const __half first = high_half(value);
+    const __half second = low_half(value);
+    if (part == 0) {
+      const float rounded = __half2float(first) + (pairs ? __half2float(second) : 0.0F);
+      norm = fmaf(rounded, rounded, norm);
+    }
+    return part == 1 ? second : first;
+  };
+  const auto write = [&](int word, __half first, __half second) {
+    const __half2 both = __halves2half2(first, second);
+    to[layout.word(word, lane)] = reinterpret_cast<const std::uint32_t&>(both);
+  };
+  const int whole_words = call.factors() / 8;
+  for (int word = 0; word < whole_words; ++word) {
+    const int slot = 8 * word + 2 * (lane % 4);
+    const __half first = component(slot);
+    write(word, first, component(slot + 1));
+  }
+  // The word in which the components end.
+  __half ends[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    const int slot = 8 * whole_words + 2 * (lane % 4) + i;
+    if (slot < call.factors()) ends[i] = component(slot);
+  }
+  norm += __shfl_xor_sync(~0U, norm, 1);
+  norm += __shfl_xor_sync(~0U, norm, 2);
+  // A key that only fills up a stage is far from everything.
+  constexpr float far_away = -60000;
+  const float with_noise = exists ? call.noise - norm : far_away;
+  for (int word = whole_words; word < layout.words; ++word) {
+    __half numbers[2];
+    for (int i = 0; i < 2; ++i) {
+      const int after = 8 * word + 2 * (lane % 4) + i - call.factors();
+      numbers[i] = after < 0    ? ends[i]
+                   : after < 2  ? __float2half_rn(1.0F)
+                   : after == 2 ? high_half(with_noise)
+                   : after == 3 ? low_half(with_noise)
+                                : __half{};
+    }
+    write(word, numbers[0], numbers[1]);
+  }
+  if (lane % 4 != 0) return;
+  if (exists) call.norms[key] = -norm;
+  float* const values = call.values +
+                        static_cast<std::size_t>(key / layout.keys) * layout.planes * layout.keys +
+                        key % layout.keys;
+  for (int plane = 0; plane < layout.planes; ++plane) {
+    float value = 0;
+    if (exists && plane < call.channels) value = call.in.inside(call.first_channel + plane, x, y);
+    if (exists && plane == call.channels) value = static_cast<float>(x) * call.space_root;
+    if (exists && plane == call.channels + 1) value = static_cast<float>(y) * call.space_root;
+    values[plane * layout.keys] = value;
+  }
+}
+
+using VectorsKernel = void (*)(WholeImageCall, int);
+
+VectorsKernel vectors_kernel_for(int patch) {
+  switch (patch) {
+    case 3:
+      return vectors_kernel<3>;
+    case 5:
+      return vectors_kernel<5>;
+    case 7:
+      return vectors_kernel<7>;
+    default:
+      return vectors_kernel<9>;
+  }
+}
+
+constexpr int join_threads = 256;
+
+// A pixel's sums of all groups in their order, and the pixel itself.
+__global__ void __launch_bounds__(join_threads)
+    join_groups_kernel(const __grid_constant__ WholeImageCall call) {
+  const Wanted which = wanted(call);
+  if (which == Wanted::none) return;
+  const Rect& area = call.out.rect;
+  const int pixels = area.width() * area.height();
+  int pixel = static_cast<int>(blockIdx.x * join_threads + threadIdx.x);
+  if (which == Wanted::listed) {
+    if (pixel >= static_cast<int>(call.header[listed])) return;
+    pixel = static_cast<int>(call.list[pixel]);
+  }
+  if (pixel >= pixels) return;
+  const int kinds = call.channels + 2;
+  const auto sum_of = [&](int group, int kind) {
+    return call.sums[(static_cast<std::ptrdiff_t>(group) * kinds + kind) * pixels + pixel];
+  };
+  float weights = 0;
+  float largest = 0;
+  for (int group = 0; group < call.groups; ++group) {
+    weights += sum_of(group, 0);
+    largest = fmaxf(largest, sum_of(group, kinds - 1));
+  }
+  if (!are_precise(call, largest)) list_pixel(call, pixel);
+  const float self = self_weight(call.self_is_max, largest);
+  const int x = area.x0 + pixel % area.width();
+  const int y = area.y0 + pixel / area.width();
+  for (int channel = 0; channel < call.channels; ++channel) {
+    float values = 0;
+    for (int group = 0; group < call.groups; ++group) values += sum_of(group, 1 + channel);
+    const int plane = call.first_channel + channel;
+    call.out.at(plane, x, y) = fmaf(self, call.in.inside(plane, x, y), values) / (weights + self);
+  }
+}
+
+// Into how many groups the keys are split, so that a small image keeps the GPU busy: by the image's size
+// alone and for one size of GPU, so that bits do not depend on the parts in which it is filtered.
+int groups_for(long long pixels, const WholeImageKernel& kernel) {
+  constexpr int multiprocessors = 132;  // of an H200
+  constexpr double to_begin = 4;        // stages' time that a block needs before the first
+  const auto blocks = static_cast<double>((pixels + kernel.queries - 1) / kernel.queries);
+  const auto stages = static_cast<double>((pixels + kernel.layout.keys - 1) / kernel.layout.keys);
+  int best = 1;
+  double least = 0;
+  for (int groups = 1; groups <= 64 && groups <= stages; ++groups) {
+    const double rounds = std::ceil(blocks * groups / (multiprocessors * kernel.resident));
+    const double time = rounds * (std::ceil(stages / groups) + to_begin);
+    if (groups > 1 && time >= 0.98 * least) continue;
+    best = groups;
+    least = time;
+  }
+  return best;
+}
+
+// A kernel for an image, and the memory it takes.
+struct Plan {
+  WholeImageKernel kernel;
+  int groups = 1;
+  std::size_t keys = 0;  // words
+  std::size_t values = 0;
+  std::size_t norms = 0;
+  std::size_t list = 0;
+  std::size_t sums = 0;
+
+  Plan(const WholeImageKernel& chosen, long long pixels, int together) : kernel(chosen) {
+    if (kernel.kernel == nullptr) return;
+    const KeyLayout& layout = kernel.layout;
+    const auto stages = static_cast<std::size_t>((pixels + layout.keys - 1) / layout.keys);
+    groups = groups_for(pixels, kernel);
+    keys = stages * static_cast<std::size_t>(layout.keys / 8 * layout.words * 32);
+    values = stages * static_cast<std::size_t>(layout.keys * layout.planes);
+    norms = static_cast<std::size_t>(pixels);
+    list = (norms + 3) / 4 * 4;  // keys follow, which are copied by 16 bytes
+    if (groups > 1) {
+      sums = static_cast<std::size_t>(groups) * static_cast<std::size_t>(together + 2) *
+             static_cast<std::size_t>(pixels);
+    }
+  }
+  std::size_t floats() const { return list + keys + values + norms + sums; }
+};
+
+// One search in the precisions that may be needed.
+struct Plans {
+  Plan halves;
+  Plan pairs;
+
+  std::size_t floats() const { return std::max(halves.floats(), pairs.floats()); }
+};
+
+// 90 for compute capability 9.0.
+int compute_capability() {
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  check(cudaGetDevice(&device), "asking for the GPU");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking for the GPU");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "asking for the GPU");
+  return 10 * major + minor;
+}
+
+// What does not depend on the call.
+WholeImageCall settings(const PatchSearch& search, int together, int divisor) {
+  // Bounds that keep every factor and its square finite; beyond them differences of floats decide.
+  constexpr double weakest = 1e-15;
+  constexpr double strongest = 1e15;
+  const int patch = static_cast<int>(search.patch.size());
+  WholeImageCall call{};
+  call.channels = together;
+  call.patch = patch;
+  const double scale = std::clamp(std::sqrt(log2_e / divisor) / search.strength, weakest, strongest);
+  call.scale = static_cast<float>(scale);
+  for (int i = 0; i < patch; ++i) {
+    call.roots[i] = static_cast<float>(std::sqrt(search.patch[static_cast<std::size_t>(i)] * scale));
+  }
+  const double middle = search.patch[static_cast<std::size_t>(patch / 2)] * scale;
+  const double own = std::min(std::sqrt(log2_e / (2.0 * divisor)) / search.range, strongest);
+  call.centre_root = static_cast<float>(std::hypot(middle, own));
+  call.noise = static_cast<float>(std::min(1e4, 2 * std::pow(search.noise / search.strength, 2) * log2_e));
+  call.space_root = static_cast<float>(std::min(1e3, std::sqrt(log2_e / 2) / search.space));
+  call.self_is_max = search.self == SelfWeight::max;
+  call.halves_allowed = search.precision == Precision::half;
+  return call;
+}
+
+WholeImageCall call_for(const WholeImageCall& setup, const Plan& plan, WholeImagePrecision precision,
+                        const DeviceStageCall& call, Border border, int first) {
+  WholeImageCall result = setup;
+  result.in = {call.in[0], call.image, border};
+  result.out = call.out;
+  result.first_channel = first;
+  result.precision = precision;
+  result.layout = plan.kernel.layout;
+  result.groups = plan.groups;
+  float* next = call.scratch.data();
+  result.header = reinterpret_cast<unsigned*>(next);
+  next += header_fields;
+  result.list = reinterpret_cast<unsigned*>(next);
+  next += plan.list;
+  result.keys = reinterpret_cast<std::uint32_t*>(next);
+  next += plan.keys;
+  result.values = next;
+  next += plan.values;
+  result.norms = next;
+  result.sums = next + plan.norms;
+  return result;
+}
+
+void launch_plan(const WholeImageCall& call, const Plan& plan, Stream stream) {
+  const int tiles = static_cast<int>(plan.keys / static_cast<std::size_t>(plan.kernel.layout.words * 32));
+  launch(vectors_kernel_for(call.patch), dim3(static_cast<unsigned>(blocks_for(tiles, vector_threads / 32))),
+         dim3(vector_threads), 0, stream, call, tiles);
+  const int queries = call.out.rect.width() * call.out.rect.height();
+  const dim3 grid(static_cast<unsigned>(blocks_for(queries, plan.kernel.queries)),
+                  static_cast<unsigned>(plan.groups));
+  launch(plan.kernel.kernel, grid, dim3(static_cast<unsigned>(plan.kernel.threads)), plan.kernel.shared,
+         stream, call);
+  if (plan.groups == 1) return;
+  launch(join_groups_kernel, dim3(static_cast<unsigned>(blocks_for(queries, join_threads))),
+         dim3(join_threads), 0, stream, call);
+}
+
+}  // namespace
+
+std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, int together, int divisor,
+                                                   const Extent& image) {
+  const int patch = static_cast<int>(search.patch.size());
+  const long long pixels = static_cast<long long>(image.width) * image.height;
+  constexpr long long most_pixels = 1LL << 28;  // beyond which it would take days
+  const bool has_space = !std::isinf(search.space);
+  const bool is_general = search.noise > 0 || search.self == SelfWeight::max;
+  if (search.border == Border::shrink || patch < 3 || patch > most_whole_image_patch ||
+      pixels > most_pixels || (has_space && is_general)) {
+    return std::nullopt;
+  }
+  const auto kernels = [&](bool hopper, int numbers) {
+    if (hopper) {
+      return has_space    ? hopper::whole_image_bilateral(together, numbers)
+             : is_general ? hopper::whole_image_general(together, numbers)
+                          : hopper::whole_image_plain(together, numbers);
+    }
+    return has_space    ? whole_image_bilateral(together, numbers)
+           : is_general ? whole_image_general(together, numbers)
+                        : whole_image_plain(together, numbers);
+  };
+  const auto plan_for = [&](bool hopper, int factors) {
+    const int numbers = factors * together * patch * patch + 4;
+    const WholeImageKernel kernel = kernels(hopper, numbers);
+    return Plan(kernel.kernel != nullptr ? kernel : kernels(false, numbers), pixels, together);
+  };
+  const Plans plans[] = {{plan_for(false, 1), plan_for(false, 3)}, {plan_for(true, 1), plan_for(true, 3)}};
+  if (plans[0].halves.kernel.kernel == nullptr) return std::nullopt;
+
+  WholeImageSearch result;
+  result.scratch = header_fields + std::max(plans[0].floats(), plans[1].floats());
+  result.launch = [setup = settings(search, together, divisor), border = search.border, any = plans[0],
+                   on_hopper = plans[1]](const DeviceStageCall& call, int first) {
+    constexpr int least_capability = 80;  // that has these products
+    const int capability = compute_capability();
+    const Plans& plan = capability == 90 ? on_hopper : any;
+    const WholeImageCall halves =
+        call_for(setup, plan.halves, WholeImagePrecision::halves, call, border, first);
+    check(cudaMemsetAsync(halves.header, 0, header_fields * sizeof(unsigned), handle(call.stream)),
+          "clearing what kernels leave for others");
+    if (capability < least_capability) {
+      check(cudaMemsetAsync(halves.header + left_undone, 1, sizeof(unsigned), handle(call.stream)),
+            "leaving the search to differences");
+      return;
+    }
+    launch(range_kernel, dim3(range_blocks), dim3(range_threads), 0, call.stream, halves);
+    launch_plan(halves, plan.halves, call.stream);
+    if (plan.pairs.kernel.kernel == nullptr) return;
+    launch_plan(call_for(setup, plan.pairs, WholeImagePrecision::pairs, call, border, first), plan.pairs,
+                call.stream);
+  };
+  result.left_undone = [](const DeviceStageCall& call) {
+    return reinterpret_cast<const unsigned*>(call.scratch.data()) + left_undone;
+  };
+  return result;
+}
+
+}  // namespace ungrain::cuda

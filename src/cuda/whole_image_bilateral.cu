@@ -1,0 +1,9 @@
+#include "cuda/whole_image.cuh"
+
+namespace ungrain::cuda {
+
+WholeImageKernel whole_image_bilateral(int channels, int numbers) {
+  return whole_image_instances<SearchWeights::bilateral>(channels, numbers);
+}
+
+}  // namespace ungrain::cuda

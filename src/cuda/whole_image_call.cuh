@@ -1,0 +1,435 @@
+// The search of the whole image for similar patches on tensor cores: what its kernels share.
+//
+// The distance of two patches is |a|² + |b|² - 2 a b, and all of them together are a product of matrices. A
+// pixel is a vector: the pixels of its patch less the middle of the image's values, each times the root of
+// its weight and of the strength, as halves, and four more numbers by which both norms ride along in the
+// product: what the tensor cores return is the exponent itself. Norms are those of the rounded vectors, so
+// that distances are exact for an image rounded to halves; a norm is two halves, 22 bits. For more precision
+// every component is two halves as well, and three products stand for one.
+//
+// A block holds the vectors of some pixels (queries) in registers; those of all pixels (keys) stream through
+// shared memory. Nothing of the size of the distances is ever stored. A row's sums are folded once a stage,
+// so that rounding does not grow with the image.
+//
+// What rounding to halves does to a weight grows with the distance, and with it counts where even the nearest
+// patch is far and the pixel's own weight is no larger than that one's: such pixels are listed, and searched
+// for once more with pairs of halves.
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include <climits>
+#include <cstdint>
+
+#include "cuda/launch.cuh"
+#include "cuda/load.cuh"
+#include "cuda/search_weights.cuh"
+
+namespace ungrain::cuda {
+
+inline constexpr int most_whole_image_patch = 9;
+
+// How an image's patches are compared.
+enum class WholeImagePrecision {
+  halves,  // each pixel one half
+  pairs,   // each pixel two halves
+  floats,  // differences of floats: no product at all
+};
+
+// How the keys' vectors and values lie for the kernel that takes them: in tiles of 8 keys, of which the lane
+// 4 n + t of a warp has the numbers 2 t and 2 t + 1 of every eight of key n, two to a word.
+struct KeyLayout {
+  int words = 0;     // of a lane in a tile
+  int together = 0;  // of them side by side: [tile][words / together][lane][together]
+  int keys = 0;      // of a stage
+  int planes = 0;    // of values: the channels, and both coordinates where they count
+
+  __host__ __device__ int word(int word, int lane) const {
+    return (word / together * 32 + lane) * together + word % together;
+  }
+};
+
+struct WholeImageCall {
+  BorderedPlane in;
+  Planes out;
+  int first_channel;
+  int channels;
+  int patch;    // side
+  float scale;  // values times this, their differences squared and averaged over a patch, are exponents
+  float roots[most_whole_image_patch];  // of the patch's weights along one axis, times the root of scale
+  float centre_root;                    // of the patch's middle pixel, which may count for itself as well
+  float noise;                          // what noise alone adds to an exponent
+  float space_root;                     // positions times this, their differences squared, are exponents
+  bool self_is_max;
+  bool halves_allowed;  // or only pairs of halves
+  WholeImagePrecision precision;
+  KeyLayout layout;
+  int groups;           // into which the keys are split
+  unsigned* header;     // see HeaderField
+  unsigned* list;       // of pixels of the area that are to be searched for again
+  float* norms;         // of the vectors, negated
+  std::uint32_t* keys;  // as layout says
+  float* values;        // [stage][plane][key]
+  float* sums;          // [group][weights, values of each channel, largest][pixel of the area]
+
+  __host__ __device__ int pixels() const { return in.image.width * in.image.height; }
+  __host__ __device__ int components() const { return channels * patch * patch; }
+  // Numbers of a vector before those for the norms.
+  __host__ __device__ int factors() const {
+    return (precision == WholeImagePrecision::pairs ? 3 : 1) * components();
+  }
+};
+
+// What kernels leave for those after them.
+enum HeaderField {
+  highest_value,  // of the image, and the lowest negated: see ordered()
+  lowest_value,
+  left_undone,  // 1: differences of floats must do what products cannot
+  listed,       // pixels
+  header_fields,
+};
+
+// The smallest and the largest value of an image as a kernel finds them: as unsigned numbers in the same
+// order, the smallest negated, so that both start at zero and only grow.
+__device__ inline unsigned ordered(float value) {
+  const unsigned bits = __float_as_uint(value);
+  return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
+}
+__device__ inline float from_ordered(unsigned bits) {
+  return __uint_as_float((bits & 0x80000000U) != 0 ? bits & 0x7FFFFFFFU : ~bits);
+}
+
+struct ValueRange {
+  float centre;
+  float spread;
+
+  __device__ explicit ValueRange(const WholeImageCall& call) {
+    float high = from_ordered(call.header[highest_value]);
+    float low = -from_ordered(call.header[lowest_value]);
+    if (call.in.border == Border::constant) {
+      high = fmaxf(high, 0.0F);
+      low = fminf(low, 0.0F);
+    }
+    centre = 0.5F * low + 0.5F * high;
+    spread = 0.5F * high - 0.5F * low;
+  }
+
+  // By the largest norm that a vector can have. Norms must fit halves, and a product's rounding grows with
+  // them; the bounds are from measurements, see the README of nlm.
+  __device__ WholeImagePrecision precision(const WholeImageCall& call) const {
+    constexpr float most_for_halves = 4000;
+    constexpr float most_for_pairs = 30000;
+    constexpr int most_factors = 444;  // of the longest vectors that a kernel is compiled for
+    const float own = call.centre_root * spread;
+    const float mean = call.scale * spread;
+    const float norm = static_cast<float>(call.channels) * (mean * mean + own * own);
+    if (call.halves_allowed && norm <= most_for_halves) return WholeImagePrecision::halves;
+    const bool fits = norm <= most_for_pairs && 3 * call.components() <= most_factors;
+    return fits ? WholeImagePrecision::pairs : WholeImagePrecision::floats;
+  }
+};
+
+// Which pixels a call's kernels are to search for.
+enum class Wanted { none, all, listed };
+
+__device__ inline Wanted wanted(const WholeImageCall& call) {
+  const WholeImagePrecision chosen = ValueRange(call).precision(call);
+  if (chosen == call.precision) return Wanted::all;
+  const bool again = chosen == WholeImagePrecision::halves && call.precision == WholeImagePrecision::pairs &&
+                     call.header[listed] > 0;
+  return again ? Wanted::listed : Wanted::none;
+}
+
+// Of a pixel's sums: whether halves were enough for it. See the README of nlm for the bound.
+__device__ inline bool are_precise(const WholeImageCall& call, float largest) {
+  constexpr float near_enough = 0.5F;
+  return call.precision != WholeImagePrecision::halves || !call.self_is_max || largest >= near_enough;
+}
+__device__ inline void list_pixel(const WholeImageCall& call, int pixel) {
+  call.list[atomicAdd(&call.header[listed], 1U)] = static_cast<unsigned>(pixel);
+}
+
+__device__ inline __half high_half(float value) { return __float2half_rn(value); }
+__device__ inline __half low_half(float value) {
+  return __float2half_rn(value - __half2float(high_half(value)));
+}
+
+// Two numbers of a query's vector, from its pixel's vector as a key.
+template <int Words, int Together>
+__device__ std::uint32_t query_word(const WholeImageCall& call, int position, float norm, int slot) {
+  constexpr KeyLayout layout{Words, Together};
+  const auto number = [&](int at) {
+    const int after = at - call.factors();
+    if (after == 0) return high_half(norm);
+    if (after == 1) return low_half(norm);
+    if (after >= 0) return __float2half_rn(after < 4 ? 1.0F : 0.0F);
+    // Of pairs, a key has high, low and high parts, a query high, high and low ones.
+    const int from = at < call.components() ? at : at - call.components();
+    const int lane = position % 8 * 4 + from % 8 / 2;
+    const std::ptrdiff_t tile = static_cast<std::ptrdiff_t>(position / 8) * Words * 32;
+    const auto* const halves =
+        reinterpret_cast<const __half*>(call.keys + tile + layout.word(from / 8, lane));
+    return __hmul(__float2half_rn(2.0F), halves[from % 2]);
+  };
+  const __half2 both = __halves2half2(number(slot), number(slot + 1));
+  return reinterpret_cast<const std::uint32_t&>(both);
+}
+
+__device__ inline float exp2_of(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+// A warp's queries, rows of the product, and their sums: in each of `Tiles` tiles, `Apart` queries from one
+// to the next, 16 rows, of which a lane has every fourth part of two.
+template <int Channels, SearchWeights Weights, int Tiles, int Apart>
+class QueryRows {
+ public:
+  static constexpr bool has_space = Weights == SearchWeights::bilateral;
+  static constexpr bool is_general = Weights == SearchWeights::general;
+  static constexpr int planes = Channels + (has_space ? 2 : 0);
+
+  struct Sums {
+    float weights[Tiles][2] = {};
+    float values[Channels][Tiles][2] = {};
+  };
+
+  // `first` is the warp's first query; a block has `of_block` from `first_of_block` on.
+  __device__ QueryRows(const WholeImageCall& call, Wanted which, int first_of_block, int of_block, int first)
+      : call_(call),
+        area_(call.out.rect),
+        from_list_(which == Wanted::listed),
+        lane_(static_cast<int>(threadIdx.x) % 32),
+        first_of_block_(first_of_block),
+        last_of_block_(min(first_of_block + of_block, count()) - 1),
+        first_(first) {
+    const int width = call_.in.image.width;
+#pragma unroll
+    for (int tile = 0; tile < Tiles; ++tile) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int position = query_of(tile, half) < count() ? position_of(query_of(tile, half)) : no_query;
+        positions_[tile][half] = position;
+        if constexpr (has_space) {
+          x_[tile][half] = static_cast<float>(position % width) * call_.space_root;
+          y_[tile][half] = static_cast<float>(position / width) * call_.space_root;
+        }
+      }
+    }
+    lowest_ = INT_MAX;
+    highest_ = no_query;
+#pragma unroll
+    for (int tile = 0; tile < Tiles; ++tile) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int position = positions_[tile][half];
+        highest_ = max(highest_, position);
+        if (position != no_query) lowest_ = min(lowest_, position);
+      }
+    }
+    for (int apart = 16; apart > 0; apart /= 2) {
+      lowest_ = min(lowest_, __shfl_xor_sync(~0U, lowest_, apart));
+      highest_ = max(highest_, __shfl_xor_sync(~0U, highest_, apart));
+    }
+  }
+
+  // Whether the block has any query.
+  __device__ bool is_idle() const { return first_of_block_ >= count(); }
+  __device__ int lane() const { return lane_; }
+  // A lane's numbers of the queries' vectors, `K8` times eight of them: [tile][2 k + half].
+  template <int K8, int Words, int Together>
+  __device__ void load(std::uint32_t (&numbers)[Tiles][2 * K8]) const {
+#pragma unroll
+    for (int tile = 0; tile < Tiles; ++tile) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int position = max(positions_[tile][half], 0);  // of no query: any will do
+        const float norm = call_.norms[position];
+#pragma unroll
+        for (int k = 0; k < K8; ++k) {
+          numbers[tile][2 * k + half] =
+              query_word<Words, Together>(call_, position, norm, 8 * k + 2 * (lane_ % 4));
+        }
+      }
+    }
+  }
+
+  // The stages that this block of the grid takes.
+  __device__ void stages(int keys, int& from, int& to) const {
+    const int all = (call_.pixels() + keys - 1) / keys;
+    from = static_cast<int>(static_cast<long long>(all) * blockIdx.y / call_.groups);
+    to = static_cast<int>(static_cast<long long>(all) * (blockIdx.y + 1) / call_.groups);
+    if constexpr (has_space) leave_out_far_rows(keys, from, to);
+  }
+
+  // A lane's four products of a tile of queries and one of keys, in rows of two, become weights of
+  // `values`.
+  __device__ void weigh(float (&products)[4], int tile, int first_key, const float* values, int keys_of_stage,
+                        int key_in_stage, Sums& sums) {
+    float2 columns[planes];
+#pragma unroll
+    for (int plane = 0; plane < planes; ++plane) {
+      columns[plane] =
+          *reinterpret_cast<const float2*>(values + plane * keys_of_stage + key_in_stage + 2 * (lane_ % 4));
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int half = i / 2;
+      const auto of_key = [&](int plane) { return i % 2 == 0 ? columns[plane].x : columns[plane].y; };
+      float exponent = products[i];
+      if constexpr (is_general) exponent = fminf(exponent, 0.0F);
+      if constexpr (has_space) {
+        const float dx = of_key(Channels) - x_[tile][half];
+        const float dy = of_key(Channels + 1) - y_[tile][half];
+        exponent = fmaf(-dx, dx, fmaf(-dy, dy, exponent));
+      }
+      const float weight = exp2_of(exponent);
+      sums.weights[tile][half] += weight;
+      if constexpr (is_general) largest_[tile][half] = fmaxf(largest_[tile][half], weight);
+#pragma unroll
+      for (int channel = 0; channel < Channels; ++channel) {
+        sums.values[channel][tile][half] = fmaf(weight, of_key(channel), sums.values[channel][tile][half]);
+      }
+    }
+  }
+
+  // Whether one of these keys is one of the queries: a pixel is not compared with itself.
+  __device__ bool meet(int first_key, int keys) const {
+    return first_key <= highest_ && first_key + keys > lowest_;
+  }
+  __device__ void leave_out_self(float (&products)[4], int tile, int first_key) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int key = first_key + 2 * (lane_ % 4) + i % 2;
+      if (key == positions_[tile][i / 2]) products[i] = -1e30F;
+    }
+  }
+
+  __device__ void fold(const Sums& sums) {
+#pragma unroll
+    for (int tile = 0; tile < Tiles; ++tile) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        totals_.weights[tile][half] += sums.weights[tile][half];
+#pragma unroll
+        for (int channel = 0; channel < Channels; ++channel) {
+          totals_.values[channel][tile][half] += sums.values[channel][tile][half];
+        }
+      }
+    }
+  }
+
+  __device__ void store() const {
+#pragma unroll
+    for (int tile = 0; tile < Tiles; ++tile) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) store(tile, half);
+    }
+  }
+
+ private:
+  static constexpr int no_query = -1;
+
+  __device__ int pixels() const { return area_.width() * area_.height(); }
+  __device__ int count() const { return from_list_ ? static_cast<int>(call_.header[listed]) : pixels(); }
+  // A query's pixel, counted row by row: in the area, and in the image.
+  __device__ int pixel_of(int query) const {
+    return from_list_ ? static_cast<int>(call_.list[query]) : query;
+  }
+  __device__ int position_of(int query) const {
+    const int pixel = pixel_of(query);
+    return (area_.y0 + pixel / area_.width()) * call_.in.image.width + area_.x0 + pixel % area_.width();
+  }
+  __device__ int query_of(int tile, int half) const { return first_ + Apart * tile + 8 * half + lane_ / 4; }
+
+  // Rows so far away that no weight is left: the same for the whole block.
+  __device__ void leave_out_far_rows(int keys, int& from, int& to) const {
+    constexpr float nothing_left = 11.5F;  // its square is an exponent below those of floats
+    const int rows = static_cast<int>(fminf(nothing_left / call_.space_root, 1e6F)) + 1;
+    const int width = call_.in.image.width;
+    const int top = max(position_of(first_of_block_) / width - rows, 0);
+    const int bottom = min(position_of(last_of_block_) / width + rows, call_.in.image.height - 1);
+    from = max(from, top * width / keys);
+    to = min(to, ((bottom + 1) * width - 1) / keys + 1);
+  }
+
+  // The four lanes of a row together.
+  __device__ static float joined(float sum) {
+    sum += __shfl_xor_sync(~0U, sum, 1);
+    return sum + __shfl_xor_sync(~0U, sum, 2);
+  }
+
+  __device__ void store(int tile, int half) const {
+    const float weights = joined(totals_.weights[tile][half]);
+    float values[Channels];
+#pragma unroll
+    for (int channel = 0; channel < Channels; ++channel) {
+      values[channel] = joined(totals_.values[channel][tile][half]);
+    }
+    float largest = largest_[tile][half];
+    largest = fmaxf(largest, __shfl_xor_sync(~0U, largest, 1));
+    largest = fmaxf(largest, __shfl_xor_sync(~0U, largest, 2));
+    const int position = positions_[tile][half];
+    if (position == no_query || lane_ % 4 != 0) return;
+    const int pixel = pixel_of(query_of(tile, half));
+    if (call_.groups > 1) {
+      const std::ptrdiff_t kind = pixels();
+      float* const to = call_.sums + static_cast<std::ptrdiff_t>(blockIdx.y) * (Channels + 2) * kind + pixel;
+      to[0] = weights;
+#pragma unroll
+      for (int channel = 0; channel < Channels; ++channel) to[(1 + channel) * kind] = values[channel];
+      to[(Channels + 1) * kind] = largest;
+      return;
+    }
+    if (!are_precise(call_, largest)) list_pixel(call_, pixel);
+    const float self = self_weight(call_.self_is_max, largest);
+    const int x = position % call_.in.image.width;
+    const int y = position / call_.in.image.width;
+#pragma unroll
+    for (int channel = 0; channel < Channels; ++channel) {
+      const int plane = call_.first_channel + channel;
+      call_.out.at(plane, x, y) =
+          fmaf(self, call_.in.inside(plane, x, y), values[channel]) / (weights + self);
+    }
+  }
+
+  const WholeImageCall& call_;
+  const Rect& area_;
+  bool from_list_;
+  int lane_;
+  int first_of_block_;
+  int last_of_block_;
+  int first_;   // query of the warp
+  int lowest_;  // position of them all
+  int highest_;
+  int positions_[Tiles][2];
+  float x_[has_space ? Tiles : 1][2];
+  float y_[has_space ? Tiles : 1][2];
+  Sums totals_;
+  float largest_[Tiles][2] = {};
+};
+
+// A kernel and what its caller has to know of it.
+struct WholeImageKernel {
+  void (*kernel)(WholeImageCall) = nullptr;
+  std::size_t shared = 0;
+  int threads = 0;
+  int queries = 0;   // of a block
+  int resident = 0;  // blocks that a multiprocessor holds
+  KeyLayout layout = {};
+};
+
+// The kernel for vectors of at least `numbers` numbers; none where nothing is compiled for as many.
+WholeImageKernel whole_image_plain(int channels, int numbers);
+WholeImageKernel whole_image_general(int channels, int numbers);
+WholeImageKernel whole_image_bilateral(int channels, int numbers);
+
+// The same for GPUs of compute capability 9.0.
+namespace hopper {
+WholeImageKernel whole_image_plain(int channels, int numbers);
+WholeImageKernel whole_image_general(int channels, int numbers);
+WholeImageKernel whole_image_bilateral(int channels, int numbers);
+}  // namespace hopper
+
+}  // namespace ungrain::cuda
