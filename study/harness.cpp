@@ -158,6 +158,13 @@ void time_shapes(const Rung& rung, const Plan& plan, StudyPicture& picture, cons
 
 }  // namespace
 
+double Ladder::tolerance_of(const std::string& rung) const {
+  for (const Rung& one : rungs) {
+    if (one.name == rung && one.tolerance > 0) return one.tolerance;
+  }
+  return tolerance;
+}
+
 const Timing& Measured::best() const {
   return *std::min_element(all.begin(), all.end(),
                            [](const Timing& a, const Timing& b) { return a.ms < b.ms; });

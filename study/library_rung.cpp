@@ -13,10 +13,11 @@ double stages_ms(const Report& report) {
   return ms;
 }
 
-std::optional<Prepared> prepare(std::string_view ladder, Device device, const RungCall& call) {
+std::optional<Prepared> prepare(std::string_view ladder, Device device, const RungCall& call,
+                                Precision precision = Precision::single) {
   const bool on_host = device.kind != Device::Kind::cuda;
-  const auto denoiser = std::make_shared<Denoiser>(
-      Denoiser::create(library_params(ladder, call.strengths), call.host_view.spec, {.device = device}));
+  const auto denoiser = std::make_shared<Denoiser>(Denoiser::create(
+      library_params(ladder, call.strengths, precision), call.host_view.spec, {.device = device}));
   const ConstImageView in = on_host ? call.host_view : call.device_view;
   const ImageView out(on_host ? call.host.out : call.device.out, in.spec, in.strides, in.space);
   return Prepared{.timed = [=] { return stages_ms(denoiser->run(in, out)); }, .result_on_host = on_host};
@@ -24,7 +25,7 @@ std::optional<Prepared> prepare(std::string_view ladder, Device device, const Ru
 
 }  // namespace
 
-MethodParams library_params(std::string_view ladder, const Strengths& strengths) {
+MethodParams library_params(std::string_view ladder, const Strengths& strengths, Precision precision) {
   if (ladder == "bilateral") {
     return BilateralParams{.radius = strengths.radius,
                            .sigma_space = strengths.sigma_space,
@@ -40,7 +41,7 @@ MethodParams library_params(std::string_view ladder, const Strengths& strengths)
                      .self = SelfWeight::max};
   }
   if (ladder == "nlm-whole-image") {
-    MethodParams params(NlmParams{.patch = 2 * strengths.radius + 1});
+    MethodParams params(NlmParams{.patch = 2 * strengths.radius + 1, .precision = precision});
     params.apply_preset("paper-003", 255);
     return params;
   }
@@ -49,7 +50,8 @@ MethodParams library_params(std::string_view ladder, const Strengths& strengths)
                               .patch = 2 * strengths.radius + 1,
                               .sigma_h = strengths.sigma_h,
                               .sigma_range = strengths.sigma_range,
-                              .sigma_space = std::numeric_limits<double>::infinity()};
+                              .sigma_space = std::numeric_limits<double>::infinity(),
+                              .precision = precision};
   }
   if (ladder == "nlm-bilateral") {
     return NlmBilateralParams{.search = 2 * strengths.radius + 1,
@@ -79,6 +81,17 @@ Rung product_rung(std::string_view ladder) {
           .idea = "the product's kernels, called through ungrain::Denoiser",
           .shapes = Shapes::none,
           .prepare = [ladder](const RungCall& call) { return prepare(ladder, {Device::Kind::cuda}, call); }};
+}
+
+Rung product_rung_in_halves(std::string_view ladder) {
+  Rung rung = product_rung(ladder);
+  rung.name = "ungrain, halves";
+  rung.idea = "the same with patches compared as 16-bit numbers, the default";
+  rung.tolerance = 0.051;
+  rung.prepare = [ladder](const RungCall& call) {
+    return prepare(ladder, {Device::Kind::cuda}, call, Precision::half);
+  };
+  return rung;
 }
 
 }  // namespace ungrain::study

@@ -5,14 +5,19 @@
 
 #include "study/rung.h"
 #include "ungrain/denoiser.h"
+#include "ungrain/methods/common.h"
 #include "ungrain/parameters.h"
 
 namespace ungrain::study {
 
-MethodParams library_params(std::string_view ladder, const Strengths& strengths);
+// `precision` is of searches of the whole image on a GPU.
+MethodParams library_params(std::string_view ladder, const Strengths& strengths,
+                            Precision precision = Precision::single);
 
 // Timed as its report says: the filter's stages, without what goes around them.
 Rung threads_rung(std::string_view ladder);
 Rung product_rung(std::string_view ladder);
+// Searches of the whole image: as they are by default, and within 2e-4 of the range.
+Rung product_rung_in_halves(std::string_view ladder);
 
 }  // namespace ungrain::study

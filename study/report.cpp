@@ -224,7 +224,7 @@ void print_table(const Ladder& ladder, const std::vector<Measured>& results) {
                kernel ? fmt::format("{:.0f} %", 100 * best.use->occupancy) : "-",
                ratio(ms_of(results, ladder.naive, result), best.ms),
                ratio(ms_of(results, ladder.sequential, result), best.ms), result.error,
-               result.error <= ladder.tolerance ? "" : " WRONG");
+               result.error <= ladder.tolerance_of(result.rung) ? "" : " WRONG");
     part = part || best.share < 1;
   }
   if (part) fmt::print("\n\\* scaled: measured on a part of the picture\n");

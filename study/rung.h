@@ -99,6 +99,7 @@ struct Rung {
   std::string paper;  // which paper and which version of it
   std::string idea;   // the one thing it changes
   Shapes shapes = Shapes::sides;
+  double tolerance = 0;  // of 255: what it may differ from the reference; 0: the ladder's
   // Nothing where the GPU cannot launch that shape.
   std::function<std::optional<Prepared>(const RungCall&)> prepare;
 };
@@ -124,6 +125,8 @@ struct Ladder {
   Sweep quick;
   int radii_up_to = largest_radius;
   double tolerance = 0.01;  // of 255: what a rung may differ from the reference
+
+  double tolerance_of(const std::string& rung) const;
 };
 
 // [001]'s sizes; radii and tiling factors of both papers.

@@ -52,14 +52,11 @@ inline Prepared one_pixel_after_the_other(const RungCall& call, std::function<vo
 
 // A rung that is timed up to this size only: beyond it takes minutes.
 inline Rung up_to(Rung rung, Size largest) {
-  return {.name = rung.name,
-          .paper = rung.paper,
-          .idea = rung.idea,
-          .shapes = rung.shapes,
-          .prepare = [prepare = rung.prepare, largest](const RungCall& call) -> std::optional<Prepared> {
-            if (pixels_of(call.host) > largest.width * largest.height) return {};
-            return prepare(call);
-          }};
+  rung.prepare = [prepare = rung.prepare, largest](const RungCall& call) -> std::optional<Prepared> {
+    if (pixels_of(call.host) > largest.width * largest.height) return {};
+    return prepare(call);
+  };
+  return rung;
 }
 
 }  // namespace ungrain::study

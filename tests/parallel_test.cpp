@@ -29,6 +29,28 @@ TEST(Workers, EveryItemOnceAndWorkersApart) {
   }
 }
 
+TEST(Workers, PartsOfTheItems) {
+  for (const int threads : {1, 3}) {
+    Workers workers(threads);
+    std::int64_t last = 0;
+    workers.watch(nullptr, [&](std::int64_t done, std::int64_t of) {
+      EXPECT_EQ(of, 100);
+      EXPECT_GT(done, last);
+      last = done;
+    });
+    std::vector<std::atomic<int>> seen(100);
+    const auto see = [&](std::int64_t item, int) { ++seen[static_cast<std::size_t>(item)]; };
+    workers.for_each_of(0, 60, 100, see);
+    EXPECT_LE(last, 60);
+    const std::int64_t before = last;
+    workers.for_each_quietly(100, see);
+    EXPECT_EQ(last, before);
+    workers.for_each_of(60, 100, 100, see);
+    EXPECT_LE(last, 100);
+    for (const std::atomic<int>& count : seen) ASSERT_EQ(count, 2);
+  }
+}
+
 TEST(Workers, ExceptionsComeThrough) {
   Workers workers(3);
   const auto fail = [](std::int64_t item, int) {

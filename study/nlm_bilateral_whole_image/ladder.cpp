@@ -11,6 +11,7 @@ Ladder nlm_bilateral_whole_image_ladder() {
                              nlm_bilateral_whole_image_naive()};
   for (const Rung& rung : nlm_bilateral_whole_image_tables()) rungs.push_back(rung);
   rungs.push_back(product_rung(name));
+  rungs.push_back(product_rung_in_halves(name));
   return {.name = std::string(name),
           .summary = "[000]'s versions, searching the whole image",
           .setting = "patches of 2 r + 1, sigma h 20, sigma range 30, distance does not count",

@@ -3,32 +3,33 @@
 // Half the distance of two patches is |a|²/2 + |b|²/2 - a b. Pixels are halves of (pixel - middle) * scale,
 // and the norms are those of the rounded pixels: distances are exact for the rounded image up to the rounding
 // of sums of floats, and altogether exact where the rounded pixels are whole numbers of 8 bits. A first
-// kernel makes halves and norms once; norms also say which candidates there are: `outside` for positions
+// kernel makes halves and norms once. Norms also say which candidates there are: `outside` for positions
 // outside the image, `unfit` where a pixel is too large for halves.
 //
 // A block of 8 warps takes 16 references of a row and some rows of them. The area that they search lies in
 // shared memory twice, one copy shifted by a pixel, so that two neighbouring pixels at any x are one aligned
-// word; the norms lie beside it. A warp takes 8 references of one row at a time. One product has as its rows
-// the candidates at 8 positions along x and 2 along y, as its columns the references, negated, and 4 products
-// of two rows of patches each make 128 distances; sums start as the norms, so that what the tensor cores
-// return is the ranking itself. Going down y, a lane keeps the 8 words of its column of candidates' pixels in
-// registers and loads 2 words and 2 norms for every 4 products.
+// word; the norms lie beside it. A warp takes 8 references of one row (an octet) at a time. A product has as
+// its rows 16 candidates side by side, as its columns the references, negated, and 4 products of two rows of
+// patches each make 128 distances; sums start as the norms, so that what the tensor cores return is the
+// ranking itself. Going down y, a lane keeps the 8 rows of its two columns of candidates in registers: each
+// further row takes the place of the oldest and needs 2 words and 2 norms from shared memory.
 //
 // The nearest are found in two passes. The first keeps the smallest distance of each of 64 or 128 classes of
-// candidates, by x mod 8 and y mod 8 or 16; they are sorted in registers, and at least N candidates are no
+// candidates, by y mod 8 and x mod 8 or 16; they are sorted in registers, and at least N candidates are no
 // farther than the N-th of them. The second pass computes all distances again, the same bits, and queues the
 // candidates up to that threshold: each lane has a queue of its own in shared memory, for the first of its
 // two references from one end, for the second from the other. Queued are 32-bit keys, the distance as a
 // number of fixed point and below it the position in reading order, so that no two are equal. When a queue
-// may overflow in the next steps, which is rare, all queues of the warp are cut down to the nearest N and the
+// may overflow in the next rows, which is rare, all queues of the warp are cut down to the nearest N and the
 // threshold is tightened: what is found does not depend on when that happens. At the end the keys of a
 // reference are sorted over 8 lanes.
 //
-// What a reference finds depends on its position in the image alone: groups of 8 references lie at columns
-// that are multiples of 8, and the rows of its window are counted from the window's first.
+// What a reference finds depends on its position in the image alone: octets begin at columns of references
+// that are multiples of 8, and the rows of a window are counted from its first.
 //
-// Per 4 products the first pass has about 14 other instructions, the second about 17 and those of the hits:
-// bound by the tensor cores in the first pass, by instruction issue in the second.
+// For every 4 products the first pass has 13 other instructions, the second 15 and about 35 more where one of
+// the 128 candidates is a hit: the first is bound by the tensor cores, the second by instruction issue. The
+// sorts add about a tenth.
 #include <cuda_fp16.h>
 
 #include <algorithm>
@@ -57,12 +58,15 @@ constexpr int few_classes = 8;  // in a lane
 constexpr int many_classes = 16;
 constexpr int most_with_few_classes = 32;
 
+// Rows whose products are under way at the same time.
+constexpr int rows_together = 4;
 // Rows of the second pass without a look at the queues, and how many keys they may add to a lane's.
 constexpr int rows_at_once = 4;
 constexpr int most_added = 4 * rows_at_once;
-// A queue that was cut down has 8 keys for each of two references at most.
-constexpr int queue_length = 40;
-static_assert(queue_length >= 2 * most_wanted / 8 + most_added);
+// Long enough that queues rarely fill up. One that was cut down has 8 keys for each of two references at
+// most.
+__host__ __device__ constexpr int queue_length(int classes) { return classes == few_classes ? 40 : 56; }
+static_assert(queue_length(few_classes) >= 2 * most_wanted / 8 + most_added);
 
 // Half distances are at most 2^27: twice the largest pixel, squared, 64 times, halved.
 constexpr float largest_pixel = 1024;
@@ -72,6 +76,8 @@ constexpr float unfit = -1e30F;
 constexpr float outside = 1e33F;
 constexpr float far_beyond = 1e29F;  // any of these
 constexpr float no_threshold = -1e38F;
+// Added to all half distances, so that none is negative, however it is rounded.
+constexpr float bias = 256;
 
 // Of the shared words of the commonest searches, for which kernels are compiled: references 3 apart and 39
 // wide windows, or 4 and 25; 4 and 39, or 6 and 19.
@@ -98,14 +104,15 @@ struct HalvesCall {
 
   int position_bits;      // of keys
   unsigned inverse_side;  // of the search
-  float farthest;         // half distance allowed
+  float farthest;         // half distance allowed, with the bias
 
   __host__ __device__ int reach() const { return call.search / 2; }
   __host__ __device__ int first_octet() const { return call.grid.first_i / octet * octet; }
   __host__ __device__ int end_i() const { return call.grid.first_i + call.grid.count_i; }
+  int classes() const { return call.count <= most_with_few_classes ? few_classes : many_classes; }
   int shared_bytes() const {
-    const int words_there =
-        2 * copy_words + norm_pitch_of(word_pitch) * norm_rows + warps_of_block * queue_length * warp_size;
+    const int queues = warps_of_block * queue_length(classes()) * warp_size;
+    const int words_there = 2 * copy_words + norm_pitch_of(word_pitch) * norm_rows + queues;
     return words_there * static_cast<int>(sizeof(std::uint32_t));
   }
   __device__ bool has(int i) const { return i >= call.grid.first_i && i < end_i(); }
@@ -304,7 +311,7 @@ class Octet {
         y_(halves.call.grid.y(j)) {
     const Bm3dGrid& grid = halves.call.grid;
 #pragma unroll
-    for (int which = 0; which < 2; ++which) norms_[which] = *norms_at(x_of(which), y_);
+    for (int which = 0; which < 2; ++which) norms_[which] = *norms_at(x_of(which), y_) + bias;
     const std::uint32_t* const from = words_at(grid.x(first_i + lane_ / 4) + 2 * (lane_ % 4), y_);
     constexpr std::uint32_t both_signs = 0x80008000U;
 #pragma unroll
@@ -352,15 +359,15 @@ class Octet {
   template <int Rows, bool Last, int Phase, class Visit>
   __device__ void take_rows(int first, const Visit& visit) {
 #pragma unroll
-    for (int i = 0; i < Rows; i += 2) {
+    for (int i = 0; i < Rows; i += rows_together) {
       if (Last && first + i >= rows()) break;
-      float distances[2][4];
+      float distances[rows_together][4];
 #pragma unroll
-      for (int k = 0; k < 2; ++k) {
+      for (int k = 0; k < rows_together; ++k) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           float norm = next_norms_[(i + k) * norm_pitch() + 8 * half];
-          if (Last && k == 1 && first + i + k >= rows()) norm = outside;
+          if (Last && k > 0 && first + i + k >= rows()) norm = outside;
           distances[k][2 * half] = norm + starts_[half][0];
           distances[k][2 * half + 1] = norm + starts_[half][1];
         }
@@ -374,8 +381,8 @@ class Octet {
         }
         load_row(top % side, i + k);
       }
-      visit(i, distances[0]);
-      visit(i + 1, distances[1]);
+#pragma unroll
+      for (int k = 0; k < rows_together; ++k) visit(i + k, distances[k]);
     }
     next_words_ += Rows * word_pitch();
     next_norms_ += Rows * norm_pitch();
@@ -404,7 +411,7 @@ class Octet {
   int lane_;
   int first_i_;
   int y_;
-  float norms_[2];
+  float norms_[2];  // with the bias
   // Pixels 2 t and 2 t + 1 of the rows of reference g, negated, two rows as one product takes them: 0 and 1,
   // 2 and 3 ...; and 1 and 2, 3 and 4 ..., 7 and 0.
   std::uint32_t pairs_[2][4][2];
@@ -423,7 +430,7 @@ class Octet {
 struct Nearness {
   bool wanted;      // it is one of the call's
   bool left_out;    // by this kernel
-  float threshold;  // half the distance
+  float threshold;  // half the distance, with the bias
   float scale;      // to numbers of fixed point, a power of two
   unsigned limit;   // keys are smaller
 };
@@ -461,21 +468,20 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
     of.wanted = halves.has(first_i + 2 * (lane % 4) + which);
     of.left_out = least < -far_beyond || (enough > far_beyond && halves.farthest > largest_half_distance);
     of.threshold = of.wanted && !of.left_out ? fminf(enough, halves.farthest) : no_threshold;
-    // So that thresholds become numbers of one bit less than there are, or smaller ones. The smallest numbers
-    // are taken together.
-    constexpr unsigned smallest_exponent = 64;
+    // Thresholds become numbers of just as many bits as there are.
     const unsigned bits = 32 - halves.position_bits;
-    const unsigned exponent = max(__float_as_uint(fmaxf(of.threshold, 0.0F)) >> 23, smallest_exponent);
+    const unsigned exponent = __float_as_uint(fmaxf(of.threshold, bias)) >> 23;
     of.scale = __uint_as_float((bits - 1 + 254 - exponent) << 23);
     of.limit = ~0U;
   }
 }
 
+constexpr unsigned no_key = ~0U;
+
 // The keys of a lane: of its first reference from the lower end up, of its second from the upper end down.
+template <int Length>
 class LaneQueue {
  public:
-  static constexpr unsigned nothing = ~0U;
-
   __device__ explicit LaneQueue(unsigned* places) : places_(places) { clear(); }
 
   __device__ void clear() {
@@ -493,7 +499,7 @@ class LaneQueue {
   }
 
  private:
-  static constexpr int highest = (queue_length - 1) * warp_size;
+  static constexpr int highest = (Length - 1) * warp_size;
 
   unsigned* places_;  // every 32nd is the lane's
   int next_[2];
@@ -501,20 +507,20 @@ class LaneQueue {
 
 // Of the keys that 8 lanes have for a reference the smallest 64 in their order, but not that of the reference
 // itself as a candidate: `centre`.
-__device__ void sort_keys(const LaneQueue& queue, int which, unsigned position_mask, unsigned centre,
+template <int Length>
+__device__ void sort_keys(const LaneQueue<Length>& queue, int which, unsigned position_mask, unsigned centre,
                           unsigned (&keys)[8]) {
   const int size = queue.size(which);
-  const int largest_size = static_cast<int>(__reduce_max_sync(all_lanes, static_cast<unsigned>(size)));
   const auto load = [&](int first, unsigned(&to)[8]) {
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      to[i] = first + i < size ? queue.at(which, first + i) : LaneQueue::nothing;
-      if ((to[i] & position_mask) == centre) to[i] = LaneQueue::nothing;
+      to[i] = first + i < size ? queue.at(which, first + i) : no_key;
+      if ((to[i] & position_mask) == centre) to[i] = no_key;
     }
   };
   load(0, keys);
   sort(keys);
-  for (int first = 8; first < largest_size; first += 8) {
+  for (int first = 8; __any_sync(all_lanes, first < size); first += 8) {
     unsigned more[8];
     load(first, more);
     sort(more);
@@ -535,7 +541,7 @@ __device__ void store(const HalvesCall& halves, const unsigned (&keys)[8], unsig
   int found = 0;
 #pragma unroll
   for (int k = 0; k < 8; ++k) {
-    const bool is_there = keys[k] != LaneQueue::nothing && first_place + k < call.count;
+    const bool is_there = keys[k] != no_key && first_place + k < call.count;
     offsets[k] = is_there ? halves.offset(keys[k] & position_mask) : 0;
     found += is_there ? 1 : 0;
   }
@@ -561,11 +567,12 @@ __device__ void store(const HalvesCall& halves, const unsigned (&keys)[8], unsig
 }
 
 // The second pass.
-template <int Pitch>
+template <int Pitch, int Length>
 __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates, int first_i, int j,
-                              Nearness (&nearness)[2], LaneQueue& queue) {
+                              Nearness (&nearness)[2], LaneQueue<Length>& queue) {
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
-  const unsigned position_mask = (1U << halves.position_bits) - 1;
+  const unsigned positions = 1U << halves.position_bits;
+  const unsigned position_mask = positions - 1;
   if (lane / 4 == 0) {  // the reference itself
     queue.push(0, 0);
     queue.push(1, 0);
@@ -582,12 +589,11 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const Nearness& of = nearness[i % 2];
+        const int position = first_position + candidates.column(i % 2) + i / 2 * 8;
         // The lower bits of a float from 2^23 on are a whole number.
         constexpr float whole = 8388608;
-        const float fixed = fmaxf(__fmaf_rz(distances[i], of.scale, whole), whole);
-        const int position = first_position + candidates.column(i % 2) + i / 2 * 8;
-        const unsigned key =
-            (__float_as_uint(fixed) << halves.position_bits) + static_cast<unsigned>(position);
+        const unsigned fixed = __float_as_uint(__fmaf_rz(distances[i], of.scale, whole));
+        const unsigned key = fixed * positions + static_cast<unsigned>(position);
         if (distances[i] <= of.threshold && key < of.limit) queue.push(i % 2, key);
       }
     };
@@ -631,7 +637,7 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
       Nearness& of = nearness[which];
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
-        const bool stays = lane / 4 * 8 + i < halves.call.count && keys[which][i] != LaneQueue::nothing;
+        const bool stays = lane / 4 * 8 + i < halves.call.count && keys[which][i] != no_key;
         if (stays) queue.push(which, keys[which][i]);
       }
       of.limit = number_at(keys[which], halves.call.count - 1);
@@ -643,7 +649,6 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
 
 template <int Classes, int Pitch>
 __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_kernel(const HalvesCall halves) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   extern __shared__ std::uint32_t shared[];
   std::uint32_t* const words = shared;
   auto* const norms = reinterpret_cast<float*>(shared + 2 * halves.copy_words);
@@ -685,10 +690,10 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
     Octet<Pitch> candidates(halves, area, i, j);
     Nearness nearness[2];
     find_thresholds<Classes>(halves, candidates, i, nearness);
-    LaneQueue queue(queues + warp * queue_length * warp_size + lane);
+    constexpr int length = queue_length(Classes);
+    LaneQueue<length> queue(queues + warp * length * warp_size + lane);
     queue_nearest(halves, candidates, i, j, nearness, queue);
   }
-#endif
 }
 
 // ---- The call ----
@@ -698,13 +703,15 @@ HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
   halves.call = call;
   const Bm3dGrid& grid = call.grid;
   const int reach = call.search / 2;
-  // Candidates that only fill up a tile, and the rows that are loaded past the last step's.
+  // What is looked at past the windows: rows so that there are enough together, one row for what follows, and
+  // columns that fill up tiles.
+  const int more_rows = (rows_together - call.search % rows_together) % rows_together;
   const int last_i = (halves.end_i() - 1) / octet * octet + octet - 1;
   const int last_j = grid.first_j + grid.count_j - 1;
   halves.x0 = (grid.x(halves.first_octet()) - reach) & ~1;
   halves.y0 = grid.y(grid.first_j) - reach;
   halves.width = (grid.x(last_i) + reach + 26 - halves.x0 + 1) & ~1;
-  halves.rows = grid.y(last_j) + reach + 10 - halves.y0;
+  halves.rows = grid.y(last_j) + reach + more_rows + side + 1 - halves.y0;
   halves.words = reinterpret_cast<std::uint32_t*>(call.scratch);
   const std::size_t words = static_cast<std::size_t>(halves.width / 2) * halves.rows;
   halves.norms = call.scratch != nullptr ? call.scratch + (words + 3) / 4 * 4 : nullptr;
@@ -714,17 +721,17 @@ HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
   const int down = (rows_of_block - 1) * grid.spacing + 2 * reach;
   const int pitch = (across + 23) / 2 + 1;
   halves.word_pitch = pitch <= narrow_pitch ? narrow_pitch : pitch <= wide_pitch ? wide_pitch : pitch;
-  halves.word_rows = down + 10;
+  halves.word_rows = down + more_rows + side + 1;
   // A warp loads from 7 neighbouring banks of each copy: the copies are 16 banks apart.
   halves.copy_words = (halves.word_pitch * halves.word_rows + 15) / 32 * 32 + 16;
-  halves.norm_rows = down + 2;
+  halves.norm_rows = down + more_rows + 1;
 
   constexpr int fewest_position_bits = 9;  // what is left is no more than a float has
   halves.position_bits = fewest_position_bits;
   while (call.search * call.search >= 1 << halves.position_bits) ++halves.position_bits;
   halves.inverse_side = ((1U << 21) + call.search - 1) / call.search;
   const double scale = call.scale;
-  halves.farthest = static_cast<float>(0.5 * call.max_distance * scale * scale);
+  halves.farthest = static_cast<float>(0.5 * call.max_distance * scale * scale + bias);
   return halves;
 }
 
@@ -800,8 +807,8 @@ void launch_halves_match(const Bm3dMatchCall& call, Stream stream) {
   launch(prepare_kernel,
          dim3(blocks_for(halves.width, prepared_columns), blocks_for(halves.rows, prepared_rows)),
          prepared_columns, 0, stream, halves);
-  const auto kernel = call.count <= most_with_few_classes ? kernel_for<few_classes>(halves.word_pitch)
-                                                          : kernel_for<many_classes>(halves.word_pitch);
+  const auto kernel = halves.classes() == few_classes ? kernel_for<few_classes>(halves.word_pitch)
+                                                      : kernel_for<many_classes>(halves.word_pitch);
   launch(kernel, grid_of(halves), warps_of_block * warp_size, halves.shared_bytes(), stream, halves);
 }
 

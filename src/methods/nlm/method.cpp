@@ -17,13 +17,25 @@ using P = NlmParams;
 std::optional<double> patch_sigma(const P& p, const ImageSpec& spec) {
   const std::optional<double> noise = describe::noise_averaged_on_255(p, spec);
   if (p.patch || !noise) return 0;
+  // Where everything is searched more must be told apart.
+  if (p.search == whole_image) return std::clamp(0.3 + 0.104 * *noise, 1.0, 4.0);
   return std::clamp(0.5 + 0.065 * *noise, 1.0, 2.8);
 }
 
 // As far as the weights go.
 std::optional<int> patch(const P& p, const ImageSpec&) {
   if (p.patch_sigma.value() == 0) return describe::patch_of_unknown_noise;
-  return std::clamp(2 * static_cast<int>(std::lround(1.8 * *p.patch_sigma)) + 1, 3, 31);
+  const int most = p.search == whole_image ? 9 : 31;  // 9: the largest that the GPU's kernels are made for
+  return std::clamp(2 * static_cast<int>(std::lround(1.8 * *p.patch_sigma)) + 1, 3, most);
+}
+
+// h in terms of the noise that is left in a distance.
+double strength_of_noise(const P& p, const ImageSpec& spec, double noise) {
+  const bool flat = p.patch_sigma.value() == 0;
+  if (p.search != whole_image) return flat ? 1.4 : std::clamp(2 - 0.016 * noise, 1.6, 1.9);
+  // The more pixels are searched, the more of them look alike by chance.
+  const double pixels = static_cast<double>(spec.width) * spec.height;
+  return (flat ? 0.87 : 1) * std::max(1.6 - 0.013 * noise, 0.8) * std::pow(pixels / (160 * 160), -0.075);
 }
 
 // Noise alone gives distances of 2 sigma², which are taken off, give or take a deviation that falls with the
@@ -35,7 +47,7 @@ std::optional<double> strength(const P& p, const ImageSpec& spec) {
   for (const double weight : patch_weights(p.patch.value(), p.patch_sigma.value()))
     squares += weight * weight;
   const int together = describe::weighs_together(p, spec) ? spec.colour_channels() : 1;
-  const double factor = p.patch_sigma.value() == 0 ? 1.4 : std::clamp(2 - 0.016 * *noise, 1.6, 1.9);
+  const double factor = strength_of_noise(p, spec, *noise);
   return describe::noise_times(factor * std::sqrt(squares) / std::sqrt(std::sqrt(together)), p, spec);
 }
 
@@ -76,16 +88,18 @@ const Method& nlm_method() {
               describe::search(&P::search),
               describe::derived(
                   &P::patch_sigma, "patch_sigma", {.min = 0, .unit = Unit::pixels},
-                  "0.5 + sigma / 15.4, from 1 to 2.8; 0 where patch is given or sigma is not known",
+                  "0.5 + sigma / 15.4, from 1 to 2.8; whole-image: 0.3 + sigma / 9.6, from 1 to 4; 0 where "
+                  "patch is given or sigma is not known",
                   patch_sigma, "Gaussian weights within a patch; 0: all the same"),
               describe::derived(&P::patch, "patch", describe::patch_sides,
-                                "2 round(1.8 patch_sigma) + 1; 7 where that is 0", patch,
-                                "side of the patches that are compared"),
+                                "2 round(1.8 patch_sigma) + 1, whole-image: 9 at most; 7 where that is 0",
+                                patch, "side of the patches that are compared"),
               describe::noise_level(
                   &P::sigma, +[](const P& p) { return !p.h; },
                   "the noise's standard deviation, taken off the differences; 0, or h alone: not"),
               describe::following_noise(
-                  &P::h, "h", "1.4 sigma / sqrt(patch); Gaussian patches and joint colour: see its README",
+                  &P::h, "h",
+                  "1.4 sigma / sqrt(patch); Gaussian patches, joint colour and whole-image: see its README",
                   strength, "how different patches may be and still count; 0 returns the input"),
               describe::choice(&P::self, "self", {{"max", SelfWeight::max}, {"one", SelfWeight::one}},
                                "a pixel's weight for itself: the largest of the others', or 1"),
