@@ -1,0 +1,28 @@
+// bm3d on a GPU: by profile and stage, and its filtering kernels alone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ungrain::bench {
+
+struct Bm3dRow {
+  std::string profile;
+  std::string image;
+  std::string type;
+  std::vector<std::string> stages = {};
+  std::vector<double> stage_ms = {};  // medians
+  double kernels_ms = 0;
+  double noisy_psnr = 0;
+  double psnr = 0;
+  double cpu_psnr = 0;  // 0: not run there
+  bool right = true;
+};
+
+std::vector<Bm3dRow> run_bm3d();
+// The filtering kernels with groups at random places: no search. Prints only.
+void run_bm3d_filters();
+
+std::string json_of(const Bm3dRow& row);
+
+}  // namespace ungrain::bench
