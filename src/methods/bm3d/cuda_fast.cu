@@ -374,19 +374,28 @@ class GroupFilter {
                          : 5.65685425F;
   }
 
-  // Of the basic estimate's coefficients the share that the noisy image's lose, as pairs of halves. Returns
-  // the sum of the squares of what they keep.
+  // Of the basic estimate's coefficients the share that the noisy image's lose, as pairs of halves; of
+  // differences a part of it, see inverse(). Returns the sum of the squares of what they keep.
   __device__ float lost_shares(int size, std::uint32_t* shares) const {
     float kept = 0;
 #pragma unroll
     for (int n = 0; n < Most; ++n) {
-      // To the square of an orthonormal coefficient; that of the noise is 1.
-      const float factor = n == 0 ? static_cast<float>(size) : 1.0F / static_cast<float>(patches_in(n));
+      // The noise's square, in units of a coefficient that is a difference of sums; that of an orthonormal
+      // one is 1. The mean of all is held to its own unit, and the others' shares are divided by theirs: as
+      // much as the transform back would divide the differences by.
+      const auto noise = static_cast<float>(patches_in(n));
       float share[2];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        share[i] = approximate_reciprocal(fmaf(parts_[n][i] * parts_[n][i], factor, 1.0F));
-        const float keeps = 1 - share[i];
+        const float part = parts_[n][i];
+        float keeps;
+        if (n == 0) {
+          share[i] = approximate_reciprocal(fmaf(part * part, static_cast<float>(size), 1.0F));
+          keeps = 1 - share[i];
+        } else {
+          share[i] = approximate_reciprocal(fmaf(part, part, noise));
+          keeps = fmaf(-noise, share[i], 1.0F);
+        }
         kept = fmaf(keeps, keeps, kept);
       }
       const std::uint32_t both = pack_halves(share[0], share[1]);
@@ -405,7 +414,8 @@ class GroupFilter {
   __device__ bool inverse(int size) {
 #pragma unroll
     for (int step = Most / 2; step > 0; step /= 2) {
-      const float share = 0.5F / static_cast<float>(step);
+      // Wiener: they are divided already, see lost_shares().
+      const float share = Wiener ? 1.0F : 0.5F / static_cast<float>(step);
 #pragma unroll
       for (int n = 0; n < Most; n += 2 * step) {
 #pragma unroll
@@ -644,13 +654,14 @@ std::optional<Bm3dTile> make_tile(int spacing, int reach, bool wiener, bool wave
   const int least = 2 * reach + patch;
   constexpr int wanted_columns = 16;  // pixels of references, at least
   constexpr int wanted_rows = 39;
+  const int least_rows = wiener ? 10 : 9;  // of references, where they lie far apart
   constexpr int most_references = 512;
   tile.pitch = 4;
   while (tile.pitch < least + wanted_columns) tile.pitch += 32;
   tile.columns = (tile.pitch - least) / spacing + 1;
   tile.width = (tile.columns - 1) * spacing + least;
-  for (tile.rows = std::clamp(wanted_rows / spacing, 4, most_references / tile.columns); tile.rows > 0;
-       --tile.rows) {
+  for (tile.rows = std::min(std::max(wanted_rows / spacing, least_rows), most_references / tile.columns);
+       tile.rows > 0; --tile.rows) {
     tile.height = (tile.rows - 1) * spacing + least;
     tile.bytes = bytes_of(tile, wiener, wavelet, most);
     if (tile.bytes <= most_shared_bytes) return tile;

@@ -288,6 +288,59 @@ __device__ T number_at(const T (&numbers)[Each], int place) {
   return __shfl_sync(all_lanes, pick<0, Each>(numbers, place), place / Each * 4 + lane % 4);
 }
 
+// The larger of the numbers of Lanes lanes.
+template <int Lanes, int Each>
+__device__ float largest_of(const float (&numbers)[Each]) {
+  float largest = numbers[0];
+#pragma unroll
+  for (int i = 1; i < Each; ++i) largest = fmaxf(largest, numbers[i]);
+#pragma unroll
+  for (int apart = 1; apart < Lanes; apart *= 2)
+    largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, 4 * apart));
+  return largest;
+}
+
+// Of two sorted halves, in lanes g and g ^ Apart of runs of lanes, the smaller numbers, in both: first rising
+// and then falling, or the other way round.
+template <int Apart, int Each>
+__device__ void keep_smaller_half(float (&numbers)[Each]) {
+  float others[Each];
+#pragma unroll
+  for (int i = 0; i < Each; ++i) others[i] = __shfl_xor_sync(all_lanes, numbers[Each - 1 - i], 4 * Apart);
+#pragma unroll
+  for (int i = 0; i < Each; ++i) numbers[i] = fminf(numbers[i], others[i]);
+}
+
+// The smallest and the n-th smallest of what 8 lanes have. For the usual n of 8 numbers each less than a
+// sort: what cannot be among the n is dropped on the way, and the n are not put in order at the end.
+template <int Each>
+__device__ void find_least_and_nth(float (&numbers)[Each], int n, float& least, float& nth) {
+  sort_within<1>(numbers);
+  least = numbers[0];
+#pragma unroll
+  for (int apart = 1; apart < 8; apart *= 2)
+    least = fminf(least, __shfl_xor_sync(all_lanes, least, 4 * apart));
+  order_across<1, true>(numbers);
+  merge<1>(numbers);
+  if (Each == 8 && n == 2 * Each) {
+    keep_smaller_half<3>(numbers);
+    merge<2>(numbers);
+    keep_smaller_half<7>(numbers);
+    nth = largest_of<2>(numbers);
+    return;
+  }
+  order_across<3, true>(numbers);
+  merge<2>(numbers);
+  if (Each == 8 && n == 4 * Each) {
+    keep_smaller_half<7>(numbers);
+    nth = largest_of<4>(numbers);
+    return;
+  }
+  order_across<7, true>(numbers);
+  merge<4>(numbers);
+  nth = number_at(numbers, n - 1);
+}
+
 // ---- Distances ----
 
 // A block's part of the image.
@@ -355,8 +408,8 @@ class Octet {
   __device__ int column(int which) const { return columns_[which]; }
 
   // Half the distances of the lane's candidates in `Rows` rows of the window from `first` on, which is Phase
-  // or that and a multiple of 8: calls visit(row - first, distances), those of column g and then of g + 8,
-  // for the lane's two references each. `Last`: no more than `Rows` rows are left.
+  // or that and a multiple of 8: calls visit(row - first, distances) for every few rows, in each those of
+  // column g and then of g + 8, for the lane's two references each. `Last`: they may be more than are left.
   template <int Rows, bool Last, int Phase, class Visit>
   __device__ void take_rows(int first, const Visit& visit) {
 #pragma unroll
@@ -382,8 +435,7 @@ class Octet {
         }
         load_row(top % side, i + k);
       }
-#pragma unroll
-      for (int k = 0; k < rows_together; ++k) visit(i + k, distances[k]);
+      visit(i, distances);
     }
     next_words_ += Rows * word_pitch();
     next_norms_ += Rows * norm_pitch();
@@ -443,11 +495,15 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
   float smallest[2][Classes];
 #pragma unroll
   for (int i = 0; i < Classes; ++i) smallest[0][i] = smallest[1][i] = outside;
-  const auto keep_smallest = [&](int row, const float(&distances)[4]) {
+  const auto keep_smallest = [&](int first_row, const float(&distances)[rows_together][4]) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      float& least = smallest[i % 2][Classes == many_classes ? 2 * row + i / 2 : row];
-      least = fminf(least, distances[i]);
+    for (int k = 0; k < rows_together; ++k) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int row = first_row + k;
+        float& least = smallest[i % 2][Classes == many_classes ? 2 * row + i / 2 : row];
+        least = fminf(least, distances[k][i]);
+      }
     }
   };
   const int tiles = candidates.tiles();
@@ -465,9 +521,9 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
 #pragma unroll
   for (int which = 0; which < 2; ++which) {
     Nearness& of = nearness[which];
-    sort(smallest[which]);
-    const float least = number_at(smallest[which], 0);
-    const float enough = number_at(smallest[which], halves.call.count - 1);
+    float least = 0;
+    float enough = 0;
+    find_least_and_nth(smallest[which], halves.call.count, least, enough);
     of.wanted = halves.has(first_i + 2 * (lane % 4) + which);
     of.left_out = least < -far_beyond || (enough > far_beyond && halves.farthest > largest_half_distance);
     of.threshold = of.wanted && !of.left_out ? fminf(enough, halves.farthest) : no_threshold;
@@ -508,42 +564,43 @@ class LaneQueue {
   int next_[2];
 };
 
-// Of the keys that 8 lanes have for a reference the smallest 64 in their order, but not that of the reference
-// itself as a candidate: `centre`.
-template <int Length>
+// Of the keys that 8 lanes have for a reference the smallest 8 Each in their order, but not that of the
+// reference itself as a candidate: `centre`.
+template <int Each, int Length>
 __device__ void sort_keys(const LaneQueue<Length>& queue, int which, unsigned position_mask, unsigned centre,
-                          unsigned (&keys)[8]) {
+                          unsigned (&keys)[Each]) {
   const int size = queue.size(which);
-  const auto load = [&](int first, unsigned(&to)[8]) {
+  const auto load = [&](int first, unsigned(&to)[Each]) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < Each; ++i) {
       to[i] = first + i < size ? queue.at(which, first + i) : no_key;
       if ((to[i] & position_mask) == centre) to[i] = no_key;
     }
   };
   load(0, keys);
   sort(keys);
-  for (int first = 8; __any_sync(all_lanes, first < size); first += 8) {
-    unsigned more[8];
+  for (int first = Each; __any_sync(all_lanes, first < size); first += Each) {
+    unsigned more[Each];
     load(first, more);
     sort(more);
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      keys[i] = min(keys[i], __shfl_xor_sync(all_lanes, more[7 - i], 4 * 7));
+    for (int i = 0; i < Each; ++i) {
+      keys[i] = min(keys[i], __shfl_xor_sync(all_lanes, more[Each - 1 - i], 4 * 7));
     }
     merge<8>(keys);
   }
 }
 
-__device__ void store(const HalvesCall& halves, const unsigned (&keys)[8], unsigned position_mask, int i,
+template <int Each>
+__device__ void store(const HalvesCall& halves, const unsigned (&keys)[Each], unsigned position_mask, int i,
                       int j, bool wanted, bool left_out) {
   const Bm3dMatchCall& call = halves.call;
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
-  const int first_place = lane / 4 * 8;
-  unsigned offsets[8];
+  const int first_place = lane / 4 * Each;
+  unsigned offsets[Each];
   int found = 0;
 #pragma unroll
-  for (int k = 0; k < 8; ++k) {
+  for (int k = 0; k < Each; ++k) {
     const bool is_there = keys[k] != no_key && first_place + k < call.count;
     offsets[k] = is_there ? halves.offset(keys[k] & position_mask) : 0;
     found += is_there ? 1 : 0;
@@ -557,15 +614,31 @@ __device__ void store(const HalvesCall& halves, const unsigned (&keys)[8], unsig
   auto* const places = reinterpret_cast<std::uint16_t*>(call.offsets) + reference * call.count + first_place;
   if (call.count % 8 == 0) {
     if (first_place < call.count) {
-      *reinterpret_cast<uint4*>(places) =
-          make_uint4(offsets[0] | offsets[1] << 16, offsets[2] | offsets[3] << 16,
-                     offsets[4] | offsets[5] << 16, offsets[6] | offsets[7] << 16);
+#pragma unroll
+      for (int k = 0; k < Each; k += 4) {
+        reinterpret_cast<uint2*>(places)[k / 4] =
+            make_uint2(offsets[k] | offsets[k + 1] << 16, offsets[k + 2] | offsets[k + 3] << 16);
+      }
     }
   } else {
 #pragma unroll
-    for (int k = 0; k < 8; ++k) {
+    for (int k = 0; k < Each; ++k) {
       if (first_place + k < call.count) places[k] = static_cast<std::uint16_t>(offsets[k]);
     }
+  }
+}
+
+// Sorts what the queues have for the two references of each lane and writes it.
+template <int Each, int Length>
+__device__ void store_sorted(const HalvesCall& halves, const LaneQueue<Length>& queue, unsigned position_mask,
+                             int first_i, int j, const Nearness (&nearness)[2]) {
+  const int lane = static_cast<int>(threadIdx.x) % warp_size;
+#pragma unroll
+  for (int which = 0; which < 2; ++which) {
+    unsigned keys[Each];
+    sort_keys(queue, which, position_mask, static_cast<unsigned>(halves.centre()), keys);
+    store(halves, keys, position_mask, first_i + 2 * (lane % 4) + which, j, nearness[which].wanted,
+          nearness[which].left_out);
   }
 }
 
@@ -574,8 +647,11 @@ template <int Pitch, int Length>
 __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates, int first_i, int j,
                               Nearness (&nearness)[2], LaneQueue<Length>& queue) {
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
-  const unsigned positions = 1U << halves.position_bits;
+  unsigned positions = 1U << halves.position_bits;
   const unsigned position_mask = positions - 1;
+  // A number that the compiler does not know as a power of two: multiplying and adding are one instruction,
+  // shifting and adding are two.
+  asm("" : "+r"(positions));
   if (lane / 4 == 0) {  // the reference itself
     queue.push(0, 0);
     queue.push(1, 0);
@@ -586,20 +662,30 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
   int tile = 0;
   int row = 0;
   while (true) {
-    const auto push_hits = [&](int from_row, const float(&distances)[4]) {
-      const bool hit = distances[0] <= nearness[0].threshold || distances[1] <= nearness[1].threshold ||
-                       distances[2] <= nearness[0].threshold || distances[3] <= nearness[1].threshold;
-      if (!__any_sync(all_lanes, hit)) return;
-      const int first_position = (row + from_row) * halves.call.search;
+    const auto push_hits = [&](int first_row, const float(&distances)[rows_together][4]) {
+      // All questions before the first answer is needed.
+      bool hits[rows_together];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const Nearness& of = nearness[i % 2];
-        const int position = first_position + candidates.column(i % 2) + i / 2 * 8;
-        // The lower bits of a float from 2^23 on are a whole number.
-        constexpr float whole = 8388608;
-        const unsigned fixed = __float_as_uint(__fmaf_rz(distances[i], of.scale, whole));
-        const unsigned key = fixed * positions + static_cast<unsigned>(position);
-        if (distances[i] <= of.threshold && key < of.limit) queue.push(i % 2, key);
+      for (int k = 0; k < rows_together; ++k) {
+        hits[k] = __any_sync(all_lanes, distances[k][0] <= nearness[0].threshold ||
+                                            distances[k][1] <= nearness[1].threshold ||
+                                            distances[k][2] <= nearness[0].threshold ||
+                                            distances[k][3] <= nearness[1].threshold);
+      }
+#pragma unroll
+      for (int k = 0; k < rows_together; ++k) {
+        if (!hits[k]) continue;
+        const int first_position = (row + first_row + k) * halves.call.search;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const Nearness& of = nearness[i % 2];
+          const int position = first_position + candidates.column(i % 2) + i / 2 * 8;
+          // The lower bits of a float from 2^23 on are a whole number.
+          constexpr float whole = 8388608;
+          const unsigned fixed = __float_as_uint(__fmaf_rz(distances[k][i], of.scale, whole));
+          const unsigned key = fixed * positions + static_cast<unsigned>(position);
+          if (distances[k][i] <= of.threshold && key < of.limit) queue.push(i % 2, key);
+        }
       }
     };
     // Whether all queues have room for what the next rows may add.
@@ -632,20 +718,25 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
       room = have_room();
     }
 
+    if (tile == tiles) {
+      // Four from each of 8 lanes are enough for short lists: a sort of less than half the length.
+      constexpr int few = 4;
+      const bool are_few =
+          halves.call.count <= 8 * few && !__any_sync(all_lanes, queue.size(0) > few || queue.size(1) > few);
+      if (are_few) {
+        store_sorted<few>(halves, queue, position_mask, first_i, j, nearness);
+      } else {
+        store_sorted<8>(halves, queue, position_mask, first_i, j, nearness);
+      }
+      return;
+    }
+
     unsigned keys[2][8];
 #pragma unroll
     for (int which = 0; which < 2; ++which) {
       sort_keys(queue, which, position_mask, static_cast<unsigned>(halves.centre()), keys[which]);
     }
     queue.clear();
-    if (tile == tiles) {
-#pragma unroll
-      for (int which = 0; which < 2; ++which) {
-        store(halves, keys[which], position_mask, first_i + 2 * (lane % 4) + which, j, nearness[which].wanted,
-              nearness[which].left_out);
-      }
-      return;
-    }
 #pragma unroll
     for (int which = 0; which < 2; ++which) {
       Nearness& of = nearness[which];
