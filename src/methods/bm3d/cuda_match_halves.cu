@@ -46,7 +46,7 @@ constexpr int side = 8;  // of a patch
 constexpr int warp_size = 32;
 constexpr int warps_of_block = 8;
 constexpr unsigned all_lanes = ~0U;
-constexpr int octet = 8;                     // references that a warp takes at a time
+constexpr int octet = 8;                     // references that a warp takes at a time, in one row or in two
 constexpr int columns_of_block = 2 * octet;  // of references
 constexpr int tile_columns = 16;             // of candidates
 constexpr int most_rows_of_block = 16;
@@ -89,6 +89,11 @@ constexpr int wide_pitch = 64;
 __host__ __device__ constexpr int norm_pitch_of(int word_pitch) { return 2 * word_pitch - 8; }
 constexpr int piece_words = 4;
 constexpr int columns_step = 2 * piece_words;  // pixels
+// Octets of references that lie apart are two rows of four: fewer candidates lie in one of their windows and
+// not in the others. Of neighbours, and in general, they are one row.
+__host__ __device__ constexpr int octet_columns_of(int word_pitch) {
+  return word_pitch == middle_pitch || word_pitch == wide_pitch ? octet / 2 : octet;
+}
 
 struct HalvesCall {
   Bm3dMatchCall call;
@@ -119,7 +124,13 @@ struct HalvesCall {
     const int words_there = 2 * copy_words + norm_pitch_of(word_pitch) * norm_rows + queues;
     return words_there * static_cast<int>(sizeof(std::uint32_t));
   }
-  __device__ bool has(int i) const { return i >= call.grid.first_i && i < end_i(); }
+  int octet_rows() const { return classes() == few_classes ? octet / octet_columns_of(word_pitch) : 1; }
+  // Octets of two rows begin at even ones, wherever a call begins.
+  int first_row() const { return call.grid.first_j / octet_rows() * octet_rows(); }
+  __host__ __device__ int end_j() const { return call.grid.first_j + call.grid.count_j; }
+  __device__ bool has(int i, int j) const {
+    return i >= call.grid.first_i && i < end_i() && j >= call.grid.first_j && j < end_j();
+  }
 
   // Positions in the window in reading order, from 1; 0 is the reference itself.
   __device__ int centre() const { return reach() * call.search + reach() + 1; }
@@ -357,16 +368,25 @@ struct SharedArea {
 template <int Pitch>
 class Octet {
  public:
+  static constexpr int columns = octet_columns_of(Pitch);
+  static constexpr int rows_of_references = octet / columns;
+
   __device__ Octet(const HalvesCall& halves, const SharedArea& area, int first_i, int j)
       : halves_(halves),
         area_(area),
         lane_(static_cast<int>(threadIdx.x) % warp_size),
         first_i_(first_i),
+        first_j_(j),
         y_(halves.call.grid.y(j)) {
     const Bm3dGrid& grid = halves.call.grid;
+    rows_down_ = rows_of_references > 1 ? grid.y(j + 1) - y_ : 0;
+    own_down_ = j_of(0) > j ? rows_down_ : 0;
 #pragma unroll
-    for (int which = 0; which < 2; ++which) norms_[which] = *norms_at(x_of(which), y_) + bias;
-    const std::uint32_t* const from = words_at(grid.x(first_i + lane_ / 4) + 2 * (lane_ % 4), y_);
+    for (int which = 0; which < 2; ++which)
+      norms_[which] = *norms_at(grid.x(i_of(which)), y_ + own_down_) + bias;
+    const int g = lane_ / 4;
+    const std::uint32_t* const from =
+        words_at(grid.x(first_i + g % columns) + 2 * (lane_ % 4), grid.y(j + g / columns));
     constexpr std::uint32_t both_signs = 0x80008000U;
 #pragma unroll
     for (int row = 0; row < side; ++row) {
@@ -380,10 +400,17 @@ class Octet {
 
   __device__ int tiles() const {
     const Bm3dGrid& grid = halves_.call.grid;
-    const int across = grid.x(first_i_ + octet - 1) - grid.x(first_i_) + halves_.call.search;
+    const int across = grid.x(first_i_ + columns - 1) - grid.x(first_i_) + halves_.call.search;
     return (across + tile_columns - 1) / tile_columns;
   }
-  __device__ int rows() const { return halves_.call.search; }
+  // Of all references' windows.
+  __device__ int rows() const { return halves_.call.search + rows_down_; }
+  // Whether 8 rows from there on lie in all their windows.
+  __device__ bool all_have(int row) const { return row >= rows_down_ && row + side <= halves_.call.search; }
+
+  // The references that this lane ranks candidates for.
+  __device__ int i_of(int which) const { return first_i_ + (2 * (lane_ % 4) + which) % columns; }
+  __device__ int j_of(int which) const { return first_j_ + (2 * (lane_ % 4) + which) / columns; }
 
   __device__ void begin_tile(int tile) {
     const int x = halves_.call.grid.x(first_i_) - halves_.reach() + tile_columns * tile + lane_ / 4;
@@ -395,8 +422,8 @@ class Octet {
     next_words_ += side * word_pitch();
 #pragma unroll
     for (int which = 0; which < 2; ++which) {
-      const int dx = x - x_of(which);
-      columns_[which] = dx + halves_.reach() + 1;
+      const int dx = x - halves_.call.grid.x(i_of(which));
+      columns_[which] = dx + halves_.reach() + 1 - own_down_ * halves_.call.search;
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         starts_[half][which] = abs(dx + 8 * half) <= halves_.reach() ? norms_[which] : outside;
@@ -404,24 +431,26 @@ class Octet {
     }
   }
 
-  // Column g of the tile, counted as positions in the window of a reference are.
+  // Column g of the tile in the octet's first row, counted as positions in the window of a reference are.
   __device__ int column(int which) const { return columns_[which]; }
 
-  // Half the distances of the lane's candidates in `Rows` rows of the window from `first` on, which is Phase
-  // or that and a multiple of 8: calls visit(row - first, distances) for every few rows, in each those of
-  // column g and then of g + 8, for the lane's two references each. `Last`: they may be more than are left.
-  template <int Rows, bool Last, int Phase, class Visit>
+  // Half the distances of the lane's candidates in `Rows` rows from `first` on, which is Phase or that and a
+  // multiple of 8: calls visit(row - first, distances) for every few rows, in each those of column g and then
+  // of g + 8, for the lane's two references each. `Some`: not all rows need lie in all windows, or be there.
+  template <int Rows, bool Some, int Phase, class Visit>
   __device__ void take_rows(int first, const Visit& visit) {
 #pragma unroll
     for (int i = 0; i < Rows; i += rows_together) {
-      if (Last && first + i >= rows()) break;
+      if (Some && first + i >= rows()) break;
       float distances[rows_together][4];
 #pragma unroll
       for (int k = 0; k < rows_together; ++k) {
+        const auto own_row = static_cast<unsigned>(first + i + k - own_down_);
+        const bool mine = !Some || own_row < static_cast<unsigned>(halves_.call.search);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           float norm = next_norms_[(i + k) * norm_pitch() + 8 * half];
-          if (Last && k > 0 && first + i + k >= rows()) norm = outside;
+          if (!mine) norm = outside;
           distances[k][2 * half] = norm + starts_[half][0];
           distances[k][2 * half + 1] = norm + starts_[half][1];
         }
@@ -444,7 +473,6 @@ class Octet {
  private:
   __device__ int word_pitch() const { return Pitch > 0 ? Pitch : halves_.word_pitch; }
   __device__ int norm_pitch() const { return norm_pitch_of(word_pitch()); }
-  __device__ int x_of(int which) const { return halves_.call.grid.x(first_i_ + 2 * (lane_ % 4) + which); }
   __device__ const std::uint32_t* words_at(int x, int y) const {
     const int column = x - area_.x0;
     return area_.words + column % 2 * halves_.copy_words + (y - area_.y0) * word_pitch() + column / 2;
@@ -463,7 +491,10 @@ class Octet {
   const SharedArea& area_;
   int lane_;
   int first_i_;
-  int y_;
+  int first_j_;
+  int y_;           // of the first row of references
+  int rows_down_;   // from there to the last
+  int own_down_;    // and to this lane's
   float norms_[2];  // with the bias
   // Pixels 2 t and 2 t + 1 of the rows of reference g, negated, two rows as one product takes them: 0 and 1,
   // 2 and 3 ...; and 1 and 2, 3 and 4 ..., 7 and 0.
@@ -490,8 +521,7 @@ struct Nearness {
 
 // The first pass.
 template <int Classes, int Pitch>
-__device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidates, int first_i,
-                                Nearness (&nearness)[2]) {
+__device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidates, Nearness (&nearness)[2]) {
   float smallest[2][Classes];
 #pragma unroll
   for (int i = 0; i < Classes; ++i) smallest[0][i] = smallest[1][i] = outside;
@@ -510,21 +540,22 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
   const int rows = candidates.rows();
   for (int tile = 0; tile < tiles; ++tile) {
     candidates.begin_tile(tile);
-    int row = 0;
-    for (; row + side < rows; row += side) {
-      candidates.template take_rows<side, false, 0>(row, keep_smallest);
+    for (int row = 0; row < rows; row += side) {
+      if (candidates.all_have(row)) {
+        candidates.template take_rows<side, false, 0>(row, keep_smallest);
+      } else {
+        candidates.template take_rows<side, true, 0>(row, keep_smallest);
+      }
     }
-    candidates.template take_rows<side, true, 0>(row, keep_smallest);
   }
 
-  const int lane = static_cast<int>(threadIdx.x) % warp_size;
 #pragma unroll
   for (int which = 0; which < 2; ++which) {
     Nearness& of = nearness[which];
     float least = 0;
     float enough = 0;
     find_least_and_nth(smallest[which], halves.call.count, least, enough);
-    of.wanted = halves.has(first_i + 2 * (lane % 4) + which);
+    of.wanted = halves.has(candidates.i_of(which), candidates.j_of(which));
     of.left_out = least < -far_beyond || (enough > far_beyond && halves.farthest > largest_half_distance);
     of.threshold = of.wanted && !of.left_out ? fminf(enough, halves.farthest) : no_threshold;
     // Thresholds become numbers of just as many bits as there are.
@@ -564,43 +595,42 @@ class LaneQueue {
   int next_[2];
 };
 
-// Of the keys that 8 lanes have for a reference the smallest 8 Each in their order, but not that of the
+// Of the keys that 8 lanes have for a reference the smallest 64 in their order, but not that of the
 // reference itself as a candidate: `centre`.
-template <int Each, int Length>
+template <int Length>
 __device__ void sort_keys(const LaneQueue<Length>& queue, int which, unsigned position_mask, unsigned centre,
-                          unsigned (&keys)[Each]) {
+                          unsigned (&keys)[8]) {
   const int size = queue.size(which);
-  const auto load = [&](int first, unsigned(&to)[Each]) {
+  const auto load = [&](int first, unsigned(&to)[8]) {
 #pragma unroll
-    for (int i = 0; i < Each; ++i) {
+    for (int i = 0; i < 8; ++i) {
       to[i] = first + i < size ? queue.at(which, first + i) : no_key;
       if ((to[i] & position_mask) == centre) to[i] = no_key;
     }
   };
   load(0, keys);
   sort(keys);
-  for (int first = Each; __any_sync(all_lanes, first < size); first += Each) {
-    unsigned more[Each];
+  for (int first = 8; __any_sync(all_lanes, first < size); first += 8) {
+    unsigned more[8];
     load(first, more);
     sort(more);
 #pragma unroll
-    for (int i = 0; i < Each; ++i) {
-      keys[i] = min(keys[i], __shfl_xor_sync(all_lanes, more[Each - 1 - i], 4 * 7));
+    for (int i = 0; i < 8; ++i) {
+      keys[i] = min(keys[i], __shfl_xor_sync(all_lanes, more[7 - i], 4 * 7));
     }
     merge<8>(keys);
   }
 }
 
-template <int Each>
-__device__ void store(const HalvesCall& halves, const unsigned (&keys)[Each], unsigned position_mask, int i,
+__device__ void store(const HalvesCall& halves, const unsigned (&keys)[8], unsigned position_mask, int i,
                       int j, bool wanted, bool left_out) {
   const Bm3dMatchCall& call = halves.call;
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
-  const int first_place = lane / 4 * Each;
-  unsigned offsets[Each];
+  const int first_place = lane / 4 * 8;
+  unsigned offsets[8];
   int found = 0;
 #pragma unroll
-  for (int k = 0; k < Each; ++k) {
+  for (int k = 0; k < 8; ++k) {
     const bool is_there = keys[k] != no_key && first_place + k < call.count;
     offsets[k] = is_there ? halves.offset(keys[k] & position_mask) : 0;
     found += is_there ? 1 : 0;
@@ -614,38 +644,22 @@ __device__ void store(const HalvesCall& halves, const unsigned (&keys)[Each], un
   auto* const places = reinterpret_cast<std::uint16_t*>(call.offsets) + reference * call.count + first_place;
   if (call.count % 8 == 0) {
     if (first_place < call.count) {
-#pragma unroll
-      for (int k = 0; k < Each; k += 4) {
-        reinterpret_cast<uint2*>(places)[k / 4] =
-            make_uint2(offsets[k] | offsets[k + 1] << 16, offsets[k + 2] | offsets[k + 3] << 16);
-      }
+      *reinterpret_cast<uint4*>(places) =
+          make_uint4(offsets[0] | offsets[1] << 16, offsets[2] | offsets[3] << 16,
+                     offsets[4] | offsets[5] << 16, offsets[6] | offsets[7] << 16);
     }
   } else {
 #pragma unroll
-    for (int k = 0; k < Each; ++k) {
+    for (int k = 0; k < 8; ++k) {
       if (first_place + k < call.count) places[k] = static_cast<std::uint16_t>(offsets[k]);
     }
   }
 }
 
-// Sorts what the queues have for the two references of each lane and writes it.
-template <int Each, int Length>
-__device__ void store_sorted(const HalvesCall& halves, const LaneQueue<Length>& queue, unsigned position_mask,
-                             int first_i, int j, const Nearness (&nearness)[2]) {
-  const int lane = static_cast<int>(threadIdx.x) % warp_size;
-#pragma unroll
-  for (int which = 0; which < 2; ++which) {
-    unsigned keys[Each];
-    sort_keys(queue, which, position_mask, static_cast<unsigned>(halves.centre()), keys);
-    store(halves, keys, position_mask, first_i + 2 * (lane % 4) + which, j, nearness[which].wanted,
-          nearness[which].left_out);
-  }
-}
-
 // The second pass.
 template <int Pitch, int Length>
-__device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates, int first_i, int j,
-                              Nearness (&nearness)[2], LaneQueue<Length>& queue) {
+__device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates, Nearness (&nearness)[2],
+                              LaneQueue<Length>& queue) {
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   unsigned positions = 1U << halves.position_bits;
   const unsigned position_mask = positions - 1;
@@ -699,36 +713,24 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
     }
     while (room && tile < tiles) {
       if (row == 0) candidates.begin_tile(tile);
-      if (row + side < rows) {
+      if (candidates.all_have(row)) {
         candidates.template take_rows<rows_at_once, false, 0>(row, push_hits);
         row += rows_at_once;
         room = have_room();
         if (!room) break;
         candidates.template take_rows<rows_at_once, false, rows_at_once>(row, push_hits);
         row += rows_at_once;
+        if (row >= rows) row = 0, ++tile;
       } else {
         candidates.template take_rows<rows_at_once, true, 0>(row, push_hits);
         row += rows_at_once;
         room = have_room();
         if (!room && row < rows) break;
         if (row < rows) candidates.template take_rows<rows_at_once, true, rows_at_once>(row, push_hits);
-        row = 0;
-        ++tile;
+        row += rows_at_once;
+        if (row >= rows) row = 0, ++tile;
       }
       room = have_room();
-    }
-
-    if (tile == tiles) {
-      // Four from each of 8 lanes are enough for short lists: a sort of less than half the length.
-      constexpr int few = 4;
-      const bool are_few =
-          halves.call.count <= 8 * few && !__any_sync(all_lanes, queue.size(0) > few || queue.size(1) > few);
-      if (are_few) {
-        store_sorted<few>(halves, queue, position_mask, first_i, j, nearness);
-      } else {
-        store_sorted<8>(halves, queue, position_mask, first_i, j, nearness);
-      }
-      return;
     }
 
     unsigned keys[2][8];
@@ -737,6 +739,14 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
       sort_keys(queue, which, position_mask, static_cast<unsigned>(halves.centre()), keys[which]);
     }
     queue.clear();
+    if (tile == tiles) {
+#pragma unroll
+      for (int which = 0; which < 2; ++which) {
+        store(halves, keys[which], position_mask, candidates.i_of(which), candidates.j_of(which),
+              nearness[which].wanted, nearness[which].left_out);
+      }
+      return;
+    }
 #pragma unroll
     for (int which = 0; which < 2; ++which) {
       Nearness& of = nearness[which];
@@ -770,7 +780,10 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
   const Bm3dGrid& grid = halves.call.grid;
   const int first_i = halves.first_octet() + static_cast<int>(blockIdx.x) * columns_of_block;
-  const int first_j = grid.first_j + static_cast<int>(blockIdx.y) * halves.rows_of_block;
+  constexpr int octet_columns = Octet<Pitch>::columns;
+  constexpr int octet_rows = Octet<Pitch>::rows_of_references;
+  const int first_j =
+      grid.first_j / octet_rows * octet_rows + static_cast<int>(blockIdx.y) * halves.rows_of_block;
   // Where a row of 16-byte pieces begins. References past the last lie upon it: then it is their window that
   // begins in the middle of a piece, and they need less than other blocks.
   const int column = (grid.x(first_i) - halves.reach() - halves.x0) / columns_step * columns_step;
@@ -793,17 +806,19 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
   asm volatile("cp.async.wait_all;" ::: "memory");
   __syncthreads();
 
-  for (int index = warp; index < 2 * halves.rows_of_block; index += warps_of_block) {
-    const int i = first_i + index % 2 * octet;
-    const int j = first_j + index / 2;
-    if (j >= grid.first_j + grid.count_j) break;
+  constexpr int octets_across = columns_of_block / octet_columns;
+  const int octets = 2 * halves.rows_of_block;
+  for (int index = warp; index < octets; index += warps_of_block) {
+    const int i = first_i + index % octets_across * octet_columns;
+    const int j = first_j + index / octets_across * octet_rows;
+    if (j >= halves.end_j()) break;
     if (i >= halves.end_i()) continue;
     Octet<Pitch> candidates(halves, area, i, j);
     Nearness nearness[2];
-    find_thresholds<Classes>(halves, candidates, i, nearness);
+    find_thresholds<Classes>(halves, candidates, nearness);
     constexpr int length = queue_length(Classes);
     LaneQueue<length> queue(queues + warp * length * warp_size + lane);
-    queue_nearest(halves, candidates, i, j, nearness, queue);
+    queue_nearest(halves, candidates, nearness, queue);
   }
 }
 
@@ -814,13 +829,23 @@ HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
   halves.call = call;
   const Bm3dGrid& grid = call.grid;
   const int reach = call.search / 2;
+  halves.rows_of_block = rows_of_block;
+  const int across = (columns_of_block - 1) * grid.spacing + 2 * reach;
+  const int down = (rows_of_block - 1) * grid.spacing + 2 * reach;
+  const int pitch = ((across + 23) / 2 + 2 + piece_words - 1) / piece_words * piece_words;
+  halves.word_pitch = pitch <= narrow_pitch   ? narrow_pitch
+                      : pitch <= middle_pitch ? middle_pitch
+                      : pitch <= wide_pitch   ? wide_pitch
+                                              : pitch;
+
   // What is looked at past the windows: rows so that there are enough together, one row for what follows, and
   // columns that fill up tiles.
-  const int more_rows = (rows_together - call.search % rows_together) % rows_together;
+  const int more_rows = rows_together - 1;
   const int last_i = (halves.end_i() - 1) / octet * octet + octet - 1;
-  const int last_j = grid.first_j + grid.count_j - 1;
+  const int last_j =
+      (halves.end_j() - 1) / halves.octet_rows() * halves.octet_rows() + halves.octet_rows() - 1;
   halves.x0 = (grid.x(halves.first_octet()) - reach) & ~1;
-  halves.y0 = grid.y(grid.first_j) - reach;
+  halves.y0 = grid.y(halves.first_row()) - reach;
   const int width = grid.x(last_i) + reach + 26 - halves.x0;
   halves.width = (width + columns_step - 1) / columns_step * columns_step;
   halves.rows = grid.y(last_j) + reach + more_rows + side + 1 - halves.y0;
@@ -831,14 +856,6 @@ HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
     halves.norms = call.scratch + 2 * words;
   }
 
-  halves.rows_of_block = rows_of_block;
-  const int across = (columns_of_block - 1) * grid.spacing + 2 * reach;
-  const int down = (rows_of_block - 1) * grid.spacing + 2 * reach;
-  const int pitch = ((across + 23) / 2 + 2 + piece_words - 1) / piece_words * piece_words;
-  halves.word_pitch = pitch <= narrow_pitch   ? narrow_pitch
-                      : pitch <= middle_pitch ? middle_pitch
-                      : pitch <= wide_pitch   ? wide_pitch
-                                              : pitch;
   halves.word_rows = down + more_rows + side + 1;
   // A warp loads from 7 neighbouring banks of each copy: the copies are 16 banks apart.
   halves.copy_words = (halves.word_pitch * halves.word_rows + 15) / 32 * 32 + 16;
@@ -855,7 +872,7 @@ HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
 
 dim3 grid_of(const HalvesCall& halves) {
   return {static_cast<unsigned>(blocks_for(halves.end_i() - halves.first_octet(), columns_of_block)),
-          static_cast<unsigned>(blocks_for(halves.call.grid.count_j, halves.rows_of_block))};
+          static_cast<unsigned>(blocks_for(halves.end_j() - halves.first_row(), halves.rows_of_block))};
 }
 
 int attribute(cudaDeviceAttr which) {
