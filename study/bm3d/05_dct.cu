@@ -47,7 +47,7 @@ __global__ void transform_patches_kernel(GroupCall call, const float* table) {
 
 // A block for each group, a thread for each coefficient of a patch.
 __global__ void threshold_dct_kernel(GroupCall call, const float* table) {
-  __shared__ float matrix[square];
+  __shared__ __align__(16) float matrix[square];
   __shared__ int kept_count;
   const int group = static_cast<int>(blockIdx.x);
   const int c = thread_x();
@@ -59,25 +59,12 @@ __global__ void threshold_dct_kernel(GroupCall call, const float* table) {
 #pragma unroll
   for (int n = 0; n < most_patches; ++n) values[n] = n < size ? coefficients[n * patch_pixels] : 0.0F;
   __syncthreads();
-  // Rows past the group's size are 0, and so are their coefficients.
-  float kept[most_patches];
-  int count = 0;
-#pragma unroll
-  for (int u = 0; u < most_patches; ++u) {
-    float sum = 0;
-#pragma unroll
-    for (int n = 0; n < most_patches; ++n) sum += matrix[u * most_patches + n] * values[n];
-    const bool keep = sum * sum > call.threshold;
-    kept[u] = keep ? sum : 0.0F;
-    count += keep ? 1 : 0;
-  }
+  float estimates[most_patches];
+  const int count = shrink_along(matrix, size, call.threshold, values, estimates);
   atomicAdd(&kept_count, count);
 #pragma unroll
   for (int n = 0; n < most_patches; ++n) {
-    float sum = 0;
-#pragma unroll
-    for (int u = 0; u < most_patches; ++u) sum += matrix[u * most_patches + n] * kept[u];
-    if (n < size) coefficients[n * patch_pixels] = sum;
+    if (n < size) coefficients[n * patch_pixels] = estimates[n];
   }
   __syncthreads();
   if (c == 0) call.weights[group] = 1 / static_cast<float>(max(kept_count, 1));

@@ -81,7 +81,7 @@ __device__ inline float product(const float* matrix, int matrix_apart, const flo
 }
 
 template <Sums Kind>
-__global__ void __launch_bounds__(fused_threads) fused_kernel(FusedCall call) {
+__global__ void __launch_bounds__(fused_threads, 4) fused_kernel(FusedCall call) {
   using Number = std::conditional_t<Kind == Sums::whole_numbers, int, float>;
   constexpr bool on_chip = Kind != Sums::global;
   extern __shared__ __align__(16) unsigned fused_memory[];
@@ -147,27 +147,12 @@ __global__ void __launch_bounds__(fused_threads) fused_kernel(FusedCall call) {
     for (int n = 0; n < most_patches; ++n)
       numbers[n] = product(matrix + py * matrix_pitch, 1, memory.work[n] + px, patch);
 
-    float kept[most_patches];
-    int count = 0;
-#pragma unroll
-    for (int u = 0; u < most_patches; ++u) {
-      float sum = 0;
-#pragma unroll
-      for (int n = 0; n < most_patches; ++n) sum += memory.along[u * most_patches + n] * numbers[n];
-      const bool keep = sum * sum > call.threshold;
-      kept[u] = keep ? sum : 0.0F;
-      count += keep ? 1 : 0;
-    }
+    float estimates[most_patches];
+    const int count = shrink_along(memory.along, size, call.threshold, numbers, estimates);
     atomicAdd(&memory.kept, count);
-#pragma unroll
-    for (int n = 0; n < most_patches; ++n) {
-      numbers[n] = 0;
-#pragma unroll
-      for (int u = 0; u < most_patches; ++u) numbers[n] += memory.along[u * most_patches + n] * kept[u];
-    }
     __syncthreads();
 #pragma unroll
-    for (int n = 0; n < most_patches; ++n) memory.work[n][c] = numbers[n];
+    for (int n = 0; n < most_patches; ++n) memory.work[n][c] = estimates[n];
     __syncthreads();
 #pragma unroll
     for (int n = 0; n < most_patches; ++n)

@@ -44,6 +44,28 @@ std::optional<Prepared> in_batches(const RungCall& call, const BatchVersion& ver
 // The same as a Prepared, and as its parts.
 Prepared prepared_parts(std::function<void(const PartBegins&)> parts, const std::optional<KernelUse>& use);
 
+// A thread transforms the numbers of one place in all patches along the group, sets what is up to the
+// threshold to 0 and transforms back; how many are left. `matrix` is a square of cosine_table().
+__device__ inline int shrink_along(const float* matrix, int size, float threshold,
+                                   const float (&values)[most_patches], float (&estimates)[most_patches]) {
+#pragma unroll
+  for (int n = 0; n < most_patches; ++n) estimates[n] = 0;
+  int count = 0;
+#pragma unroll 1
+  for (int u = 0; u < size; ++u) {
+    const float* row = matrix + u * most_patches;  // 0 past the group's size
+    float sum = 0;
+#pragma unroll
+    for (int n = 0; n < most_patches; ++n) sum += row[n] * values[n];
+    const bool keep = sum * sum > threshold;
+    count += keep ? 1 : 0;
+    const float kept = keep ? sum : 0.0F;
+#pragma unroll
+    for (int n = 0; n < most_patches; ++n) estimates[n] += row[n] * kept;
+  }
+  return count;
+}
+
 // With cosine transforms (05_dct.cu).
 BatchVersion dct_version(std::function<void(const MatchCall&)> match, const std::optional<KernelUse>& use);
 
