@@ -13,7 +13,7 @@ struct Plan {
   Sweep sweep;
   std::vector<int> sides;
   int runs = 5;
-  double enough_ms = 300;  // a kernel whose first run takes longer is not run again
+  double enough_ms = 300;  // Ladder::enough_ms
   std::string only;        // rungs whose name holds it; empty: all
   std::string pgm_folder;  // for what each rung makes of the picture it is checked on; empty: nowhere
 };

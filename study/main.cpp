@@ -59,6 +59,7 @@ Plan plan_for(const Ladder& ladder, const Request& request) {
                       .blocks = request.blocks},
             .sides = request.sides,
             .runs = request.runs,
+            .enough_ms = ladder.enough_ms,
             .only = request.only,
             .pgm_folder = request.pgm_folder};
   // The margin is mirrored once, and kernels count pixels in 32 bits.

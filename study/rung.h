@@ -142,6 +142,7 @@ struct Ladder {
   Sweep usual;
   Sweep quick;
   int radii_up_to = largest_radius;
+  double enough_ms = 300;   // a kernel whose first run takes longer is not run again
   double tolerance = 0.01;  // of 255: what a rung may differ from the reference
   Agreement agreement = Agreement::largest;
   bool quality = false;  // rungs do not all compute the same: each one's PSNR is shown

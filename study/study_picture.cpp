@@ -1,8 +1,10 @@
 #include "study/study_picture.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "scene/scene.h"
 #include "ungrain/noise.h"
@@ -12,6 +14,23 @@ namespace {
 
 constexpr double noise_sigma = 20;  // of 255
 constexpr int stride_unit = 32;     // rows begin where a texture's may
+
+// Large pictures take a core half a minute: all cores, piece by piece.
+Image rendered(const ImageSpec& spec) {
+  constexpr int piece = 16;  // rows
+  Image image(spec);
+  const Scene scene(spec.width, spec.height);
+  std::atomic<int> next = 0;
+  const auto render = [&] {
+    for (int first = next.fetch_add(piece); first < spec.height; first = next.fetch_add(piece))
+      scene.render_rows(first, image.view().rows(first, std::min(piece, spec.height - first)));
+  };
+  std::vector<std::jthread> others;
+  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) others.emplace_back(render);
+  render();
+  others.clear();
+  return image;
+}
 
 Image noisy_bytes(const Image& clean) {
   Image noisy(clean.spec());
@@ -38,7 +57,7 @@ void wait_for_gpu() { cuda::check(cudaDeviceSynchronize(), "waiting for the GPU"
 
 StudyPicture::StudyPicture(const Size& size)
     : spec_{.width = size.width, .height = size.height, .type = PixelType::f32, .range = 255},
-      clean_(render_scene({.width = size.width, .height = size.height})),
+      clean_(rendered({.width = size.width, .height = size.height})),
       stride_((size.width + 2 * margin + stride_unit - 1) / stride_unit * stride_unit),
       plain_(spec_),
       padded_(static_cast<std::size_t>(stride_) * (size.height + 2 * margin)),

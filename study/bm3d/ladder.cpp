@@ -47,6 +47,7 @@ Ladder bm3d_ladder() {
                 .batches = {{32, 16}, {64, 32}, {128, 64}, {256, 128}, {512, 256}}},
       .quick = {.sizes = {{512, 512}}, .radii = search_of_39, .batches = {{32, 16}, {256, 128}}},
       .radii_up_to = 19,
+      .enough_ms = 60,
       .tolerance = 0.02,
       .agreement = Agreement::rms,
       .quality = true};
