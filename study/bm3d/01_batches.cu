@@ -32,10 +32,13 @@ class PatchTransforms {
  public:
   explicit PatchTransforms(int patches) {
     int sides[] = {patch, patch};
-    check_fft(cufftPlanMany(&forward_, 2, sides, nullptr, 1, 0, nullptr, 1, 0, CUFFT_R2C, patches),
+    int pixels[] = {patch, padded_row};
+    int coefficients[] = {patch, spectrum_columns};
+    check_fft(cufftPlanMany(&forward_, 2, sides, pixels, 1, patch * padded_row, coefficients, 1, spectrum,
+                            CUFFT_R2C, patches),
               "planning a transform");
-    const cufftResult status =
-        cufftPlanMany(&inverse_, 2, sides, nullptr, 1, 0, nullptr, 1, 0, CUFFT_C2R, patches);
+    const cufftResult status = cufftPlanMany(&inverse_, 2, sides, coefficients, 1, spectrum, pixels, 1,
+                                             patch * padded_row, CUFFT_C2R, patches);
     if (status != CUFFT_SUCCESS) cufftDestroy(forward_);
     check_fft(status, "planning a transform");
   }
