@@ -72,6 +72,7 @@ Rung threads_rung(std::string_view ladder) {
           .paper = "[000] parallel",
           .idea = "all of the processor's cores: the library's CPU version",
           .shapes = Shapes::none,
+          .gpu = false,
           .prepare = [ladder](const RungCall& call) { return prepare(ladder, {Device::Kind::cpu}, call); }};
 }
 

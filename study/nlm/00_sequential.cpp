@@ -37,7 +37,8 @@ Rung nlm_sequential() {
       .paper = "[004] basic NLM",
       .idea = "one thread of the processor",
       .shapes = Shapes::none,
-      .prepare = [](const RungCall& call) { return by_pixels(call, filter_pixel, patch_side * patch_side); }};
+      .gpu = false,
+      .prepare = [](const RungCall& call) { return by_pixels(call, filter_pixel); }};
 }
 
 }  // namespace ungrain::study

@@ -39,7 +39,8 @@ Rung nlm_bilateral_sequential() {
       .paper = "[000] sequential",
       .idea = "one thread of the processor",
       .shapes = Shapes::none,
-      .prepare = [](const RungCall& call) { return by_pixels(call, filter_pixel, patch_side * patch_side); }};
+      .gpu = false,
+      .prepare = [](const RungCall& call) { return by_pixels(call, filter_pixel); }};
 }
 
 }  // namespace ungrain::study
