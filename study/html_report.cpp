@@ -935,8 +935,9 @@ class Page {
     for (const json& rung : ladder.at("rungs")) {
       const json* result = result_at(rung, cell);
       if (result == nullptr) continue;
-      for (const auto& [name, ms] : result->at("best").value("parts_ms", json::object()).items())
-        add_new(names, std::string(name));
+      const json& best = result->at("best");
+      if (!best.contains("parts_ms")) continue;
+      for (const auto& [name, ms] : best.at("parts_ms").items()) add_new(names, std::string(name));
     }
     if (names.empty()) return "";
     std::vector<std::string> head = {"ms by part"};
