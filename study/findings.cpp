@@ -42,7 +42,8 @@ const json* rung_of(const json& ladder, const std::string& name) {
 }
 
 std::optional<Finding> compared(const Measurements& ours, const json& ladder, const std::string& rung,
-                                const std::string& without, const std::string& idea) {
+                                const std::string& without, const std::string& idea,
+                                Finding::Kind kind = Finding::Kind::idea) {
   const json* with = rung_of(ladder, rung);
   if (with == nullptr) return {};
   Mean mean;
@@ -60,7 +61,8 @@ std::optional<Finding> compared(const Measurements& ours, const json& ladder, co
                  .smallest = mean.smallest(),
                  .largest = mean.largest(),
                  .cells = mean.count(),
-                 .paper = {}};
+                 .paper = {},
+                 .kind = kind};
 }
 
 bool same_cell(const PaperTime& a, const PaperTime& b) {
@@ -101,7 +103,9 @@ std::vector<Finding> findings(const Measurements& ours) {
     for (const Idea& idea : ideas()) {
       if (name != idea.ladder) continue;
       known = true;
-      add(compared(ours, ladder, idea.rung, idea.without, idea.name));
+      const bool together = std::strcmp(idea.rung, "ungrain") == 0;
+      add(compared(ours, ladder, idea.rung, idea.without, idea.name,
+                   together ? Finding::Kind::together : Finding::Kind::idea));
     }
     if (!known) {
       for (const json& rung : ladder.at("rungs")) {
@@ -110,9 +114,10 @@ std::vector<Finding> findings(const Measurements& ours) {
       }
     }
     add(compared(ours, ladder, "threads", sequential,
-                 "all cores and vector instructions of the processor in place of one thread"));
+                 "all cores and vector instructions of the processor in place of one thread",
+                 Finding::Kind::machine));
     add(compared(ours, ladder, "ungrain", "threads",
-                 "the GPU in place of the processor, both through the product"));
+                 "the GPU in place of the processor, both through the product", Finding::Kind::machine));
   }
   for (Finding& finding : all) add_paper(finding);
   std::stable_sort(all.begin(), all.end(),

@@ -10,6 +10,11 @@
 namespace ungrain::study {
 
 struct Finding {
+  enum class Kind {
+    idea,
+    together,  // of all ideas
+    machine,   // not of kernels but of what runs them
+  };
   std::string idea;
   std::string ladder;
   std::string rung;
@@ -21,6 +26,7 @@ struct Finding {
   int cells = 0;                // pictures and radii
   std::optional<double> paper;  // the same from the papers' tables
   std::string paper_name = {};
+  Kind kind = Kind::idea;
 };
 
 // Where an idea changes less than this, it makes no difference.

@@ -27,6 +27,8 @@ using nlohmann::json;
 using page::escaped;
 using page::short_number;
 
+constexpr Size size_of_the_car{570, 426};  // the one picture of [000] whose size it gives
+
 constexpr const char* paper_titles[][2] = {
     {"[000]", "Edge-preserving filters on a GPU: bilateral, adaptive bilateral, NLM-bilateral"},
     {"[001]", "A case study of the bilateral filter"},
@@ -52,7 +54,14 @@ const char* verdict(double factor) {
 // A table whose first cell of each row names it.
 class Table {
  public:
-  explicit Table(std::vector<std::string> head) : head_(std::move(head)) {}
+  struct Group {
+    std::string name;
+    std::size_t columns;
+  };
+
+  // Groups stand above the head, in its order, from the second column on.
+  explicit Table(std::vector<std::string> head, std::vector<Group> groups = {})
+      : head_(std::move(head)), groups_(std::move(groups)) {}
 
   void start_row(const std::string& name) { rows_.push_back("<th>" + escaped(name) + "</th>"); }
   void cell(const std::string& html, const char* kind = "") {
@@ -62,7 +71,14 @@ class Table {
   bool empty() const { return rows_.empty(); }
 
   std::string html() const {
-    std::string text = "<div class=\"scroll\"><table><thead><tr>";
+    std::string text = "<div class=\"scroll\"><table><thead>";
+    if (!groups_.empty()) {
+      text += "<tr class=\"groups\"><th></th>";
+      for (const Group& group : groups_)
+        text += fmt::format("<th colspan=\"{}\">{}</th>", group.columns, escaped(group.name));
+      text += "</tr>\n";
+    }
+    text += "<tr>";
     for (const std::string& name : head_) text += "<th>" + escaped(name) + "</th>";
     text += "</tr></thead><tbody>\n";
     for (const std::string& row : rows_) text += "<tr>" + row + "</tr>\n";
@@ -71,6 +87,7 @@ class Table {
 
  private:
   std::vector<std::string> head_;
+  std::vector<Group> groups_;
   std::vector<std::string> rows_;
 };
 
@@ -147,11 +164,11 @@ class TimesTable {
     const auto found = theirs_.find(key(version, cell));
     return found != theirs_.end() ? &found->second : nullptr;
   }
+  // On a picture of the same size; where the paper does not give it, of its one picture whose size it gives.
   const Measurements::Time* our_time(const Version& version, const Cell& cell) const {
-    return ours_.find(version.ladder, version.rung, cell.radius, cell.size);
+    return ours_.exactly(version.ladder, version.rung, cell.radius,
+                         cell.size.width > 0 ? cell.size : size_of_the_car);
   }
-  // Times may be divided only where the pictures have one size.
-  static bool same_size(const Measurements::Time& time, const Cell& cell) { return time.size == cell.size; }
 
   std::string label(const Version& version) const {
     return several_ladders_ ? version.ladder + ": " + version.rung : version.rung;
@@ -177,21 +194,26 @@ class TimesTable {
       return;
     }
     std::string text = ms_text(time->ms, time->share);
-    if (theirs != nullptr && same_size(*time, cell))
+    if (theirs != nullptr && cell.size.width > 0)
       text += fmt::format(" <small>{}</small>", times_text(*theirs / time->ms));
     table.cell(text, "ours");
   }
 
   std::string by_cell() const {
     std::vector<std::string> head = {"ms"};
+    std::vector<Table::Group> groups;
     for (const Version& version : versions_) {
-      head.push_back(label(version) + ", paper");
+      groups.push_back({label(version), measured_ ? 2U : 1U});
+      head.push_back("paper");
       if (measured_) head.push_back("ours");
     }
     if (measured_) {
-      for (const Version& product : products_) head.push_back(label(product));
+      for (const Version& product : products_) {
+        groups.push_back({label(product), 1});
+        head.push_back("ours");
+      }
     }
-    Table table(std::move(head));
+    Table table(std::move(head), std::move(groups));
     for (const Cell& cell : cells_) {
       table.start_row(label(cell));
       for (const Version& version : versions_) add_cells(table, version, cell);
@@ -206,11 +228,13 @@ class TimesTable {
 
   std::string by_version() const {
     std::vector<std::string> head = {"ms"};
+    std::vector<Table::Group> groups;
     for (const Cell& cell : cells_) {
-      head.push_back(label(cell) + ", paper");
+      head.push_back("paper");
       if (measured_) head.insert(head.end(), {"ours", "over naive, paper", "ours"});
+      groups.push_back({label(cell), measured_ ? 4U : 1U});
     }
-    Table table(std::move(head));
+    Table table(std::move(head), std::move(groups));
     std::vector<Version> rows = versions_;
     if (measured_) rows.insert(rows.end(), products_.begin(), products_.end());
     for (const Version& version : rows) {
@@ -278,9 +302,7 @@ class TimesTable {
             by_size ? std::sqrt(static_cast<double>(cell.size.width) * cell.size.height) : cell.radius;
         const double* their = theirs ? their_time(version, cell) : nullptr;
         const Measurements::Time* our = theirs ? nullptr : our_time(version, cell);
-        const bool usable =
-            their != nullptr || (our != nullptr && (same_size(*our, cell) || cell.size.width == 0));
-        if (!usable || !seen.insert(x).second) continue;
+        if ((their == nullptr && our == nullptr) || !seen.insert(x).second) continue;
         series.points.push_back({x, their != nullptr ? *their : our->ms});
       }
       plot.series.push_back(std::move(series));
@@ -420,26 +442,37 @@ class Page {
         "differs from it by one idea: times as fast, the geometric mean over all pictures and radii "
         "measured, and the "
         "span. What differs by less than 5 % makes no difference.</p>\n";
-    const std::pair<const char*, const char*> groups[] = {
-        {"good", "Pays"}, {"even", "Makes no difference"}, {"bad", "Costs"}};
-    for (const auto& [kind, title] : groups) {
+    const auto item = [](const Finding& finding) {
+      return fmt::format(
+          "<li class=\"{}\"><b>{}</b>{}<br><span class=\"small\">{}: “{}” over “{}”, {} in {} "
+          "cell{}{}</span></li>\n",
+          verdict(finding.factor), times_text(finding.factor), escaped(finding.idea), escaped(finding.ladder),
+          escaped(finding.rung), escaped(finding.without),
+          finding.cells > 1 ? times_text(finding.smallest) + " to " + times_text(finding.largest)
+                            : times_text(finding.factor),
+          finding.cells, finding.cells == 1 ? "" : "s",
+          finding.paper ? fmt::format("; {} measured {}", finding.paper_name, times_text(*finding.paper))
+                        : "");
+    };
+    const auto group = [&](const char* title, const auto& belongs) {
       std::string items;
       for (const Finding& finding : all) {
-        if (std::string_view(verdict(finding.factor)) != kind) continue;
-        items += fmt::format(
-            "<li class=\"{}\"><b>{}</b>{}<br><span class=\"small\">{}: “{}” over “{}”, {} in {} "
-            "cell{}{}</span></li>\n",
-            kind, times_text(finding.factor), escaped(finding.idea), escaped(finding.ladder),
-            escaped(finding.rung), escaped(finding.without),
-            finding.cells > 1 ? times_text(finding.smallest) + " to " + times_text(finding.largest)
-                              : times_text(finding.factor),
-            finding.cells, finding.cells == 1 ? "" : "s",
-            finding.paper ? fmt::format("; {} measured {}", finding.paper_name, times_text(*finding.paper))
-                          : "");
+        if (belongs(finding)) items += item(finding);
       }
       if (!items.empty())
         text += fmt::format("<h3>{}</h3>\n<ul class=\"findings\">\n{}</ul>\n", title, items);
+    };
+    const std::pair<const char*, const char*> ideas_by_verdict[] = {
+        {"good", "Pays"}, {"even", "Makes no difference"}, {"bad", "Costs"}};
+    for (const auto& [kind, title] : ideas_by_verdict) {
+      group(title, [kind = std::string_view(kind)](const Finding& finding) {
+        return finding.kind == Finding::Kind::idea && verdict(finding.factor) == kind;
+      });
     }
+    group("All ideas together",
+          [](const Finding& finding) { return finding.kind == Finding::Kind::together; });
+    group("One thread, all cores, the GPU",
+          [](const Finding& finding) { return finding.kind == Finding::Kind::machine; });
     return text;
   }
 

@@ -197,7 +197,7 @@ def test_numbers_are_said_with_the_pictures(browser, page) -> None:
 def test_plots_are_there_and_drawn(browser, study_page) -> None:
     open_page(browser, study_page)
     plots = browser.execute_script(
-        "return [...document.querySelectorAll('.plot svg')].map((svg) => ({"
+        "return [...document.querySelectorAll('.plot > svg')].map((svg) => ({"
         "  wide: svg.getBoundingClientRect().width,"
         "  shapes: svg.querySelectorAll('path.line, rect.bar').length,"
         "  bad: /NaN|Infinity|undefined/i.test(svg.innerHTML)}))")
