@@ -985,7 +985,24 @@ class Page {
         table.cell(of_parts.contains(name) ? ms_text(of_parts.at(name).get<double>()) : "–");
       }
     }
-    return "<h3>Where the time goes</h3>\n" + table.html();
+    return "<h3>Where the time goes</h3>\n" + table.html() + parts_plot(ladder, cell);
+  }
+
+  // Of the first rung that tells them, which is the nearest to the paper's.
+  static std::string parts_plot(const json& ladder, const std::pair<Size, int>& cell) {
+    for (const json& rung : ladder.at("rungs")) {
+      const json* result = result_at(rung, cell);
+      if (result == nullptr || !result->at("best").contains("parts_ms")) continue;
+      page::BarPlot plot{
+          .title = fmt::format("Parts of “{}”, {}", text_of(rung, "name"), size_text(cell.first)),
+          .unit = " ms",
+          .mark = 0,
+          .bars = {}};
+      for (const auto& [name, ms] : result->at("best").at("parts_ms").items())
+        plot.bars.push_back({name, ms.get<double>()});
+      return page::bar_plot(plot);
+    }
+    return "";
   }
 
   static std::string all_times(const json& ladder) {

@@ -14,7 +14,8 @@ constexpr int end_of_block = 256;
 constexpr int literal_codes = 286;  // bytes, the end, and lengths
 constexpr int distance_codes = 30;
 constexpr int longest_code = 15;
-constexpr int shortest_match = 4;
+constexpr int shortest_match = 6;  // a shorter one takes more bits than its bytes, in pictures
+constexpr int hashed_bytes = 4;
 constexpr int longest_match = 258;
 constexpr int window = 32768;
 constexpr std::size_t symbols_a_block = 1 << 16;
@@ -240,7 +241,7 @@ std::string zlib_compressed(std::span<const std::uint8_t> data) {
   while (here < size) {
     std::ptrdiff_t length = 0;
     std::ptrdiff_t distance = 0;
-    if (here + shortest_match <= size) {
+    if (here + hashed_bytes <= size) {
       const std::ptrdiff_t before = last_seen.exchange(here);
       if (before >= 0 && here - before <= window - 1) {
         const std::ptrdiff_t most = std::min<std::ptrdiff_t>(longest_match, size - here);
@@ -253,7 +254,7 @@ std::string zlib_compressed(std::span<const std::uint8_t> data) {
     }
     if (length >= shortest_match) {
       symbols.push_back({static_cast<std::uint16_t>(length), static_cast<std::uint16_t>(distance)});
-      for (std::ptrdiff_t i = here + 1; i < here + length && i + shortest_match <= size; ++i)
+      for (std::ptrdiff_t i = here + 1; i < here + length && i + hashed_bytes <= size; ++i)
         last_seen.exchange(i);
       here += length;
     } else {
