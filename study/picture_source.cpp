@@ -1,7 +1,8 @@
 #include "study/picture_source.h"
 
 #include <algorithm>
-#include <cmath>
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -33,6 +34,23 @@ Image gray_bytes(const Image& image) {
   return gray;
 }
 
+// Large pictures take a core half a minute: all cores, piece by piece.
+Image rendered(const ImageSpec& spec) {
+  constexpr int piece = 16;  // rows
+  Image image(spec);
+  const Scene scene(spec.width, spec.height);
+  std::atomic<int> next = 0;
+  const auto render = [&] {
+    for (int first = next.fetch_add(piece); first < spec.height; first = next.fetch_add(piece))
+      scene.render_rows(first, image.view().rows(first, std::min(piece, spec.height - first)));
+  };
+  std::vector<std::jthread> others;
+  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) others.emplace_back(render);
+  render();
+  others.clear();
+  return image;
+}
+
 }  // namespace
 
 PictureSource::PictureSource(const std::filesystem::path& file)
@@ -53,7 +71,11 @@ bool PictureSource::has(const Size& size) const {
 
 Image PictureSource::clean(const Size& size) const {
   const ImageSpec spec{.width = size.width, .height = size.height};
-  if (own_ == nullptr) return render_scene(spec);
+  if (own_ == nullptr) {
+    Image& scene = (*rendered_)[{size.width, size.height}];
+    if (scene.spec().width == 0) scene = rendered(spec);
+    return scene.copy();
+  }
   Image part(spec);
   const ImageSpec& whole = own_->spec();
   const int left = (whole.width - size.width) / 2;

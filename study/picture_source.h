@@ -2,8 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "study/rung.h"
 #include "ungrain/image.h"
@@ -27,6 +29,9 @@ class PictureSource {
  private:
   std::string name_ = "demo scene";
   std::shared_ptr<const Image> own_;
+  // What was rendered, by width and height: several ladders look at the same sizes.
+  using Rendered = std::map<std::pair<int, int>, Image>;
+  std::shared_ptr<Rendered> rendered_ = std::make_shared<Rendered>();
 };
 
 }  // namespace ungrain::study
