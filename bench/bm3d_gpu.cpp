@@ -53,6 +53,12 @@ const char* name_of(Bm3dProfile profile) {
   return profile == Bm3dProfile::fast ? "fast" : profile == Bm3dProfile::normal ? "normal" : "high";
 }
 
+constexpr Bm3dProfile profiles[] = {Bm3dProfile::fast, Bm3dProfile::normal, Bm3dProfile::high};
+
+bool is_wanted(const std::string& only, Bm3dProfile profile, const Size& size) {
+  return fmt::format("bm3d {} {}", name_of(profile), size.name).starts_with(only);
+}
+
 Bm3dRow time_row(const Picture& picture, const Size& size, Bm3dProfile profile, bool with_cpu) {
   const ImageSpec spec = picture.noisy.view().spec;
   const Bm3dParams params{.profile = profile, .sigma = {sigma}};
@@ -105,88 +111,103 @@ void print_row(const Bm3dRow& row) {
   std::fflush(stdout);
 }
 
-// Groups of `count` patches at random places around every reference.
-struct RandomGroups {
-  RandomGroups(const cuda::Bm3dGrid& grid, int count, int reach)
-      : references(grid.count_i * grid.count_j),
-        offsets(2 * static_cast<std::size_t>(references) * count),
-        found(static_cast<std::size_t>(references)) {
-    std::mt19937 random(1);
-    std::vector<std::int8_t> places(offsets.size());
-    const auto within = [&](int position, int last) {
-      const int low = std::max(-reach, -position);
-      const int high = std::min(reach, last - position);
-      return static_cast<std::int8_t>(low +
-                                      static_cast<int>(random() % static_cast<unsigned>(high - low + 1)));
+// The kernels of one step on a gray picture, in the order in which they run.
+class StepKernels {
+ public:
+  // `matched`: where patches are looked for, and step 2's pilot.
+  StepKernels(const Picture& picture, const GpuImage& matched, const Bm3dSettings& settings, int index)
+      : step_(index == 0 ? settings.first : settings.second), fast_(cuda::bm3d_fast_filter(settings, index)) {
+    const ImageSpec spec = picture.noisy.view().spec;
+    const Rect whole{0, 0, spec.width, spec.height};
+    const auto plane_of = [&](const GpuImage& image) {
+      return ConstPlanes{static_cast<const float*>(image.view().data), whole, spec.width,
+                         static_cast<std::ptrdiff_t>(spec.width) * spec.height, 1};
     };
-    for (int r = 0; r < references; ++r) {
-      const int x = std::min(r % grid.count_i * grid.spacing, grid.last_x);
-      const int y = std::min(r / grid.count_i * grid.spacing, grid.last_y);
-      for (int n = 1; n < count; ++n) {
-        std::int8_t* const place = places.data() + 2 * (static_cast<std::size_t>(r) * count + n);
-        place[0] = within(x, grid.last_x);
-        place[1] = within(y, grid.last_y);
-      }
+    const auto count = [&](int length) {
+      return (length - step_.patch + step_.spacing - 1) / step_.spacing + 1;
+    };
+    match_.plane = plane_of(matched);
+    match_.image = {spec.width, spec.height};
+    match_.grid = {step_.spacing,     spec.width - step_.patch, spec.height - step_.patch, 0, 0,
+                   count(spec.width), count(spec.height)};
+    match_.patch = step_.patch;
+    match_.search = step_.search;
+    match_.count = step_.group;
+    match_.max_distance = static_cast<float>(step_.max_distance * step_.patch * step_.patch);
+    match_.middle = 0.5F;
+    match_.scale = 255;
+    offsets_ = cuda::DeviceBuffer(2 * static_cast<std::size_t>(references()) * step_.group);
+    found_ = cuda::DeviceBuffer(static_cast<std::size_t>(references()));
+    scratch_ = cuda::DeviceBuffer(cuda::bm3d_match_scratch(match_) * sizeof(float));
+    match_.offsets = static_cast<std::int8_t*>(offsets_.data());
+    match_.found = static_cast<std::uint8_t*>(found_.data());
+    match_.scratch = static_cast<float*>(scratch_.data());
+
+    filter_.noisy = plane_of(picture.device);
+    if (index == 1) filter_.basic = plane_of(matched);
+    filter_.grid = match_.grid;
+    filter_.count = step_.group;
+    filter_.offsets = match_.offsets;
+    filter_.found = match_.found;
+    sums_ =
+        cuda::DeviceBuffer(cuda::Bm3dSums::floats(1, spec.width, spec.height, step_.patch) * sizeof(float));
+    left_ = cuda::DeviceBuffer(sizeof(unsigned) * static_cast<std::size_t>(1 + references()));
+    filter_.sums.rect = whole;
+    filter_.sums.patch = step_.patch;
+    filter_.sums.values = static_cast<unsigned long long*>(sums_.data());
+    filter_.sums.weights = filter_.sums.values + static_cast<std::size_t>(spec.width) * spec.height;
+    if (fast_) cuda::set_fast_units(*fast_, filter_.sums);
+    filter_.sigma[0] = static_cast<float>(sigma);
+    filter_.strength = static_cast<float>(step_.strength);
+    const std::vector<double> window = patch_window(step_.patch, step_.kaiser);
+    std::copy(window.begin(), window.end(), filter_.window);
+    filter_.left_over = static_cast<unsigned*>(left_.data());
+    cuda::check(cudaMemset(sums_.data(), 0, sums_.size()), "clearing");
+    cuda::check(cudaMemset(left_.data(), 0, sizeof(unsigned)), "clearing");
+  }
+
+  int references() const { return match_.grid.references(); }
+  const Bm3dStep& step() const { return step_; }
+
+  double search_ms() const {
+    return timed([&] { cuda::launch_bm3d_match(match_, {}); });
+  }
+  // After the search. Sums only grow; their values do not matter here.
+  double filter_ms() const {
+    if (!fast_) return 0;
+    return timed([&] { cuda::launch_bm3d_fast(*fast_, filter_, {}); });
+  }
+
+ private:
+  template <class Launch>
+  static double timed(const Launch& launch) {
+    const cuda::Event start;
+    const cuda::Event end;
+    std::vector<double> times;
+    for (int run = 0; run < warm_up + runs; ++run) {
+      start.record(nullptr);
+      launch();
+      end.record(nullptr);
+      end.wait();
+      if (run >= warm_up) times.push_back(end.ms_since(start));
     }
-    const std::vector<std::uint8_t> sizes(found.size(), static_cast<std::uint8_t>(count));
-    cuda::check(cudaMemcpy(offsets.data(), places.data(), places.size(), cudaMemcpyHostToDevice),
-                "uploading");
-    cuda::check(cudaMemcpy(found.data(), sizes.data(), sizes.size(), cudaMemcpyHostToDevice), "uploading");
+    return median(times);
   }
 
-  int references;
-  cuda::DeviceBuffer offsets;
-  cuda::DeviceBuffer found;
+  Bm3dStep step_;
+  std::optional<cuda::Bm3dFast> fast_;
+  cuda::Bm3dMatchCall match_;
+  cuda::Bm3dFilterCall filter_;
+  cuda::DeviceBuffer offsets_;
+  cuda::DeviceBuffer found_;
+  cuda::DeviceBuffer scratch_;
+  cuda::DeviceBuffer sums_;
+  cuda::DeviceBuffer left_;
 };
-
-double time_filter(const Picture& picture, const Bm3dSettings& settings, int index) {
-  const ImageSpec spec = picture.noisy.view().spec;
-  const Bm3dStep& step = index == 0 ? settings.first : settings.second;
-  const std::optional<cuda::Bm3dFast> fast = cuda::bm3d_fast_filter(settings, index);
-  if (!fast) return 0;
-  cuda::Bm3dFilterCall call;
-  const Rect whole{0, 0, spec.width, spec.height};
-  call.noisy = {static_cast<const float*>(picture.device.view().data), whole, spec.width,
-                static_cast<std::ptrdiff_t>(spec.width) * spec.height, 1};
-  if (index == 1) call.basic = call.noisy;
-  const auto count = [&](int length) { return (length - step.patch + step.spacing - 1) / step.spacing + 1; };
-  call.grid = {step.spacing,      spec.width - step.patch, spec.height - step.patch, 0, 0,
-               count(spec.width), count(spec.height)};
-  call.count = step.group;
-  const RandomGroups groups(call.grid, step.group, step.search / 2);
-  call.offsets = static_cast<const std::int8_t*>(groups.offsets.data());
-  call.found = static_cast<const std::uint8_t*>(groups.found.data());
-  const cuda::DeviceBuffer sums(cuda::Bm3dSums::floats(1, spec.width, spec.height, step.patch) *
-                                sizeof(float));
-  const cuda::DeviceBuffer left(sizeof(unsigned) * static_cast<std::size_t>(1 + groups.references));
-  call.sums.rect = whole;
-  call.sums.patch = step.patch;
-  call.sums.values = static_cast<unsigned long long*>(sums.data());
-  call.sums.weights = call.sums.values + static_cast<std::size_t>(spec.width) * spec.height;
-  cuda::set_fast_units(*fast, call.sums);
-  call.sigma[0] = static_cast<float>(sigma);
-  call.strength = static_cast<float>(step.strength);
-  const std::vector<double> window = patch_window(step.patch, step.kaiser);
-  std::copy(window.begin(), window.end(), call.window);
-  call.left_over = static_cast<unsigned*>(left.data());
-  cuda::check(cudaMemset(sums.data(), 0, sums.size()), "clearing");
-  cuda::check(cudaMemset(left.data(), 0, sizeof(unsigned)), "clearing");
-  const cuda::Event start;
-  const cuda::Event end;
-  std::vector<double> times;
-  for (int run = 0; run < warm_up + runs; ++run) {
-    start.record(nullptr);
-    cuda::launch_bm3d_fast(*fast, call, {});
-    end.record(nullptr);
-    end.wait();
-    if (run >= warm_up) times.push_back(end.ms_since(start));
-  }
-  return median(times);
-}
 
 }  // namespace
 
-std::vector<Bm3dRow> run_bm3d() {
+std::vector<Bm3dRow> run_bm3d(const std::string& only) {
   fmt::print(
       "\nbm3d, the demo scene with noise of 25 of 255, float samples in the GPU's memory; PSNR in dB. The "
       "CPU's "
@@ -197,8 +218,11 @@ std::vector<Bm3dRow> run_bm3d() {
   std::vector<Bm3dRow> rows;
   for (const Size& size : sizes) {
     for (const bool rgb : {false, true}) {
-      const Picture picture(spec_of(size, PixelType::f32, rgb));
-      for (const Bm3dProfile profile : {Bm3dProfile::fast, Bm3dProfile::normal, Bm3dProfile::high}) {
+      std::optional<Picture> made;
+      for (const Bm3dProfile profile : profiles) {
+        if (!is_wanted(only, profile, size)) continue;
+        if (!made) made.emplace(spec_of(size, PixelType::f32, rgb));
+        const Picture& picture = *made;
         rows.push_back(time_row(picture, size, profile, size.width <= 512));
         print_row(rows.back());
       }
@@ -207,26 +231,54 @@ std::vector<Bm3dRow> run_bm3d() {
   return rows;
 }
 
-void run_bm3d_filters() {
-  fmt::print(
-      "\nbm3d's filtering kernels alone, aggregation included, 1080p gray, groups at random places:\n\n"
-      "| profile | step 1 ms | step 2 ms |\n|---|--:|--:|\n");
-  const Picture picture(spec_of(middle, PixelType::f32));
-  for (const Bm3dProfile profile : {Bm3dProfile::fast, Bm3dProfile::normal, Bm3dProfile::high}) {
-    const bool is_fast = profile == Bm3dProfile::fast;
-    const bool is_high = profile == Bm3dProfile::high;
-    Bm3dSettings settings;
-    settings.sigma = {sigma};
-    settings.first.transform = PatchTransform::bior15;
-    settings.first.spacing = is_fast ? 5 : is_high ? 1 : 3;
-    settings.first.search = is_fast ? 25 : 39;
-    settings.second.strength = 1;
-    settings.second.group = 32;
-    settings.second.spacing = is_fast ? 5 : is_high ? 2 : 3;
-    settings.second.search = is_fast ? 25 : is_high ? 45 : 39;
-    fmt::print("| {} | {:.3f} | {:.3f} |\n", name_of(profile), time_filter(picture, settings, 0),
-               time_filter(picture, settings, 1));
-    std::fflush(stdout);
+void run_bm3d_kernels(const std::string& only, double products_per_second) {
+  int device = 0;
+  int processors = 0;
+  int kilohertz = 0;
+  cuda::check(cudaGetDevice(&device), "asking for the GPU");
+  cuda::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+              "asking for the GPU");
+  cuda::check(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device), "asking for the GPU");
+  const double words_per_second = 32.0 * processors * kilohertz * 1e3;
+  bool begun = false;
+  for (const Size& size : {middle, large}) {
+    for (const Bm3dProfile profile : profiles) {
+      if (!is_wanted(only, profile, size)) continue;
+      if (!begun) {
+        fmt::print(
+            "\nbm3d's kernels alone, gray. In brackets the share of the bound: of a search the products of "
+            "every "
+            "candidate's 64 pixels, once, at the measured rate; of the filtering, aggregation included, the "
+            "words "
+            "of shared memory that are read and added to, at 32 a clock and multiprocessor:\n\n"
+            "| profile | image | search 1 ms | filter 1 ms | search 2 ms | filter 2 ms |\n"
+            "|---|---|--:|--:|--:|--:|\n");
+        begun = true;
+      }
+      const Picture picture(spec_of(size, PixelType::f32));
+      const ImageSpec spec = picture.noisy.view().spec;
+      const Bm3dParams params{.profile = profile, .sigma = {sigma}};
+      const GpuImage basic(spec);
+      Bm3dParams first_step = params;
+      first_step.steps = 1;
+      Denoiser::create(first_step, spec, {.device = {Device::Kind::cuda}})
+          .run(picture.device.view(), basic.view());
+      const Bm3dSettings settings = bm3d_settings(resolve_derived(params, spec).as<Bm3dParams>(), spec);
+      std::string cells;
+      for (const int index : {0, 1}) {
+        const StepKernels kernels(picture, index == 0 ? picture.device : basic, settings, index);
+        const Bm3dStep& step = kernels.step();
+        const double references = kernels.references();
+        const double search = kernels.search_ms();
+        const double filter = kernels.filter_ms();
+        const double search_bound = references * step.search * step.search * 64 / products_per_second * 1e3;
+        const double words = references * step.group * 64 * (index == 0 ? 2 : 3);
+        cells += fmt::format(" {:.3f} ({:.0f} %) | {:.3f} ({:.0f} %) |", search, 100 * search_bound / search,
+                             filter, 100 * words / words_per_second * 1e3 / filter);
+      }
+      fmt::print("| {} | {} |{}\n", name_of(profile), size.name, cells);
+      std::fflush(stdout);
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-// bm3d on a GPU: by profile and stage, and its filtering kernels alone.
+// bm3d on a GPU: by profile and stage, and its kernels one by one.
 #pragma once
 
 #include <string>
@@ -19,9 +19,10 @@ struct Bm3dRow {
   bool right = true;
 };
 
-std::vector<Bm3dRow> run_bm3d();
-// The filtering kernels with groups at random places: no search. Prints only.
-void run_bm3d_filters();
+// Of the rows whose profile and image begin with `only`: "bm3d normal 1080p".
+std::vector<Bm3dRow> run_bm3d(const std::string& only);
+// Search and filtering apart. Prints only.
+void run_bm3d_kernels(const std::string& only, double products_per_second);
 
 std::string json_of(const Bm3dRow& row);
 

@@ -569,8 +569,8 @@ void write_json(const std::string& path, const Results& results) {
   if (!file.flush()) throw std::runtime_error("cannot write " + path);
 }
 
-// With a word: only the rows whose filter and image begin with it ("nlm 20 Mpx"), or just "end-to-end",
-// "throughput" or "bm3d".
+// With a word: only the rows whose filter and image begin with it ("nlm 20 Mpx",
+// "bm3d normal"), or just "end-to-end" or "throughput".
 int run(const std::string& only, const std::string& json_path) {
   Results results{.machine = find_machine()};
   Ceilings ceilings;
@@ -585,12 +585,13 @@ int run(const std::string& only, const std::string& json_path) {
       results.copy / 1e12, ceilings.copy_rate(bytes_of(spec_of(middle, PixelType::f32))) / 1e12,
       have_npp() ? "there" : "ABSENT");
   const bool all = only.empty();
-  if (only != "end-to-end" && only != "throughput" && only != "bm3d") results.rows = run_rows(ceilings, only);
+  if (only != "end-to-end" && only != "throughput" && !only.starts_with("bm3d"))
+    results.rows = run_rows(ceilings, only);
   if (all || only == "end-to-end") results.end_to_end = run_end_to_end();
   if (all || only == "throughput") results.throughput = run_throughput();
-  if (all || only == "bm3d") {
-    results.bm3d = run_bm3d();
-    run_bm3d_filters();
+  if (all || only.starts_with("bm3d")) {
+    results.bm3d = run_bm3d(only);
+    run_bm3d_kernels(only, results.rates.products);
   }
   if (!json_path.empty()) write_json(json_path, results);
   const bool right =

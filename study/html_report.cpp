@@ -18,6 +18,7 @@
 #include "page/viewer.h"
 #include "study/findings.h"
 #include "study/measurements.h"
+#include "study/papers/p002.h"
 #include "study/papers/tables.h"
 
 namespace ungrain::study {
@@ -130,6 +131,22 @@ class TimesTable {
       add_new(versions_, version);
       add_new(cells_, cell);
       theirs_[key(version, cell)] = time.ms;
+    }
+    if (std::string_view(table.paper) == "[002]") {
+      for (const Paper002Time& time : paper_002_times()) {
+        if (std::string_view(time.table) != table.table) continue;
+        const std::string_view program = time.version;
+        // Somebody else's programs stand beside our threads, or beside nothing.
+        const Version version{"bm3d",
+                              program == "CUDA"     ? "2 batches"
+                              : program == "OpenMP" ? "threads"
+                                                    : time.version,
+                              "1 own distances"};
+        const Cell cell{time.image, {time.width, time.height}, any_radius};
+        add_new(versions_, version);
+        add_new(cells_, cell);
+        theirs_[key(version, cell)] = 1000 * time.seconds;
+      }
     }
     for (const Version& version : std::vector<Version>(versions_)) {
       for (const Cell& cell : cells_) measured_ = measured_ || our_time(version, cell) != nullptr;
@@ -697,16 +714,14 @@ class Page {
   }
 
   std::string psnr_part(const PaperTable& table) const {
+    if (std::string_view(table.paper) != "[002]" || std::string_view(table.table) != "5.4") return "";
     Table psnrs({"PSNR dB", "noise", "version", "paper"});
-    for (const PaperPsnr& paper : paper_psnrs()) {
-      if (std::string_view(paper.paper) != table.paper || std::string_view(paper.table) != table.table)
-        continue;
-      psnrs.start_row(fmt::format("{}, {}", paper.image, size_text({paper.width, paper.height})));
-      psnrs.cell(short_number(paper.sigma));
+    for (const Paper002Quality& paper : paper_002_qualities()) {
+      psnrs.start_row(paper.image);
+      psnrs.cell(fmt::format("{}", paper.sigma));
       psnrs.cell(paper.version);
       psnrs.cell(fmt::format("{:.2f}", paper.psnr));
     }
-    if (psnrs.empty()) return "";
     return our_quality("[002]", "our picture in place of theirs") + psnrs.html();
   }
 

@@ -39,6 +39,7 @@ struct Request {
   explicit Request(const Sweep& usual)
       : radii(usual.radii), tilings(usual.tilings), threads(usual.threads), blocks(usual.blocks) {
     for (const Size& size : usual.sizes) sizes.push_back(fmt::format("{}x{}", size.width, size.height));
+    for (const Size& size : usual.batches) batches.push_back(fmt::format("{}x{}", size.width, size.height));
   }
 
   std::vector<std::string> sizes;
@@ -47,6 +48,7 @@ struct Request {
   std::vector<int> tilings;
   std::vector<int> threads;
   std::vector<int> blocks;
+  std::vector<std::string> batches;
   int runs = 7;
   bool quick = false;
   bool all = false;
@@ -56,14 +58,13 @@ struct Request {
   Where where;
 };
 
-Size parse_size(const std::string& text) {
+Size parse_size(const std::string& text, const char* option, int least, int most) {
   Size size;
   char rest = 0;
   if (std::sscanf(text.c_str(), "%dx%d%c", &size.width, &size.height, &rest) != 2) size = {};
-  // The margin is mirrored once, and kernels count pixels in 32 bits.
-  if (size.width < margin || size.height < margin || size.width > 30000 || size.height > 30000) {
-    throw CLI::ValidationError("--sizes",
-                               fmt::format("each is WIDTHxHEIGHT, from {0}x{0} to 30000x30000", margin));
+  if (std::min(size.width, size.height) < least || std::max(size.width, size.height) > most) {
+    throw CLI::ValidationError(option,
+                               fmt::format("each is WIDTHxHEIGHT, from {0}x{0} to {1}x{1}", least, most));
   }
   return size;
 }
@@ -76,9 +77,14 @@ Plan plan_for(const Ladder& ladder, const Request& request) {
                       .blocks = request.blocks},
             .sides = request.sides,
             .runs = request.runs,
+            .enough_ms = ladder.enough_ms,
             .only = request.only,
             .pgm_folder = request.pgm_folder};
-  for (const std::string& size : request.sizes) plan.sweep.sizes.push_back(parse_size(size));
+  // The margin is mirrored once, and kernels count pixels in 32 bits.
+  for (const std::string& size : request.sizes)
+    plan.sweep.sizes.push_back(parse_size(size, "--sizes", margin, 30000));
+  for (const std::string& batch : request.batches)
+    plan.sweep.batches.push_back(parse_size(batch, "--batches", 1, 512));
   if (request.quick) {
     plan.sweep = ladder.quick;
     plan.runs = 3;
@@ -107,6 +113,8 @@ void fit_sizes(const Ladder& ladder, Sweep& sweep, const PictureSource& source) 
 
 // What was not run, said once a ladder.
 void tell_left_out(const Ladder& ladder, const Machine& machine) {
+  if (!ladder.left_out.empty())
+    fmt::print(stderr, "ungrain-study: {}: left out: {}\n", ladder.name, ladder.left_out);
   const std::vector<std::string> names = gpu_rungs(ladder);
   if (!machine.gpu.empty() || names.empty()) return;
   fmt::print(
@@ -135,8 +143,9 @@ int run_ladder(const Ladder& ladder, const Request& request) {
   tell_left_out(ladder, machine);
   const std::vector<Measured> results = measure(ladder, plan, stderr);
   fmt::print("{}, {}: {}, {}\n\n", ladder.name, plan.gpu ? machine.gpu : machine.processor, ladder.setting,
-             ladder.usual.blocks.empty() ? "the best block and tiling factor N"
-                                         : "the best block and grid of N blocks");
+             !ladder.usual.batches.empty() ? "the best batch"
+             : ladder.usual.blocks.empty() ? "the best block and tiling factor N"
+                                           : "the best block and grid of N blocks");
   print_table(ladder, results);
   if (!request.json_path.empty())
     write_json(request.json_path, machine, plan.source.name(), ladder, results, {});
@@ -162,7 +171,7 @@ int run_all(const RequestForAll& request) {
     Plan plan{.sweep = request.quick ? ladder.quick : ladder.papers.value_or(ladder.usual),
               .sides = {4, 8, 16, 32},
               .runs = 3,
-              .enough_ms = 20,
+              .enough_ms = std::min(20.0, ladder.enough_ms),
               .only = "",
               .pgm_folder = "",
               .gpu = !machine.gpu.empty(),
@@ -203,10 +212,19 @@ void add_options(CLI::App* command, const Ladder& ladder, Request& request) {
       ->delimiter(',')
       ->check(CLI::Range(1, ladder.radii_up_to))
       ->capture_default_str();
-  command->add_option("--sides", request.sides, "Sides of the blocks of threads")
-      ->delimiter(',')
-      ->check(CLI::Range(4, 32))
-      ->capture_default_str();
+  if (request.batches.empty()) {
+    command->add_option("--sides", request.sides, "Sides of the blocks of threads")
+        ->delimiter(',')
+        ->check(CLI::Range(4, 32))
+        ->capture_default_str();
+  } else {
+    command
+        ->add_option("--batches", request.batches,
+                     "Reference patches that are filtered at once, COLUMNSxROWS, where a picture is filtered "
+                     "in batches")
+        ->delimiter(',')
+        ->capture_default_str();
+  }
   if (!request.tilings.empty()) {
     command->add_option("--tilings", request.tilings, "Pixels a thread, where the rung has them")
         ->delimiter(',')

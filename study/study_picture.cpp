@@ -1,6 +1,7 @@
 #include "study/study_picture.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace ungrain::study {
@@ -27,6 +28,7 @@ void wait_for_gpu() { cuda::check(cudaDeviceSynchronize(), "waiting for the GPU"
 
 StudyPicture::StudyPicture(const PictureSource& source, const Size& size, bool on_gpu, int seed)
     : spec_{.width = size.width, .height = size.height, .type = PixelType::f32, .range = 255},
+      clean_(source.clean(size)),
       stride_((size.width + 2 * margin + stride_unit - 1) / stride_unit * stride_unit),
       on_gpu_(on_gpu),
       plain_(spec_),
@@ -56,6 +58,16 @@ StudyPicture::StudyPicture(const PictureSource& source, const Size& size, bool o
   upload_to(device_bytes_, padded_bytes_.data());
   upload_plain();
 #endif
+}
+
+double StudyPicture::psnr(const std::vector<float>& result) const {
+  const std::uint8_t* clean = clean_.samples<std::uint8_t>();
+  double squares = 0;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const double difference = static_cast<double>(result[i]) - clean[i];
+    squares += difference * difference;
+  }
+  return 10 * std::log10(255.0 * 255.0 * static_cast<double>(result.size()) / squares);
 }
 
 RungCall StudyPicture::call(const Strengths& strengths, const Shape& shape, bool whole) const {

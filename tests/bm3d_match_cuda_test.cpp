@@ -292,7 +292,8 @@ TEST(Bm3dMatchCuda, WhereHalvesAreTooCoarse) {
 TEST(Bm3dMatchCuda, TheSameInParts) {
   UNGRAIN_NEEDS_GPU();
   std::mt19937 random(4);
-  const Picture picture(200, 150, [&](int x, int) { return x * 0.7 + (random() % 100000) * 0.001; });
+  const Picture picture(200, 150,
+                        [&](int x, int) { return x * 0.7 + static_cast<double>(random() % 100000) * 0.001; });
   for (const int count : {16, 32, 64}) {
     const Bm3dMatchCall all = call_for(picture, 8, 3, 39, count);
     const std::vector<Group> expected = gpu_groups(picture, all);

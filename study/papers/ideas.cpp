@@ -48,9 +48,17 @@ constexpr Idea all_ideas[] = {
     {"nlm-bilateral-whole-image", "table in shared memory", "table in global memory", "that table in shared memory"},
     {"nlm-bilateral-whole-image", "ungrain", "naive", "everything together, in single precision"},
     {"nlm-bilateral-whole-image", "ungrain, halves", "ungrain", "patches as 16-bit numbers on tensor cores"},
-    {"bm3d", "2 batches", "1 own distances", "columns' distances shared by a warp"},
-    {"bm3d", "3 table of roots", "2 batches", "roots of unity computed once a group"},
+    {"bm3d", "2 batches", "1 own distances", "distances of columns shared by a warp"},
+    {"bm3d", "3 table of roots", "2 batches", "roots of unity from a table"},
     {"bm3d", "4 four pixels at once", "3 table of roots", "four bytes compared in one instruction"},
+    {"bm3d", "5 DCT for DFT", "3 table of roots", "cosine in place of Fourier transforms, by kernels of ours in place of cuFFT"},
+    {"bm3d", "6 shared distances, 2 rows", "5 DCT for DFT", "squared differences shared by two rows of reference patches"},
+    {"bm3d", "6 shared distances, 4 rows", "6 shared distances, 2 rows", "by four rows in place of two"},
+    {"bm3d", "7 fused filtering", "6 shared distances, 4 rows", "one kernel from patches to sums, groups in shared memory"},
+    {"bm3d", "8 on-chip aggregation", "7 fused filtering", "the sums of a block's patches in shared memory"},
+    {"bm3d", "9 one weight a patch", "8 on-chip aggregation", "weights added once for a patch"},
+    {"bm3d", "10 whole numbers", "9 one weight a patch", "sums of whole numbers in place of floats"},
+    {"bm3d", "ungrain", "1 own distances", "everything together: the product's first step, which computes more"},
 };
 // clang-format on
 

@@ -17,10 +17,7 @@ constexpr PaperMachine machines[] = {
     {"[004]", "GeForce 940M, CUDA 7.5 and MATLAB R2016a. Its times contain the copies to the GPU and back."},
 };
 
-// The rung of the ladder bm3d that keeps [002]'s program alive.
-constexpr const char* paper_002_kernels = "2 batches";
-
-// [001], [002], [003] and [004] print seconds. Copies to the GPU are in the times of [004] only.
+// [001], [003] and [004] print seconds. Copies to the GPU are in the times of [004] only.
 //
 // [000]'s tables 6.7, 6.12 and 6.17 are of a search of the whole image; nlm-bilateral searches a window with
 // that radius, nlm-bilateral-whole-image the whole image with patches that reach so far, and stands beside 3
@@ -470,30 +467,6 @@ constexpr PaperTime times[] = {
     {"[000]", "6.18", "car", 570, 426, "bilateral", "shared image, tables in global memory", "no tables", 15, 2.4513, 0},
     {"[000]", "6.18", "car", 570, 426, "adaptive-bilateral", "shared image, table in global memory", "naive", 15, 7.9578, 0},
     {"[000]", "6.18", "car, all of it searched", 570, 426, "nlm-bilateral", "tables in shared memory", "naive", 15, 1580.13, 0},
-    {"[002]", "5.1", "lena", 512, 512, "bm3d", paper_002_kernels, "1 own distances", any_radius, 740, 0},
-    {"[002]", "5.1", "lena", 512, 512, "bm3d", "(OpenMP, Lebrun)", "1 own distances", any_radius, 3950, 0},
-    {"[002]", "5.1", "lena", 512, 512, "bm3d", "(MATLAB, Dabov)", "1 own distances", any_radius, 7720, 0},
-    {"[002]", "5.1", "roads", 1615, 1026, "bm3d", paper_002_kernels, "1 own distances", any_radius, 3490, 0},
-    {"[002]", "5.1", "roads", 1615, 1026, "bm3d", "(OpenMP, Lebrun)", "1 own distances", any_radius, 279180, 0},
-    {"[002]", "5.1", "roads", 1615, 1026, "bm3d", "(MATLAB, Dabov)", "1 own distances", any_radius, 57540, 0},
-    {"[002]", "5.1", "bodies 9MPx", 3714, 2460, "bm3d", paper_002_kernels, "1 own distances", any_radius, 18160, 0},
-    {"[002]", "5.1", "bodies 9MPx", 3714, 2460, "bm3d", "(MATLAB, Dabov)", "1 own distances", any_radius, 263200, 0},
-    {"[002]", "5.1", "bodies", 4714, 3122, "bm3d", paper_002_kernels, "1 own distances", any_radius, 29530, 0},
-    {"[002]", "5.1", "bodies", 4714, 3122, "bm3d", "(MATLAB, Dabov)", "1 own distances", any_radius, 423440, 0},
-    {"[002]", "5.2", "lena", 512, 512, "bm3d", paper_002_kernels, "1 own distances", any_radius, 210, 0},
-    {"[002]", "5.2", "lena", 512, 512, "bm3d", "(OpenMP, Lebrun)", "1 own distances", any_radius, 1570, 0},
-    {"[002]", "5.2", "roads", 1615, 1026, "bm3d", paper_002_kernels, "1 own distances", any_radius, 690, 0},
-    {"[002]", "5.2", "roads", 1615, 1026, "bm3d", "(OpenMP, Lebrun)", "1 own distances", any_radius, 9340, 0},
-    {"[002]", "5.2", "bodies 9MPx", 3714, 2460, "bm3d", paper_002_kernels, "1 own distances", any_radius, 3130, 0},
-    {"[002]", "5.2", "bodies", 4714, 3122, "bm3d", paper_002_kernels, "1 own distances", any_radius, 5100, 0},
-    {"[002]", "5.3", "lena", 512, 512, "bm3d", paper_002_kernels, "1 own distances", any_radius, 500, 0},
-    {"[002]", "5.3", "lena", 512, 512, "bm3d", "(OpenMP, Lebrun)", "1 own distances", any_radius, 1210, 0},
-    {"[002]", "5.3", "roads", 1615, 1026, "bm3d", paper_002_kernels, "1 own distances", any_radius, 2420, 0},
-    {"[002]", "5.3", "roads", 1615, 1026, "bm3d", "(OpenMP, Lebrun)", "1 own distances", any_radius, 5190, 0},
-    {"[002]", "5.3", "bodies 9MPx", 3714, 2460, "bm3d", paper_002_kernels, "1 own distances", any_radius, 12300, 0},
-    {"[002]", "5.3", "bodies 9MPx", 3714, 2460, "bm3d", "(OpenMP, Lebrun)", "1 own distances", any_radius, 22470, 0},
-    {"[002]", "5.3", "bodies", 4714, 3122, "bm3d", paper_002_kernels, "1 own distances", any_radius, 20100, 0},
-    {"[002]", "5.3", "bodies", 4714, 3122, "bm3d", "(OpenMP, Lebrun)", "1 own distances", any_radius, 29960, 0},
 };
 
 // [004]'s speed-ups, which follow from table 5.
@@ -661,21 +634,6 @@ constexpr PaperTable tables[] = {
     {"[004]", "6", "speed-up factors on natural images", ""},
     {"[004]", "7", "speed-up factors on medical images", ""},
 };
-
-constexpr PaperPsnr psnrs[] = {
-    {"[002]", "5.4", "CUDA", "lena", 512, 512, 20, 32.27},
-    {"[002]", "5.4", "OpenMP", "lena", 512, 512, 20, 31.96},
-    {"[002]", "5.4", "MATLAB", "lena", 512, 512, 20, 32.49},
-    {"[002]", "5.4", "CUDA", "roads", 1615, 1026, 25, 24.81},
-    {"[002]", "5.4", "OpenMP", "roads", 1615, 1026, 25, 25.54},
-    {"[002]", "5.4", "MATLAB", "roads", 1615, 1026, 25, 25.53},
-    {"[002]", "5.4", "CUDA", "bodies 9MPx", 3714, 2460, 25, 33.47},
-    {"[002]", "5.4", "OpenMP", "bodies 9MPx", 3714, 2460, 25, 34.73},
-    {"[002]", "5.4", "MATLAB", "bodies 9MPx", 3714, 2460, 25, 34.62},
-    {"[002]", "5.4", "CUDA", "bodies", 4714, 3122, 25, 33.25},
-    {"[002]", "5.4", "OpenMP", "bodies", 4714, 3122, 25, 35.17},
-    {"[002]", "5.4", "MATLAB", "bodies", 4714, 3122, 25, 35.01},
-};
 // clang-format on
 
 }  // namespace
@@ -685,7 +643,6 @@ std::span<const PaperMachine> paper_machines() { return machines; }
 std::span<const PaperTime> paper_times() { return times; }
 std::span<const PaperSpeedUp> paper_speed_ups() { return speed_ups; }
 std::span<const PaperQuality> paper_qualities() { return qualities; }
-std::span<const PaperPsnr> paper_psnrs() { return psnrs; }
 std::span<const PaperTable> paper_tables() { return tables; }
 
 }  // namespace ungrain::study

@@ -59,22 +59,10 @@ struct PaperQuality {
   double fsim;
 };
 
-struct PaperPsnr {
-  const char* paper;
-  const char* table;
-  const char* version;
-  const char* image;
-  int width;
-  int height;
-  double sigma;
-  double psnr;  // dB
-};
-
 std::span<const PaperMachine> paper_machines();
 std::span<const PaperTable> paper_tables();
 std::span<const PaperTime> paper_times();
 std::span<const PaperSpeedUp> paper_speed_ups();
 std::span<const PaperQuality> paper_qualities();
-std::span<const PaperPsnr> paper_psnrs();
 
 }  // namespace ungrain::study

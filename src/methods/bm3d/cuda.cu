@@ -65,24 +65,28 @@ struct FinishCall {
   Bm3dSums sums;
   ConstPlanes noisy;
   Planes out;
-  OpponentMatrix matrix;
-  double unit[max_channels];  // of the sums' values
-  bool lost;                  // the sums are of what the image loses
+  float to_colours[3][3];    // from opponent planes
+  float unit[max_channels];  // of the sums' values
+  bool lost;                 // the sums are of what the image loses
   bool to_rgb;
   float window[32];
 };
 
 constexpr int most_patch = 32;
+constexpr int usual_patch = 8;
 
 // A pixel's weights are those of the patches that begin around it: a convolution with the window, rows first.
+// Patch: its side, or 0 where it is known at run time only.
+template <int Patch>
 __global__ void __launch_bounds__(block_columns* block_rows)
     finish_kernel(const __grid_constant__ FinishCall call) {
-  constexpr int most_columns = block_columns + most_patch - 1;
-  constexpr int most_rows = block_rows + most_patch - 1;
+  constexpr int most = Patch > 0 ? Patch : most_patch;
+  constexpr int most_columns = block_columns + most - 1;
+  constexpr int most_rows = block_rows + most - 1;
   __shared__ float weights[most_rows * most_columns];
   __shared__ float row_sums[most_rows * block_columns];
   const Bm3dSums& sums = call.sums;
-  const int before = sums.patch - 1;
+  const int before = Patch > 0 ? Patch - 1 : sums.patch - 1;
   const Rect& rect = sums.rect;
   const Rect weight_rect = sums.weight_rect();
   const auto column = static_cast<int>(threadIdx.x);
@@ -92,10 +96,14 @@ __global__ void __launch_bounds__(block_columns* block_rows)
   const int x = x0 + column;
   const int y = y0 + row;
   const bool inside = x < rect.x1 && y < rect.y1;
-  double means[max_channels] = {};
+  // From the sums' steps to values: the quotient of two powers of two.
+  const float step = sums.weight_steps / sums.value_steps;
+  float means[max_channels] = {};
 #pragma unroll
   for (int plane = 0; plane < max_channels; ++plane) {
     if (plane >= call.out.count) break;
+    long long values = 0;
+    if (inside) values = static_cast<long long>(sums.values[Bm3dSums::index(rect, plane, x, y)]);
     for (int r = row; r < block_rows + before; r += block_rows) {
       for (int c = column; c < block_columns + before; c += block_columns) {
         const int from_x = x0 - before + c;
@@ -109,19 +117,19 @@ __global__ void __launch_bounds__(block_columns* block_rows)
     __syncthreads();
     for (int r = row; r < block_rows + before; r += block_rows) {
       float sum = 0;
+#pragma unroll
       for (int d = 0; d <= before; ++d)
         sum = fmaf(call.window[d], weights[r * most_columns + column + before - d], sum);
       row_sums[r * block_columns + column] = sum;
     }
     __syncthreads();
     float all = 0;
+#pragma unroll
     for (int d = 0; d <= before; ++d)
       all = fmaf(call.window[d], row_sums[(row + before - d) * block_columns + column], all);
     __syncthreads();
     if (inside) {
-      const auto values = static_cast<long long>(sums.values[Bm3dSums::index(rect, plane, x, y)]);
-      const double mean = static_cast<double>(values) / sums.value_steps /
-                          (static_cast<double>(all) / sums.weight_steps) * call.unit[plane];
+      const float mean = static_cast<float>(values) * step / all * call.unit[plane];
       means[plane] = call.lost ? call.noisy.at(plane, x, y) - mean : mean;
     }
   }
@@ -129,12 +137,13 @@ __global__ void __launch_bounds__(block_columns* block_rows)
 #pragma unroll
   for (int plane = 0; plane < max_channels; ++plane) {
     if (plane >= call.out.count) break;
-    double value = means[plane];
+    float value = means[plane];
     if (call.to_rgb && plane < 3) {
       value = 0;
-      for (int from = 0; from < 3; ++from) value += call.matrix.values[from][plane] * means[from];
+#pragma unroll
+      for (int from = 0; from < 3; ++from) value = fmaf(call.to_colours[from][plane], means[from], value);
     }
-    call.out.at(plane, x, y) = static_cast<float>(value);
+    call.out.at(plane, x, y) = value;
   }
 }
 
@@ -480,14 +489,16 @@ class CudaStep {
     finish.sums = sums;
     finish.noisy = call.in[0];
     finish.out = call.out;
-    finish.matrix = opponent();
+    for (int plane = 0; plane < 3; ++plane) {
+      for (int c = 0; c < 3; ++c) finish.to_colours[plane][c] = static_cast<float>(opponent_matrix[plane][c]);
+    }
     finish.lost = fast_.has_value();
     for (int plane = 0; plane < planes_; ++plane)
-      finish.unit[plane] = finish.lost ? static_cast<float>(settings_.sigma[plane]) : white_;
+      finish.unit[plane] = static_cast<float>(finish.lost ? settings_.sigma[plane] : white_);
     finish.to_rgb = settings_.opponent && index_ + 1 == settings_.steps;
     copy_window(finish.window);
-    cuda::launch(finish_kernel, blocks_of(call.out.rect), dim3(block_columns, block_rows), 0, call.stream,
-                 finish);
+    cuda::launch(step_.patch == usual_patch ? finish_kernel<usual_patch> : finish_kernel<0>,
+                 blocks_of(call.out.rect), dim3(block_columns, block_rows), 0, call.stream, finish);
   }
 
   Bm3dSettings settings_;

@@ -94,6 +94,22 @@ __device__ inline std::uint32_t held(std::uint32_t value) {
   return __shfl_sync(all_lanes, value, static_cast<int>(threadIdx.x) % 32);
 }
 
+// Zero that the compiler makes only where it is asked for: known, it would be made for every group, before
+// the branch that needs it.
+__device__ inline float zero_here() {
+  float zero;
+  asm volatile("mov.f32 %0, 0f00000000;" : "=f"(zero));
+  return zero;
+}
+
+// Four bytes from global to shared memory, past the registers; zeros where there are none to copy.
+__device__ inline void copy_pixel(float* to, const float* from, bool there) {
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  const unsigned bytes = there ? 4 : 0;
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(from), "r"(bytes)
+               : "memory");
+}
+
 // Of the lanes that hold the low-low quadrant.
 __device__ inline bool in_corner(int lane) { return lane < 16 && (lane & 3) < 2; }
 
@@ -220,7 +236,12 @@ class GroupFilter {
           largest = larger_halves(larger_halves(largest, first_halves), second_halves);
           transform<0>(first_halves, second_halves, parts_[n], parts_[n + 1], nullptr);
         },
-        [&](int n) { parts_[n][0] = parts_[n][1] = parts_[n + 1][0] = parts_[n + 1][1] = 0; });
+        [&](int n) {
+          parts_[n][0] = zero_here();
+          parts_[n][1] = zero_here();
+          parts_[n + 1][0] = zero_here();
+          parts_[n + 1][1] = zero_here();
+        });
     mean_of_all_ = patch * mean;
     // A mean that is not finite would leave no numbers to compare.
     if (!all_within(largest, fabsf(mean) < 1e30F ? largest_pixel : -1.0F)) return false;
@@ -353,19 +374,28 @@ class GroupFilter {
                          : 5.65685425F;
   }
 
-  // Of the basic estimate's coefficients the share that the noisy image's lose, as pairs of halves. Returns
-  // the sum of the squares of what they keep.
+  // Of the basic estimate's coefficients the share that the noisy image's lose, as pairs of halves; of
+  // differences a part of it, see inverse(). Returns the sum of the squares of what they keep.
   __device__ float lost_shares(int size, std::uint32_t* shares) const {
     float kept = 0;
 #pragma unroll
     for (int n = 0; n < Most; ++n) {
-      // To the square of an orthonormal coefficient; that of the noise is 1.
-      const float factor = n == 0 ? static_cast<float>(size) : 1.0F / static_cast<float>(patches_in(n));
+      // The noise's square, in units of a coefficient that is a difference of sums; that of an orthonormal
+      // one is 1. The mean of all is held to its own unit, and the others' shares are divided by theirs: as
+      // much as the transform back would divide the differences by.
+      const auto noise = static_cast<float>(patches_in(n));
       float share[2];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        share[i] = approximate_reciprocal(fmaf(parts_[n][i] * parts_[n][i], factor, 1.0F));
-        const float keeps = 1 - share[i];
+        const float part = parts_[n][i];
+        float keeps;
+        if (n == 0) {
+          share[i] = approximate_reciprocal(fmaf(part * part, static_cast<float>(size), 1.0F));
+          keeps = 1 - share[i];
+        } else {
+          share[i] = approximate_reciprocal(fmaf(part, part, noise));
+          keeps = fmaf(-noise, share[i], 1.0F);
+        }
         kept = fmaf(keeps, keeps, kept);
       }
       const std::uint32_t both = pack_halves(share[0], share[1]);
@@ -384,7 +414,8 @@ class GroupFilter {
   __device__ bool inverse(int size) {
 #pragma unroll
     for (int step = Most / 2; step > 0; step /= 2) {
-      const float share = 0.5F / static_cast<float>(step);
+      // Wiener: they are divided already, see lost_shares().
+      const float share = Wiener ? 1.0F : 0.5F / static_cast<float>(step);
 #pragma unroll
       for (int n = 0; n < Most; n += 2 * step) {
 #pragma unroll
@@ -464,22 +495,27 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
   const int left = min((grid.first_i + first_i) * grid.spacing, grid.last_x) - tile.reach;
   const int top = min((grid.first_j + first_j) * grid.spacing, grid.last_y) - tile.reach;
 
-  for (int y = warp; y < tile.height; y += warps) {
-    for (int x = lane; x < tile.pitch; x += 32) {
-      const int at = y * tile.pitch + x;
-      const auto pixel = [&](const ConstPlanes& planes) {
-        return Bm3dSums::holds(planes.rect, left + x, top + y) ? planes.at(plane, left + x, top + y) : 0.0F;
-      };
-      noisy[at] = pixel(filter.noisy);
-      if constexpr (Wiener) basic[at] = pixel(filter.basic);
-      values[at] = 0;
-      if (y < weight_rows) weights[at] = 0;
+  const auto copy_rows = [&](const ConstPlanes& planes, float* to) {
+    const Rect& rect = planes.rect;
+    for (int y = warp; y < tile.height; y += warps) {
+      // Clamped, so that every address is one of the plane's.
+      const float* const row = &planes.at(plane, rect.x0, min(max(top + y, rect.y0), rect.y1 - 1)) - rect.x0;
+      const bool row_there = top + y >= rect.y0 && top + y < rect.y1;
+      for (int x = lane; x < tile.pitch; x += 32) {
+        const int from = min(max(left + x, rect.x0), rect.x1 - 1);
+        copy_pixel(to + y * tile.pitch + x, row + from, row_there && from == left + x);
+      }
     }
-  }
+  };
+  copy_rows(filter.noisy, noisy);
+  if constexpr (Wiener) copy_rows(filter.basic, basic);
+  for (int i = static_cast<int>(threadIdx.x); i < pixels + weight_rows * tile.pitch; i += threads)
+    values[i] = 0;
   if constexpr (Wavelet) {
     for (int i = static_cast<int>(threadIdx.x); i < corner_table_words; i += threads)
       corner_tables[i] = (&call.tables.corner[0][0][0])[i];
   }
+  asm volatile("cp.async.wait_all;" ::: "memory");
   __syncthreads();
 
   GroupFilter<Most, Wiener, Wavelet> group(call, plane, own, corner_tables);
@@ -488,31 +524,31 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
   const float* const own_noisy = noisy + lane_at;
   const float* const own_basic = basic + lane_at;
   int* const own_values = values + lane_at;
-  // Where the patch of this lane's number lies, and the size of the group.
-  const auto read_places = [&](int reference, int& place, int& size) {
-    const int i = first_i + reference % columns;
-    const int j = first_j + reference / columns;
-    const std::size_t index = static_cast<std::size_t>(j) * grid.count_i + i;
-    const int found = min(static_cast<int>(filter.found[index]), min(filter.count, Most));
-    size = same_in_all_lanes(1 << (31 - __clz(found)));
-    int dx = 0;
-    int dy = 0;
-    if (lane < size) {
-      const std::int8_t* const offset = filter.offsets + 2 * (index * filter.count + lane);
-      dx = offset[0];
-      dy = offset[1];
-    }
-    const int x = min((grid.first_i + i) * grid.spacing, grid.last_x) + dx - left;
-    const int y = min((grid.first_j + j) * grid.spacing, grid.last_y) + dy - top;
-    place = 4 * (y * tile.pitch + x);
+  // A group as the search left it: read while the one before is filtered, and not looked at before.
+  struct Found {
+    int i;  // in the tile
+    int j;
+    int count;
+    char2 offset;  // of the patch of this lane's number
   };
-  int place = 0;
-  int size = 1;
-  if (warp < references) read_places(warp, place, size);
+  const auto read = [&](int i, int j) {
+    const std::size_t index = static_cast<std::size_t>(first_j + j) * grid.count_i + first_i + i;
+    Found found{i, j, filter.found[index], make_char2(0, 0)};
+    if (lane < filter.count)
+      found.offset = reinterpret_cast<const char2*>(filter.offsets)[index * filter.count + lane];
+    return found;
+  };
+  const int columns_on = warps % columns;
+  const int rows_on = warps / columns;
+  Found next = read(warp % columns, min(warp / columns, rows - 1));
   for (int reference = warp; reference < references; reference += warps) {
-    int next_place = 0;
-    int next_size = 1;
-    if (reference + warps < references) read_places(reference + warps, next_place, next_size);
+    const int size = same_in_all_lanes(1 << (31 - __clz(min(next.count, min(filter.count, Most)))));
+    const int x = min((grid.first_i + first_i + next.i) * grid.spacing, grid.last_x) + next.offset.x - left;
+    const int y = min((grid.first_j + first_j + next.j) * grid.spacing, grid.last_y) + next.offset.y - top;
+    const int place = 4 * (y * tile.pitch + x);
+    const bool wraps = next.i + columns_on >= columns;
+    next =
+        read(next.i + columns_on - (wraps ? columns : 0), min(next.j + rows_on + (wraps ? 1 : 0), rows - 1));
     if (group.filter(own_noisy, own_basic, place, size)) {
       group.add(own_values, weights, place, size);
     } else if (lane == 0) {
@@ -522,8 +558,6 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
       filter.left_over[1 + at] = static_cast<unsigned>(plane - filter.first_plane) * filter.references() +
                                  static_cast<unsigned>(j * grid.count_i + i);
     }
-    place = next_place;
-    size = next_size;
   }
   __syncthreads();
 
@@ -620,13 +654,14 @@ std::optional<Bm3dTile> make_tile(int spacing, int reach, bool wiener, bool wave
   const int least = 2 * reach + patch;
   constexpr int wanted_columns = 16;  // pixels of references, at least
   constexpr int wanted_rows = 39;
+  const int least_rows = wiener ? 10 : 9;  // of references, where they lie far apart
   constexpr int most_references = 512;
   tile.pitch = 4;
   while (tile.pitch < least + wanted_columns) tile.pitch += 32;
   tile.columns = (tile.pitch - least) / spacing + 1;
   tile.width = (tile.columns - 1) * spacing + least;
-  for (tile.rows = std::clamp(wanted_rows / spacing, 4, most_references / tile.columns); tile.rows > 0;
-       --tile.rows) {
+  for (tile.rows = std::min(std::max(wanted_rows / spacing, least_rows), most_references / tile.columns);
+       tile.rows > 0; --tile.rows) {
     tile.height = (tile.rows - 1) * spacing + least;
     tile.bytes = bytes_of(tile, wiener, wavelet, most);
     if (tile.bytes <= most_shared_bytes) return tile;

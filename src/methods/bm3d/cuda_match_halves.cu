@@ -79,21 +79,25 @@ constexpr float no_threshold = -1e38F;
 // Added to all half distances, so that none is negative, however it is rounded.
 constexpr float bias = 256;
 
-// Of the shared words of the commonest searches, for which kernels are compiled: references 3 apart and 39
-// wide windows, or 4 and 25; 4 and 39, or 6 and 19.
-constexpr int narrow_pitch = 54;
-constexpr int wide_pitch = 66;
-// Two norms a word, less what patches reach beyond their first pixels.
-__host__ __device__ constexpr int norm_pitch_of(int word_pitch) { return 2 * word_pitch - 7; }
+// Of the shared words of the commonest searches, for which kernels are compiled: windows 39 wide around every
+// pixel; around every third, or 45 wide around every second; 25 wide around every fifth.
+constexpr int narrow_pitch = 40;
+constexpr int middle_pitch = 56;
+constexpr int wide_pitch = 64;
+// Two norms a word, less what patches reach beyond their first pixels. Whole pieces of 16 bytes, as they are
+// copied.
+__host__ __device__ constexpr int norm_pitch_of(int word_pitch) { return 2 * word_pitch - 8; }
+constexpr int piece_words = 4;
+constexpr int columns_step = 2 * piece_words;  // pixels
 
 struct HalvesCall {
   Bm3dMatchCall call;
   // All pixels that are looked at, and the norms of the patches that begin at them.
-  std::uint32_t* words;  // [rows][width / 2], two pixels each
-  float* norms;          // [rows][width]
-  int x0;                // in the image; even
+  std::uint32_t* words[2];  // [rows][width / 2], two pixels each; the second begins a pixel later
+  float* norms;             // [rows][width]
+  int x0;                   // in the image; even
   int y0;
-  int width;  // even
+  int width;  // a multiple of 8
   int rows;
   // A block's part of it in shared memory.
   int rows_of_block;  // of references
@@ -131,8 +135,9 @@ struct HalvesCall {
 
 // ---- Halves and norms ----
 
-constexpr int prepared_rows = 8;  // of a thread
-constexpr int prepared_columns = 128;
+constexpr int prepared_rows = 8;                        // of a thread
+constexpr int prepared_columns = warp_size - side + 1;  // of a warp: its last lanes only have neighbours
+constexpr int preparing_warps = 4;
 
 struct PreparedPixel {
   __half value = __half(0.0F);
@@ -148,34 +153,32 @@ struct PreparedPixel {
 };
 
 // A thread makes a few rows of one column.
-__global__ void __launch_bounds__(prepared_columns) prepare_kernel(const HalvesCall halves) {
+__global__ void __launch_bounds__(preparing_warps* warp_size) prepare_kernel(const HalvesCall halves) {
   const Bm3dMatchCall& call = halves.call;
-  const int column = static_cast<int>(blockIdx.x) * prepared_columns + static_cast<int>(threadIdx.x);
+  const int lane = static_cast<int>(threadIdx.x) % warp_size;
+  const int warp = static_cast<int>(blockIdx.x * preparing_warps + threadIdx.x / warp_size);
+  const int column = warp * prepared_columns + lane;
   const int first_row = static_cast<int>(blockIdx.y) * prepared_rows;
-  if (column >= halves.width) return;
   const int x = halves.x0 + column;
-  auto* const pixels = reinterpret_cast<__half*>(halves.words);
+  const bool mine = lane < prepared_columns && column < halves.width;
   const Rect& rect = call.plane.rect;
   const bool columns_exist = x >= max(0, rect.x0) && x + side <= min(call.image.width, rect.x1);
+  const auto at = [&](int i) { return static_cast<std::ptrdiff_t>(first_row + i) * halves.width + column; };
 
   float sums[prepared_rows + side - 1];  // of a row of 8 squares
 #pragma unroll
   for (int i = 0; i < prepared_rows + side - 1; ++i) {
-    const int y = halves.y0 + first_row + i;
-    float squares[side];
-    bool fits = true;
-#pragma unroll
-    for (int k = 0; k < side; ++k) {
-      const PreparedPixel pixel(call, x + k, y);
-      if (k == 0 && i < prepared_rows && first_row + i < halves.rows) {
-        pixels[static_cast<std::ptrdiff_t>(first_row + i) * halves.width + column] = pixel.value;
-      }
-      squares[k] = __half2float(pixel.value) * __half2float(pixel.value);
-      fits = fits && pixel.fits;
+    const PreparedPixel pixel(call, x, halves.y0 + first_row + i);
+    if (mine && i < prepared_rows && first_row + i < halves.rows) {
+      reinterpret_cast<__half*>(halves.words[0])[at(i)] = pixel.value;
+      auto* const later = reinterpret_cast<__half*>(halves.words[1]);
+      if (column > 0) later[at(i) - 1] = pixel.value;
+      if (column == halves.width - 1) later[at(i)] = __half(0.0F);
     }
-    sums[i] = ((squares[0] + squares[1]) + (squares[2] + squares[3])) +
-              ((squares[4] + squares[5]) + (squares[6] + squares[7]));
-    if (!fits) sums[i] = -unfit;
+    float sum = pixel.fits ? __half2float(pixel.value) * __half2float(pixel.value) : -unfit;
+#pragma unroll
+    for (int apart = 1; apart < side; apart *= 2) sum += __shfl_down_sync(all_lanes, sum, apart);
+    sums[i] = sum;
   }
 #pragma unroll
   for (int i = 0; i < prepared_rows; ++i) {
@@ -184,9 +187,7 @@ __global__ void __launch_bounds__(prepared_columns) prepare_kernel(const HalvesC
     const float sum = ((sums[i] + sums[i + 1]) + (sums[i + 2] + sums[i + 3])) +
                       ((sums[i + 4] + sums[i + 5]) + (sums[i + 6] + sums[i + 7]));
     const float norm = !exists ? outside : sum > far_beyond ? unfit : 0.5F * sum;
-    if (first_row + i < halves.rows) {
-      halves.norms[static_cast<std::ptrdiff_t>(first_row + i) * halves.width + column] = norm;
-    }
+    if (mine && first_row + i < halves.rows) halves.norms[at(i)] = norm;
   }
 }
 
@@ -287,6 +288,59 @@ __device__ T number_at(const T (&numbers)[Each], int place) {
   return __shfl_sync(all_lanes, pick<0, Each>(numbers, place), place / Each * 4 + lane % 4);
 }
 
+// The larger of the numbers of Lanes lanes.
+template <int Lanes, int Each>
+__device__ float largest_of(const float (&numbers)[Each]) {
+  float largest = numbers[0];
+#pragma unroll
+  for (int i = 1; i < Each; ++i) largest = fmaxf(largest, numbers[i]);
+#pragma unroll
+  for (int apart = 1; apart < Lanes; apart *= 2)
+    largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, 4 * apart));
+  return largest;
+}
+
+// Of two sorted halves, in lanes g and g ^ Apart of runs of lanes, the smaller numbers, in both: first rising
+// and then falling, or the other way round.
+template <int Apart, int Each>
+__device__ void keep_smaller_half(float (&numbers)[Each]) {
+  float others[Each];
+#pragma unroll
+  for (int i = 0; i < Each; ++i) others[i] = __shfl_xor_sync(all_lanes, numbers[Each - 1 - i], 4 * Apart);
+#pragma unroll
+  for (int i = 0; i < Each; ++i) numbers[i] = fminf(numbers[i], others[i]);
+}
+
+// The smallest and the n-th smallest of what 8 lanes have. For the usual n of 8 numbers each less than a
+// sort: what cannot be among the n is dropped on the way, and the n are not put in order at the end.
+template <int Each>
+__device__ void find_least_and_nth(float (&numbers)[Each], int n, float& least, float& nth) {
+  sort_within<1>(numbers);
+  least = numbers[0];
+#pragma unroll
+  for (int apart = 1; apart < 8; apart *= 2)
+    least = fminf(least, __shfl_xor_sync(all_lanes, least, 4 * apart));
+  order_across<1, true>(numbers);
+  merge<1>(numbers);
+  if (Each == 8 && n == 2 * Each) {
+    keep_smaller_half<3>(numbers);
+    merge<2>(numbers);
+    keep_smaller_half<7>(numbers);
+    nth = largest_of<2>(numbers);
+    return;
+  }
+  order_across<3, true>(numbers);
+  merge<2>(numbers);
+  if (Each == 8 && n == 4 * Each) {
+    keep_smaller_half<7>(numbers);
+    nth = largest_of<4>(numbers);
+    return;
+  }
+  order_across<7, true>(numbers);
+  merge<4>(numbers);
+  nth = number_at(numbers, n - 1);
+}
+
 // ---- Distances ----
 
 // A block's part of the image.
@@ -354,8 +408,8 @@ class Octet {
   __device__ int column(int which) const { return columns_[which]; }
 
   // Half the distances of the lane's candidates in `Rows` rows of the window from `first` on, which is Phase
-  // or that and a multiple of 8: calls visit(row - first, distances), those of column g and then of g + 8,
-  // for the lane's two references each. `Last`: no more than `Rows` rows are left.
+  // or that and a multiple of 8: calls visit(row - first, distances) for every few rows, in each those of
+  // column g and then of g + 8, for the lane's two references each. `Last`: they may be more than are left.
   template <int Rows, bool Last, int Phase, class Visit>
   __device__ void take_rows(int first, const Visit& visit) {
 #pragma unroll
@@ -381,8 +435,7 @@ class Octet {
         }
         load_row(top % side, i + k);
       }
-#pragma unroll
-      for (int k = 0; k < rows_together; ++k) visit(i + k, distances[k]);
+      visit(i, distances);
     }
     next_words_ += Rows * word_pitch();
     next_norms_ += Rows * norm_pitch();
@@ -442,17 +495,23 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
   float smallest[2][Classes];
 #pragma unroll
   for (int i = 0; i < Classes; ++i) smallest[0][i] = smallest[1][i] = outside;
-  const auto keep_smallest = [&](int row, const float(&distances)[4]) {
+  const auto keep_smallest = [&](int first_row, const float(&distances)[rows_together][4]) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      float& least = smallest[i % 2][Classes == many_classes ? 2 * row + i / 2 : row];
-      least = fminf(least, distances[i]);
+    for (int k = 0; k < rows_together; ++k) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int row = first_row + k;
+        float& least = smallest[i % 2][Classes == many_classes ? 2 * row + i / 2 : row];
+        least = fminf(least, distances[k][i]);
+      }
     }
   };
-  for (int tile = 0; tile < candidates.tiles(); ++tile) {
+  const int tiles = candidates.tiles();
+  const int rows = candidates.rows();
+  for (int tile = 0; tile < tiles; ++tile) {
     candidates.begin_tile(tile);
     int row = 0;
-    for (; row + side < candidates.rows(); row += side) {
+    for (; row + side < rows; row += side) {
       candidates.template take_rows<side, false, 0>(row, keep_smallest);
     }
     candidates.template take_rows<side, true, 0>(row, keep_smallest);
@@ -462,9 +521,9 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
 #pragma unroll
   for (int which = 0; which < 2; ++which) {
     Nearness& of = nearness[which];
-    sort(smallest[which]);
-    const float least = number_at(smallest[which], 0);
-    const float enough = number_at(smallest[which], halves.call.count - 1);
+    float least = 0;
+    float enough = 0;
+    find_least_and_nth(smallest[which], halves.call.count, least, enough);
     of.wanted = halves.has(first_i + 2 * (lane % 4) + which);
     of.left_out = least < -far_beyond || (enough > far_beyond && halves.farthest > largest_half_distance);
     of.threshold = of.wanted && !of.left_out ? fminf(enough, halves.farthest) : no_threshold;
@@ -505,42 +564,43 @@ class LaneQueue {
   int next_[2];
 };
 
-// Of the keys that 8 lanes have for a reference the smallest 64 in their order, but not that of the reference
-// itself as a candidate: `centre`.
-template <int Length>
+// Of the keys that 8 lanes have for a reference the smallest 8 Each in their order, but not that of the
+// reference itself as a candidate: `centre`.
+template <int Each, int Length>
 __device__ void sort_keys(const LaneQueue<Length>& queue, int which, unsigned position_mask, unsigned centre,
-                          unsigned (&keys)[8]) {
+                          unsigned (&keys)[Each]) {
   const int size = queue.size(which);
-  const auto load = [&](int first, unsigned(&to)[8]) {
+  const auto load = [&](int first, unsigned(&to)[Each]) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < Each; ++i) {
       to[i] = first + i < size ? queue.at(which, first + i) : no_key;
       if ((to[i] & position_mask) == centre) to[i] = no_key;
     }
   };
   load(0, keys);
   sort(keys);
-  for (int first = 8; __any_sync(all_lanes, first < size); first += 8) {
-    unsigned more[8];
+  for (int first = Each; __any_sync(all_lanes, first < size); first += Each) {
+    unsigned more[Each];
     load(first, more);
     sort(more);
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      keys[i] = min(keys[i], __shfl_xor_sync(all_lanes, more[7 - i], 4 * 7));
+    for (int i = 0; i < Each; ++i) {
+      keys[i] = min(keys[i], __shfl_xor_sync(all_lanes, more[Each - 1 - i], 4 * 7));
     }
     merge<8>(keys);
   }
 }
 
-__device__ void store(const HalvesCall& halves, const unsigned (&keys)[8], unsigned position_mask, int i,
+template <int Each>
+__device__ void store(const HalvesCall& halves, const unsigned (&keys)[Each], unsigned position_mask, int i,
                       int j, bool wanted, bool left_out) {
   const Bm3dMatchCall& call = halves.call;
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
-  const int first_place = lane / 4 * 8;
-  unsigned offsets[8];
+  const int first_place = lane / 4 * Each;
+  unsigned offsets[Each];
   int found = 0;
 #pragma unroll
-  for (int k = 0; k < 8; ++k) {
+  for (int k = 0; k < Each; ++k) {
     const bool is_there = keys[k] != no_key && first_place + k < call.count;
     offsets[k] = is_there ? halves.offset(keys[k] & position_mask) : 0;
     found += is_there ? 1 : 0;
@@ -554,15 +614,31 @@ __device__ void store(const HalvesCall& halves, const unsigned (&keys)[8], unsig
   auto* const places = reinterpret_cast<std::uint16_t*>(call.offsets) + reference * call.count + first_place;
   if (call.count % 8 == 0) {
     if (first_place < call.count) {
-      *reinterpret_cast<uint4*>(places) =
-          make_uint4(offsets[0] | offsets[1] << 16, offsets[2] | offsets[3] << 16,
-                     offsets[4] | offsets[5] << 16, offsets[6] | offsets[7] << 16);
+#pragma unroll
+      for (int k = 0; k < Each; k += 4) {
+        reinterpret_cast<uint2*>(places)[k / 4] =
+            make_uint2(offsets[k] | offsets[k + 1] << 16, offsets[k + 2] | offsets[k + 3] << 16);
+      }
     }
   } else {
 #pragma unroll
-    for (int k = 0; k < 8; ++k) {
+    for (int k = 0; k < Each; ++k) {
       if (first_place + k < call.count) places[k] = static_cast<std::uint16_t>(offsets[k]);
     }
+  }
+}
+
+// Sorts what the queues have for the two references of each lane and writes it.
+template <int Each, int Length>
+__device__ void store_sorted(const HalvesCall& halves, const LaneQueue<Length>& queue, unsigned position_mask,
+                             int first_i, int j, const Nearness (&nearness)[2]) {
+  const int lane = static_cast<int>(threadIdx.x) % warp_size;
+#pragma unroll
+  for (int which = 0; which < 2; ++which) {
+    unsigned keys[Each];
+    sort_keys(queue, which, position_mask, static_cast<unsigned>(halves.centre()), keys);
+    store(halves, keys, position_mask, first_i + 2 * (lane % 4) + which, j, nearness[which].wanted,
+          nearness[which].left_out);
   }
 }
 
@@ -571,51 +647,88 @@ template <int Pitch, int Length>
 __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates, int first_i, int j,
                               Nearness (&nearness)[2], LaneQueue<Length>& queue) {
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
-  const unsigned positions = 1U << halves.position_bits;
+  unsigned positions = 1U << halves.position_bits;
   const unsigned position_mask = positions - 1;
+  // A number that the compiler does not know as a power of two: multiplying and adding are one instruction,
+  // shifting and adding are two.
+  asm("" : "+r"(positions));
   if (lane / 4 == 0) {  // the reference itself
     queue.push(0, 0);
     queue.push(1, 0);
   }
 
+  const int tiles = candidates.tiles();
+  const int rows = candidates.rows();
   int tile = 0;
   int row = 0;
   while (true) {
-    const auto push_hits = [&](int from_row, const float(&distances)[4]) {
-      const bool hit = distances[0] <= nearness[0].threshold || distances[1] <= nearness[1].threshold ||
-                       distances[2] <= nearness[0].threshold || distances[3] <= nearness[1].threshold;
-      if (!__any_sync(all_lanes, hit)) return;
-      const int first_position = (row + from_row) * halves.call.search;
+    const auto push_hits = [&](int first_row, const float(&distances)[rows_together][4]) {
+      // All questions before the first answer is needed.
+      bool hits[rows_together];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const Nearness& of = nearness[i % 2];
-        const int position = first_position + candidates.column(i % 2) + i / 2 * 8;
-        // The lower bits of a float from 2^23 on are a whole number.
-        constexpr float whole = 8388608;
-        const unsigned fixed = __float_as_uint(__fmaf_rz(distances[i], of.scale, whole));
-        const unsigned key = fixed * positions + static_cast<unsigned>(position);
-        if (distances[i] <= of.threshold && key < of.limit) queue.push(i % 2, key);
+      for (int k = 0; k < rows_together; ++k) {
+        hits[k] = __any_sync(all_lanes, distances[k][0] <= nearness[0].threshold ||
+                                            distances[k][1] <= nearness[1].threshold ||
+                                            distances[k][2] <= nearness[0].threshold ||
+                                            distances[k][3] <= nearness[1].threshold);
+      }
+#pragma unroll
+      for (int k = 0; k < rows_together; ++k) {
+        if (!hits[k]) continue;
+        const int first_position = (row + first_row + k) * halves.call.search;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const Nearness& of = nearness[i % 2];
+          const int position = first_position + candidates.column(i % 2) + i / 2 * 8;
+          // The lower bits of a float from 2^23 on are a whole number.
+          constexpr float whole = 8388608;
+          const unsigned fixed = __float_as_uint(__fmaf_rz(distances[k][i], of.scale, whole));
+          const unsigned key = fixed * positions + static_cast<unsigned>(position);
+          if (distances[k][i] <= of.threshold && key < of.limit) queue.push(i % 2, key);
+        }
       }
     };
-    while (tile < candidates.tiles()) {
+    // Whether all queues have room for what the next rows may add.
+    const auto have_room = [&] { return !__any_sync(all_lanes, queue.may_overflow()); };
+    bool room = true;
+    if (row % side != 0) {  // queues were full in the middle of 8 rows
+      candidates.template take_rows<rows_at_once, true, rows_at_once>(row, push_hits);
+      row += rows_at_once;
+      if (row >= rows) row = 0, ++tile;
+      room = have_room();
+    }
+    while (room && tile < tiles) {
       if (row == 0) candidates.begin_tile(tile);
-      const bool last = row + rows_at_once >= candidates.rows();
-      if (row % side == 0) {
-        if (last) {
-          candidates.template take_rows<rows_at_once, true, 0>(row, push_hits);
-        } else {
-          candidates.template take_rows<rows_at_once, false, 0>(row, push_hits);
-        }
+      if (row + side < rows) {
+        candidates.template take_rows<rows_at_once, false, 0>(row, push_hits);
+        row += rows_at_once;
+        room = have_room();
+        if (!room) break;
+        candidates.template take_rows<rows_at_once, false, rows_at_once>(row, push_hits);
+        row += rows_at_once;
       } else {
-        if (last) {
-          candidates.template take_rows<rows_at_once, true, rows_at_once>(row, push_hits);
-        } else {
-          candidates.template take_rows<rows_at_once, false, rows_at_once>(row, push_hits);
-        }
+        candidates.template take_rows<rows_at_once, true, 0>(row, push_hits);
+        row += rows_at_once;
+        room = have_room();
+        if (!room && row < rows) break;
+        if (row < rows) candidates.template take_rows<rows_at_once, true, rows_at_once>(row, push_hits);
+        row = 0;
+        ++tile;
       }
-      row = last ? 0 : row + rows_at_once;
-      if (last) ++tile;
-      if (__any_sync(all_lanes, queue.may_overflow())) break;
+      room = have_room();
+    }
+
+    if (tile == tiles) {
+      // Four from each of 8 lanes are enough for short lists: a sort of less than half the length.
+      constexpr int few = 4;
+      const bool are_few =
+          halves.call.count <= 8 * few && !__any_sync(all_lanes, queue.size(0) > few || queue.size(1) > few);
+      if (are_few) {
+        store_sorted<few>(halves, queue, position_mask, first_i, j, nearness);
+      } else {
+        store_sorted<8>(halves, queue, position_mask, first_i, j, nearness);
+      }
+      return;
     }
 
     unsigned keys[2][8];
@@ -624,14 +737,6 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
       sort_keys(queue, which, position_mask, static_cast<unsigned>(halves.centre()), keys[which]);
     }
     queue.clear();
-    if (tile == candidates.tiles()) {
-#pragma unroll
-      for (int which = 0; which < 2; ++which) {
-        store(halves, keys[which], position_mask, first_i + 2 * (lane % 4) + which, j, nearness[which].wanted,
-              nearness[which].left_out);
-      }
-      return;
-    }
 #pragma unroll
     for (int which = 0; which < 2; ++which) {
       Nearness& of = nearness[which];
@@ -647,6 +752,12 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
   }
 }
 
+// 16 bytes from global to shared memory, past the registers; both at multiples of 16.
+__device__ inline void copy_piece(std::uint32_t* to, const void* from) {
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+}
+
 template <int Classes, int Pitch>
 __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_kernel(const HalvesCall halves) {
   extern __shared__ std::uint32_t shared[];
@@ -660,26 +771,26 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
   const Bm3dGrid& grid = halves.call.grid;
   const int first_i = halves.first_octet() + static_cast<int>(blockIdx.x) * columns_of_block;
   const int first_j = grid.first_j + static_cast<int>(blockIdx.y) * halves.rows_of_block;
-  const SharedArea area{words, norms, (grid.x(first_i) - halves.reach()) & ~1,
-                        grid.y(first_j) - halves.reach()};
-
-  const int column = area.x0 - halves.x0;
+  // Where a row of 16-byte pieces begins. References past the last lie upon it: then it is their window that
+  // begins in the middle of a piece, and they need less than other blocks.
+  const int column = (grid.x(first_i) - halves.reach() - halves.x0) / columns_step * columns_step;
+  const SharedArea area{words, norms, halves.x0 + column, grid.y(first_j) - halves.reach()};
   const int row = area.y0 - halves.y0;
-  const int row_words = min(word_pitch, (halves.width - column) / 2 - 1);
-  for (int y = warp; y < min(halves.word_rows, halves.rows - row); y += warps_of_block) {
-    const std::uint32_t* const from =
-        halves.words + (static_cast<std::ptrdiff_t>(row + y) * halves.width + column) / 2;
-    for (int x = lane; x < row_words; x += warp_size) {
-      const std::uint32_t here = from[x];
-      words[y * word_pitch + x] = here;
-      words[halves.copy_words + y * word_pitch + x] = __funnelshift_r(here, from[x + 1], 16);
+  const auto copy = [&](const auto* from, int columns_a_word, std::uint32_t* to, int pitch, int rows) {
+    const int row_words = halves.width / columns_a_word;
+    const int first_word = column / columns_a_word;
+    const int pieces = min(pitch, row_words - first_word) / piece_words;
+    for (int y = warp; y < min(rows, halves.rows - row); y += warps_of_block) {
+      const auto* const from_row = from + static_cast<std::ptrdiff_t>(row + y) * row_words + first_word;
+      for (int piece = lane; piece < pieces; piece += warp_size)
+        copy_piece(to + y * pitch + piece * piece_words, from_row + piece * piece_words);
     }
-  }
-  const int row_norms = min(norm_pitch, halves.width - column);
-  for (int y = warp; y < min(halves.norm_rows, halves.rows - row); y += warps_of_block) {
-    const float* const from = halves.norms + static_cast<std::ptrdiff_t>(row + y) * halves.width + column;
-    for (int x = lane; x < row_norms; x += warp_size) norms[y * norm_pitch + x] = from[x];
-  }
+  };
+#pragma unroll
+  for (int which = 0; which < 2; ++which)
+    copy(halves.words[which], 2, words + which * halves.copy_words, word_pitch, halves.word_rows);
+  copy(halves.norms, 1, reinterpret_cast<std::uint32_t*>(norms), norm_pitch, halves.norm_rows);
+  asm volatile("cp.async.wait_all;" ::: "memory");
   __syncthreads();
 
   for (int index = warp; index < 2 * halves.rows_of_block; index += warps_of_block) {
@@ -710,17 +821,24 @@ HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
   const int last_j = grid.first_j + grid.count_j - 1;
   halves.x0 = (grid.x(halves.first_octet()) - reach) & ~1;
   halves.y0 = grid.y(grid.first_j) - reach;
-  halves.width = (grid.x(last_i) + reach + 26 - halves.x0 + 1) & ~1;
+  const int width = grid.x(last_i) + reach + 26 - halves.x0;
+  halves.width = (width + columns_step - 1) / columns_step * columns_step;
   halves.rows = grid.y(last_j) + reach + more_rows + side + 1 - halves.y0;
-  halves.words = reinterpret_cast<std::uint32_t*>(call.scratch);
   const std::size_t words = static_cast<std::size_t>(halves.width / 2) * halves.rows;
-  halves.norms = call.scratch != nullptr ? call.scratch + (words + 3) / 4 * 4 : nullptr;
+  if (call.scratch != nullptr) {
+    halves.words[0] = reinterpret_cast<std::uint32_t*>(call.scratch);
+    halves.words[1] = halves.words[0] + words;
+    halves.norms = call.scratch + 2 * words;
+  }
 
   halves.rows_of_block = rows_of_block;
   const int across = (columns_of_block - 1) * grid.spacing + 2 * reach;
   const int down = (rows_of_block - 1) * grid.spacing + 2 * reach;
-  const int pitch = (across + 23) / 2 + 1;
-  halves.word_pitch = pitch <= narrow_pitch ? narrow_pitch : pitch <= wide_pitch ? wide_pitch : pitch;
+  const int pitch = ((across + 23) / 2 + 2 + piece_words - 1) / piece_words * piece_words;
+  halves.word_pitch = pitch <= narrow_pitch   ? narrow_pitch
+                      : pitch <= middle_pitch ? middle_pitch
+                      : pitch <= wide_pitch   ? wide_pitch
+                                              : pitch;
   halves.word_rows = down + more_rows + side + 1;
   // A warp loads from 7 neighbouring banks of each copy: the copies are 16 banks apart.
   halves.copy_words = (halves.word_pitch * halves.word_rows + 15) / 32 * 32 + 16;
@@ -776,11 +894,14 @@ int rows_of_block(const Bm3dMatchCall& call) {
   return 0;
 }
 
-template <int Classes>
-auto kernel_for(int pitch) {
-  return pitch == narrow_pitch ? halves_match_kernel<Classes, narrow_pitch>
-         : pitch == wide_pitch ? halves_match_kernel<Classes, wide_pitch>
-                               : halves_match_kernel<Classes, 0>;
+auto kernel_for(const HalvesCall& halves) {
+  // Long lists are rare.
+  if (halves.classes() == many_classes) return halves_match_kernel<many_classes, 0>;
+  const int pitch = halves.word_pitch;
+  return pitch == narrow_pitch   ? halves_match_kernel<few_classes, narrow_pitch>
+         : pitch == middle_pitch ? halves_match_kernel<few_classes, middle_pitch>
+         : pitch == wide_pitch   ? halves_match_kernel<few_classes, wide_pitch>
+                                 : halves_match_kernel<few_classes, 0>;
 }
 
 bool shape_suits(const Bm3dMatchCall& call) {
@@ -793,7 +914,7 @@ std::size_t halves_match_scratch(const Bm3dMatchCall& call) {
   if (!shape_suits(call) || call.grid.references() == 0) return 0;
   const HalvesCall halves = halves_call(call, fewest_rows_of_block);
   const std::size_t pixels = static_cast<std::size_t>(halves.width) * halves.rows;
-  return (pixels / 2 + 3) / 4 * 4 + pixels;
+  return 2 * pixels;  // two copies of halves, and the norms
 }
 
 bool halves_suit(const Bm3dMatchCall& call) {
@@ -805,11 +926,11 @@ bool halves_suit(const Bm3dMatchCall& call) {
 void launch_halves_match(const Bm3dMatchCall& call, Stream stream) {
   const HalvesCall halves = halves_call(call, rows_of_block(call));
   launch(prepare_kernel,
-         dim3(blocks_for(halves.width, prepared_columns), blocks_for(halves.rows, prepared_rows)),
-         prepared_columns, 0, stream, halves);
-  const auto kernel = halves.classes() == few_classes ? kernel_for<few_classes>(halves.word_pitch)
-                                                      : kernel_for<many_classes>(halves.word_pitch);
-  launch(kernel, grid_of(halves), warps_of_block * warp_size, halves.shared_bytes(), stream, halves);
+         dim3(blocks_for(halves.width, preparing_warps * prepared_columns),
+              blocks_for(halves.rows, prepared_rows)),
+         preparing_warps * warp_size, 0, stream, halves);
+  launch(kernel_for(halves), grid_of(halves), warps_of_block * warp_size, halves.shared_bytes(), stream,
+         halves);
 }
 
 }  // namespace ungrain::cuda
