@@ -101,6 +101,15 @@ class Study(unittest.TestCase):
         assert row
         self.assertEqual((row[1], row[2]), ("14.7", "0.0274"))
 
+    def test_programs_that_are_not_ours_stand_beside_threads_or_nothing(self) -> None:
+        table = self.page(RESULTS).split('data-table="[002] 5.1"')[1].split("</section>")[0]
+        self.assertIn("hardly a time of computing", table)
+        row = re.search(r"<tr><th>lena, 512 x 512</th>(.*?)</tr>", table)
+        assert row
+        cells = [re.sub("<.*?>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row[1])]
+        # CUDA and our rung of it, OpenMP and our threads, MATLAB and nothing, the product.
+        self.assertEqual(cells, ["740", "10 74×", "3950", "80 49.4×", "7720", "–", "0.8"])
+
     def test_impossible_figures_are_said_to_be(self) -> None:
         page = self.page(RESULTS)
         self.assertIn("36 T a second", page)
