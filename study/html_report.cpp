@@ -165,7 +165,7 @@ class TimesTable {
   std::string html() const {
     std::string text;
     if (!measured_) text += "<p class=\"small\">Not measured in this run; the paper's figures alone.</p>\n";
-    return text + (across() ? by_version() : by_cell()) + plots();
+    return text + plots() + (across() ? by_version() : by_cell());
   }
 
  private:
@@ -344,7 +344,8 @@ class TimesTable {
         .x_label = "version",
         .y_label = "over naive",
         .series = {},
-        .log_y = false};
+        .log_y = false,
+        .from_zero = false};
     int colour = 0;
     for (const Cell& cell : cells_) {
       page::Series theirs{.name = label(cell) + ", paper", .points = {}, .colour = colour, .dashed = true};
@@ -672,29 +673,45 @@ class Page {
     } else {
       text += " Not measured in this run; the paper's figures alone.";
     }
-    return text + "</p>\n" + cat.html() + factors.html() + page::line_plot(plot);
+    return text + "</p>\n" + page::line_plot(plot) + cat.html() + factors.html();
   }
 
   std::string speed_ups_part(const PaperTable& table) const {
-    Table speed_ups({"over sequential", "paper", "ours, kernels", "ours, CAT"});
+    std::vector<PaperSpeedUp> rows;
+    std::set<std::string> rungs;
+    std::set<int> radii;
+    bool has_cat = false;
     for (const PaperSpeedUp& paper : paper_speed_ups()) {
       if (std::string_view(paper.paper) != table.paper || std::string_view(paper.table) != table.table)
         continue;
+      rows.push_back(paper);
+      rungs.insert(paper.rung);
+      radii.insert(paper.radius);
+      has_cat = has_cat || (std::string_view(paper.ladder) == "nlm" &&
+                            cat_of(paper.rung, {paper.width, paper.height}) != nullptr);
+    }
+    if (rows.empty()) return "";
+    std::vector<std::string> head = {"over sequential", "paper", "ours, kernels"};
+    if (has_cat) head.push_back("ours, CAT");
+    Table speed_ups(std::move(head));
+    for (const PaperSpeedUp& paper : rows) {
       const Size size{paper.width, paper.height};
-      speed_ups.start_row(
-          fmt::format("{}, {}, {}, r {}", paper.image, size_text(size), paper.rung, paper.radius));
+      speed_ups.start_row(size_text(size) + (rungs.size() > 1 ? fmt::format(", {}", paper.rung) : "") +
+                          (radii.size() > 1 ? fmt::format(", r {}", paper.radius) : ""));
       speed_ups.cell(fmt::format("{:.2f}", paper.factor));
       const Measurements::Time* time = ours_.exactly(paper.ladder, paper.rung, paper.radius, size);
       const double sequential =
           time != nullptr ? ours_.ms_beside(*time, paper.ladder, paper.sequential_rung, paper.radius) : 0;
       speed_ups.cell(sequential > 0 ? short_number(sequential / time->ms) : "–", "ours");
+      if (!has_cat) continue;
       const json* basic = cat_of(paper.sequential_rung, size);
       const json* cat = cat_of(paper.rung, size);
-      const bool has_cat = basic != nullptr && cat != nullptr && std::string_view(paper.ladder) == "nlm";
-      speed_ups.cell(
-          has_cat ? short_number(basic->at("ms").get<double>() / cat->at("ms").get<double>()) : "–", "ours");
+      speed_ups.cell(basic != nullptr && cat != nullptr
+                         ? short_number(basic->at("ms").get<double>() / cat->at("ms").get<double>())
+                         : "–",
+                     "ours");
     }
-    return speed_ups.empty() ? "" : speed_ups.html();
+    return speed_ups.html();
   }
 
   std::string quality_part(const PaperTable& table) const {
@@ -907,6 +924,8 @@ class Page {
       text += fmt::format("<h2 id=\"ladder-{0}\">Ladder {0}</h2>\n<p>{1}; {2}. Picture: {3}.</p>\n",
                           escaped(name), escaped(text_of(ladder, "summary")),
                           escaped(text_of(ladder, "strengths")), escaped(text_of(ladder, "picture")));
+      if (ladder.contains("not_built"))
+        text += "<p class=\"note\">Left out: " + escaped(text_of(ladder, "not_built")) + ".</p>\n";
       const auto cell = shown_cell(ladder);
       if (!cell) continue;
       text += bars(ladder, *cell) + occupancy(ladder, *cell) + parts(ladder, *cell) + all_times(ladder);
@@ -926,7 +945,8 @@ class Page {
         .bars = {}};
     for (const json& rung : ladder.at("rungs")) {
       const json* result = result_at(rung, cell);
-      if (result == nullptr) continue;
+      // Beside kernels the processor's bars could not be seen.
+      if (result == nullptr || (gpu() && !rung.value("gpu", true))) continue;
       const double ms = result->at("best").at("ms").get<double>();
       plot.bars.push_back({text_of(rung, "name"), naive->ms / ms,
                            text_of(rung, "paper") == "ours" && text_of(rung, "name").find("ungrain") == 0,

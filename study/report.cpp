@@ -223,6 +223,7 @@ void write_json(const std::string& path, const Machine& machine, const std::stri
                    {"tolerance", ladder.tolerance},
                    {"rungs", json::array()}});
   if (machine.gpu.empty()) document["left_out"] = gpu_rungs(ladder);
+  if (!ladder.left_out.empty()) document["not_built"] = ladder.left_out;
   for (const Rung& rung : ladder.rungs) {
     json entry = {{"name", rung.name},
                   {"paper", rung.paper},

@@ -100,6 +100,13 @@ bool drawable(const Plot& plot, const Point& point) {
          (!plot.log_y || point.y > 0);
 }
 
+// What is within 5 % of the mark is neither above nor below it.
+const char* bar_kind(const BarPlot& plot, const Bar& bar) {
+  if (bar.ours || plot.mark == 0) return "ours";
+  if (bar.value >= plot.mark * 1.05) return "above";
+  return bar.value <= plot.mark / 1.05 ? "below" : "even";
+}
+
 }  // namespace
 
 std::string short_number(double value) {
@@ -127,7 +134,7 @@ std::string line_plot(const Plot& plot) {
     }
   }
   if (x_extent.low > x_extent.high) return "";
-  if (!plot.log_y) y_extent.add(0);
+  if (!plot.log_y && plot.from_zero) y_extent.add(0);
   const Axis x_axis(x_extent.low, x_extent.high, plot.log_x, left_edge + 8, right_edge - 8);
   const Axis y_axis(y_extent.low, y_extent.high, plot.log_y, bottom_edge - 6, top_edge + 6);
 
@@ -193,13 +200,11 @@ std::string bar_plot(const BarPlot& plot) {
         "{3}\" x=\"0\" "
         "y=\"{4:.1f}\" width=\"{5:.1f}\" height=\"10\" rx=\"2\"/><text class=\"bar-value\" x=\"{6:.1f}\" "
         "y=\"{7:.1f}\">{8}{9}</text></g>\n",
-        escaped(bar.name), bar.note.empty() ? "" : ": " + escaped(bar.note), y + 13,
-        bar.ours                ? "ours"
-        : bar.value < plot.mark ? "below"
-                                : "above",
+        escaped(bar.name), bar.note.empty() ? "" : ": " + escaped(bar.note), y + 13, bar_kind(plot, bar),
         y + 18, length, length + 5, y + 27, short_number(bar.value), escaped(plot.unit));
     y += row;
   }
+  if (plot.mark == 0) return html + "</svg></figure>\n";
   const double at = plot.mark / largest * longest;
   html += fmt::format("<path class=\"mark\" d=\"M{0:.1f} 0V{1:.1f}\"/></svg></figure>\n", at, total);
   return html;

@@ -26,6 +26,7 @@ struct Plot {
   std::vector<Series> series;
   bool log_x = false;
   bool log_y = true;
+  bool from_zero = true;  // where log_y is false
 };
 
 // Lines through points. Series without points are left out; nothing where there are no points at all.
