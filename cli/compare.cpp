@@ -1,5 +1,6 @@
 // ungrain compare: how far files are from a clean one.
 #include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -167,6 +168,17 @@ class ComparisonPage {
  private:
   static constexpr double most_pixels = 4e6;
 
+  // Files' names without their folders, where those tell them apart.
+  std::vector<page::Shown> with_short_names() const {
+    std::vector<page::Shown> shown = pictures_;
+    std::set<std::string> names;
+    for (page::Shown& picture : shown) {
+      picture.name = std::filesystem::path(picture.name).filename().string();
+      names.insert(picture.name);
+    }
+    return names.size() == shown.size() ? shown : pictures_;
+  }
+
   std::string body() const {
     const ImageSpec& spec = truth_.spec;
     std::string html =
@@ -183,9 +195,10 @@ class ComparisonPage {
       html += fmt::format("<p class=\"note\">Shown and judged here is the first of {} pages.</p>\n",
                           truth_.pages);
     }
+    const std::vector<page::Shown> shown = with_short_names();
     const int last = static_cast<int>(pictures_.size()) - 1;
-    html += page::viewer(pictures_, last > 1 ? last - 1 : 0, last);
-    html += "<h2>In numbers</h2>\n" + page::metrics_table(pictures_);
+    html += page::viewer(shown, last > 1 ? 1 : 0, last);
+    html += "<h2>In numbers</h2>\n" + page::metrics_table(shown);
     return html +
            "<p class=\"small\">Against the clean picture. The difference is that of the left picture from "
            "the right "
