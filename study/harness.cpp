@@ -232,6 +232,9 @@ std::vector<std::string> gpu_rungs(const Ladder& ladder) {
   for (const Rung& rung : ladder.rungs) {
     if (rung.gpu) names.push_back(rung.name);
   }
+#if !UNGRAIN_HAVE_CUDA
+  names.emplace_back("every kernel of the papers, which this build does not have");
+#endif
   return names;
 }
 

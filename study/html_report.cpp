@@ -104,8 +104,17 @@ struct Version {
   std::string ladder;
   std::string rung;
   std::string naive;
+  std::string name = {};  // where it is not the rung's
   friend bool operator==(const Version&, const Version&) = default;
 };
+
+// [002] compares its kernels with somebody else's programs: they stand beside our threads, or beside nothing.
+Version beside_002(std::string_view program) {
+  if (program == "CUDA") return {"bm3d", "2 batches", "1 own distances", "CUDA; ours: 2 batches"};
+  if (program == "OpenMP")
+    return {"bm3d", "threads", "1 own distances", "OpenMP, another program; ours: threads"};
+  return {"bm3d", std::string(program), "1 own distances", std::string(program) + ", another program"};
+}
 
 // What it was measured on.
 struct Cell {
@@ -135,13 +144,7 @@ class TimesTable {
     if (std::string_view(table.paper) == "[002]") {
       for (const Paper002Time& time : paper_002_times()) {
         if (std::string_view(time.table) != table.table) continue;
-        const std::string_view program = time.version;
-        // Somebody else's programs stand beside our threads, or beside nothing.
-        const Version version{"bm3d",
-                              program == "CUDA"     ? "2 batches"
-                              : program == "OpenMP" ? "threads"
-                                                    : time.version,
-                              "1 own distances"};
+        const Version version = beside_002(time.version);
         const Cell cell{time.image, {time.width, time.height}, any_radius};
         add_new(versions_, version);
         add_new(cells_, cell);
@@ -188,7 +191,8 @@ class TimesTable {
   }
 
   std::string label(const Version& version) const {
-    return several_ladders_ ? version.ladder + ": " + version.rung : version.rung;
+    const std::string& name = version.name.empty() ? version.rung : version.name;
+    return several_ladders_ ? version.ladder + ": " + name : name;
   }
   std::string label(const Cell& cell) const {
     std::string text = cell.radius != any_radius ? fmt::format("r {}", cell.radius) : "";

@@ -117,10 +117,8 @@ void tell_left_out(const Ladder& ladder, const Machine& machine) {
     fmt::print(stderr, "ungrain-study: {}: left out: {}\n", ladder.name, ladder.left_out);
   const std::vector<std::string> names = gpu_rungs(ladder);
   if (!machine.gpu.empty() || names.empty()) return;
-  fmt::print(
-      stderr, "ungrain-study: {}: left out, {}: {}{}\n", ladder.name, machine.why_not,
-      fmt::format("{}", fmt::join(names, "; ")),
-      UNGRAIN_HAVE_CUDA != 0 ? "" : "; and every kernel of the papers, which this build does not have");
+  fmt::print(stderr, "ungrain-study: {}: left out, {}: {}\n", ladder.name, machine.why_not,
+             fmt::join(names, "; "));
 }
 
 bool all_right(const Ladder& ladder, const std::vector<Measured>& results) {
