@@ -237,7 +237,8 @@ int compare_command(const Arguments& arguments) {
   app.add_flag("--json", json, "one JSON object a file on the standard output");
   app.add_option(
          "--html", html,
-         "also a page with the pictures: slider, zoom, differences, numbers; one file, nothing is fetched")
+         "a page with the pictures too: slider, zoom, differences, numbers; one file that fetches nothing "
+         "(default: no page)")
       ->type_name("FILE");
   if (!parse(app, arguments)) return exit_done;
   if (files.size() < 2) throw UsageError("compare takes the clean image and at least one other");

@@ -59,8 +59,9 @@ class Axis {
     const double rough = (high_ - low_) / 5;
     const double unit = std::pow(10.0, std::floor(std::log10(rough)));
     const double step = rough / unit > 5 ? 10 * unit : rough / unit > 2 ? 5 * unit : 2 * unit;
-    for (double value = std::ceil(low_ / step - 1e-9) * step; value <= high_ + step * 1e-9; value += step)
-      result.push_back(value);
+    const auto first = static_cast<long>(std::ceil(low_ / step - 1e-9));
+    const auto last = static_cast<long>(std::floor(high_ / step + 1e-9));
+    for (long i = first; i <= last; ++i) result.push_back(static_cast<double>(i) * step);
     return result;
   }
 
@@ -145,7 +146,7 @@ std::string line_plot(const Plot& plot) {
   for (const double value : y_axis.ticks()) {
     const double y = y_axis.place(value);
     html += fmt::format(
-        "<path class=\"grid\" d=\"M{} {:.1f}H{}\"/><text class=\"tick y\" x=\"{}\" y=\"{:.1f}\">{}</text>",
+        R"(<path class="grid" d="M{} {:.1f}H{}"/><text class="tick y" x="{}" y="{:.1f}">{}</text>)",
         left_edge, y, right_edge, left_edge - 6, y + 4, short_number(value));
   }
   for (const double value : x_axis.ticks()) {
