@@ -5,9 +5,11 @@
 #include "methods/bm3d/fast.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <memory>
 
 #include "methods/bm3d/filter_simd.h"
@@ -20,6 +22,33 @@ namespace {
 constexpr int patch = filter_patch;
 constexpr int tile_side = 72;        // pixels between tiles, about
 constexpr int tiles_in_flight = 48;  // at least, so that threads need not wait for each other often
+
+std::atomic<Bm3dTimes*> watching = nullptr;
+
+// Tells the parts of a thread's work, one after the other, to who is watching.
+class PartClock {
+ public:
+  explicit PartClock(int step) : times_(watching.load(std::memory_order_relaxed)), step_(step) {
+    if (times_ != nullptr) last_ = now();
+  }
+  void done(Bm3dPart part) {
+    if (times_ == nullptr) return;
+    const std::int64_t time = now();
+    times_->ns[step_][static_cast<int>(part)] += time - last_;
+    last_ = time;
+  }
+
+ private:
+  static std::int64_t now() {
+    timespec time = {};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+  }
+
+  Bm3dTimes* times_;
+  int step_;
+  std::int64_t last_ = 0;
+};
 
 constexpr int up_to(int step, int n) { return (n + step - 1) / step * step; }
 constexpr std::size_t line_up(std::size_t floats) { return (floats + 15) / 16 * 16; }
@@ -294,38 +323,52 @@ class FastStep {
     tile.energies = reinterpret_cast<std::int32_t*>(memory.energies);
     const ColumnTile columns_of{shape_.side, shape_.side, shape_.pitch};
 
+    PartClock clock(index_);
     float* sums = sums_of(call, tx, ty);
     std::fill_n(sums, tile_sums(), 0.0F);
+    clock.done(Bm3dPart::sums);
     for (int plane = 0; plane < planes_; ++plane) {
       const bool finds = !settings_.opponent || plane == 0;
       if (index_ == 1) {
         const ConstPlanes basic = copy(call.in[1], plane, false, left, top, memory.image);
+        clock.done(Bm3dPart::copies);
         if (finds && settings_.pool > 0) rescore_groups(call.in[1], plane, xs, ys, left, top, memory);
-        if (finds && settings_.pool == 0) find_groups(call, basic, tile, plane, xs, ys, left, top, memory);
+        if (finds && settings_.pool == 0)
+          find_groups(call, basic, tile, plane, xs, ys, left, top, memory, clock);
+        clock.done(Bm3dPart::matching);
         transform_columns(step_.transform, columns_of, memory.image, memory.basic);
+        clock.done(Bm3dPart::columns);
       }
       const ConstPlanes noisy = copy(call.in[0], plane, settings_.opponent, left, top, memory.image);
-      if (index_ == 0 && finds) find_groups(call, noisy, tile, plane, xs, ys, left, top, memory);
+      clock.done(Bm3dPart::copies);
+      if (index_ == 0 && finds) find_groups(call, noisy, tile, plane, xs, ys, left, top, memory, clock);
+      clock.done(Bm3dPart::matching);
       transform_columns(step_.transform, columns_of, memory.image, memory.noisy);
+      clock.done(Bm3dPart::columns);
       float* values = sums + 2 * plane * shape_.plane;
       float* weights = values + shape_.plane;
       std::fill_n(memory.filtered, columns_of.floats(), 0.0F);
+      clock.done(Bm3dPart::sums);
       const std::int32_t* places = memory.places;
       const int groups = (xs.end - xs.begin) * (ys.end - ys.begin);
       for (int group = 0; group < groups; ++group, places += most_) {
         filter_group({tables_[plane], step_.transform, memory.noisy, index_ == 0 ? nullptr : memory.basic,
                       places, memory.sizes[group], memory.filtered, weights});
       }
+      clock.done(Bm3dPart::groups);
       add_columns(step_.transform, columns_of, tables_[plane], memory.filtered, values);
       spread_weights(columns_of, tables_[plane], weights);
+      clock.done(Bm3dPart::sums);
     }
   }
 
   void find_groups(const StageCall& call, const ConstPlanes& image, MatchTile& tile, int plane,
-                   const Range& xs, const Range& ys, int left, int top, const Memory& memory) const {
+                   const Range& xs, const Range& ys, int left, int top, const Memory& memory,
+                   PartClock& clock) const {
     const MatchScale& scale = scales_[plane];
     tile.deep = scale.deep;
     const bool within = fill_match_tile(image, 0, call.image, scale, tile);
+    clock.done(Bm3dPart::integers);
     const int at_once = within ? references_at_once(step_.search, step_.spacing) : 1;
     int number = 0;
     for (int yi = ys.begin; yi < ys.end; ++yi) {
@@ -462,6 +505,7 @@ class FastStep {
     constexpr int at_once = 8;
     call.workers.for_each(
         (rows.end - rows.begin + at_once - 1) / at_once, [&](std::int64_t item, int worker) {
+          PartClock clock(index_);
           const int begin = rows.begin + static_cast<int>(item) * at_once;
           float* values = call.scratch_of(worker);
           float* weights = values + line_up(width_);
@@ -488,6 +532,7 @@ class FastStep {
             }
             if (to_rgb) rgb_row(call.out, y);
           }
+          clock.done(Bm3dPart::division);
         });
   }
 
@@ -539,6 +584,8 @@ bool bm3d_fast_takes(const Bm3dSettings& settings, const ImageSpec& spec) {
     return false;
   return takes(settings.first) && (settings.steps == 1 || takes(settings.second));
 }
+
+void watch_bm3d(Bm3dTimes* times) { watching = times; }
 
 Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec) {
   Pipeline pipeline;
