@@ -1,7 +1,5 @@
 #include "bench/parts.h"
 
-#include <algorithm>
-
 #include "bench/common.h"
 #include "bench/trial.h"
 
@@ -80,23 +78,23 @@ PartWork bm3d_work(const Bm3dParams& p, int channels, int step, Bm3dPart part) {
 
 std::vector<PartTime> measure_parts(Trial& trial, const PartRates& rates) {
   const MethodParams params = Denoiser::create(trial.what().params_for(trial.spec()), trial.spec()).params();
-  constexpr int runs = 3;
   trial.run_once();
-  std::vector<RunTimes> found;
-  for (int run = 0; run < runs; ++run) found.push_back(watched_run(trial));
-  std::sort(found.begin(), found.end(), [](const RunTimes& a, const RunTimes& b) { return a.all < b.all; });
-  const RunTimes& middle = found[runs / 2];
+  RunTimes best = watched_run(trial);
+  for (int run = 0; run < 4; ++run) {
+    const RunTimes other = watched_run(trial);
+    if (other.all < best.all) best = other;
+  }
 
   const double pixels = static_cast<double>(trial.spec().width) * trial.spec().height;
   std::vector<PartTime> list;
-  double rest = middle.all;
+  double rest = best.all;
   for (const int step : {0, 1}) {
     for (int part = 0; part < bm3d_parts; ++part) {
       const PartWork work =
           bm3d_work(params.as<Bm3dParams>(), trial.what().channels(), step, static_cast<Bm3dPart>(part));
-      list.push_back({step_names[step], part_names[part], middle.parts[step][part] / pixels,
+      list.push_back({step_names[step], part_names[part], best.parts[step][part] / pixels,
                       work.operations / rates.multiply_adds, work.bytes / rates.copy_bytes});
-      rest -= middle.parts[step][part];
+      rest -= best.parts[step][part];
     }
   }
   list.push_back({"", "the rest", rest / pixels, 0, 0});

@@ -36,8 +36,8 @@ struct PartTime {
   double copy = 0;
 };
 
-// Of the median of a few runs; of a case of bm3d on one thread. The last one is what lies outside of all
-// parts: conversions, and the engine.
+// Of a case of bm3d on one thread: the fastest of five runs, which was disturbed least. The last one is what
+// lies outside of all parts: conversions, and the engine.
 std::vector<PartTime> measure_parts(Trial& trial, const PartRates& rates);
 
 }  // namespace ungrain::bench

@@ -303,13 +303,13 @@ HWY_INLINE Keys Insert(Keys key, Keys before, Keys here) {
   return hn::Min(here, hn::Max(key, Along(before, here)));
 }
 
-// The same as below from all candidates: where too few columns lie inside the image. Lists would be long, and
-// the farthest candidate would decide how many bits keys have for the others.
+// The same as below from all candidates of 12 bits, where too few columns lie inside the image: the farthest
+// one shall not decide how many bits keys have for the others. Bytes have room, and a list of all costs less.
 HWY_NOINLINE std::int32_t FindThresholdOfAll(const Window& w, int r, int wanted) {
   const std::int32_t* sums = w.sums + r * match_columns * key_pitch + w.shift[r];
   const Sums own = hn::Set(ds, w.own[r]);
   const Sums columns = hn::Set(ds, w.side);
-  const std::int32_t most = static_cast<std::int32_t>(std::bit_cast<float>(highest_code(w.deep)));
+  const auto most = static_cast<std::int32_t>(std::bit_cast<float>(highest_code(true)));
   // Calls body(half the distances of a vector of candidates, which of them are any).
   const auto for_each = [&](auto body) HWY_ATTR {
     for (int row = 0; row < w.rows; ++row) {
@@ -371,7 +371,7 @@ HWY_INLINE void FindThresholds(const Window& w, int wanted, std::int32_t* thresh
     }
   }
   for (int r = 0; r < w.references; ++r) {
-    thresholds[r] = high[r] == highest_code(w.deep)
+    thresholds[r] = w.deep && high[r] == highest_code(true)
                         ? FindThresholdOfAll(w, r, wanted)
                         : static_cast<std::int32_t>(std::bit_cast<float>(high[r]));
   }
