@@ -152,8 +152,9 @@ double bm3d_operations(const Bm3dParams& params, int channels) {
 }
 
 // Beside OpenCV's non-local means, the nearest that its packages have. Where patches are about equally near,
-// others are found than by the reference: up to 2 of 255 in the mean of the few pixels that are checked; what
-// that does to whole pictures is tested.
+// others are found than by the reference, because pixels have 8 bits for matching. The most is in the lower
+// right corner of the small rgb picture, which few groups reach: 0.0065 of the range, 0.0091 with 7 bits
+// (processors without dot products of bytes), 0.0017 with 12. What that does to whole pictures is tested.
 void add_bm3d(std::vector<Case>& list) {
   for (const Bm3dProfile profile : {Bm3dProfile::normal, Bm3dProfile::fast}) {
     const bool normal = profile == Bm3dProfile::normal;
@@ -163,7 +164,7 @@ void add_bm3d(std::vector<Case>& list) {
     for (const Kind& kind :
          {Kind{PixelType::f32, false}, Kind{PixelType::u8, false}, Kind{PixelType::u8, true}}) {
       list.push_back({"bm3d", normal ? "normal" : "fast", params, kind.type, kind.rgb,
-                      bm3d_operations(all.as<Bm3dParams>(), kind.rgb ? 3 : 1), 10000, 0.012});
+                      bm3d_operations(all.as<Bm3dParams>(), kind.rgb ? 3 : 1), 10000, 0.01});
     }
   }
 }
