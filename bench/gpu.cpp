@@ -22,6 +22,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "bench/bm3d_gpu.h"
 #include "bench/gpu_ceilings.h"
 #include "bench/npp.h"
 #include "bench/pictures.h"
@@ -518,6 +519,7 @@ struct Results {
   std::vector<Row> rows = {};
   std::vector<EndToEnd> end_to_end = {};
   std::vector<Throughput> throughput = {};
+  std::vector<Bm3dRow> bm3d = {};
 };
 
 // Names and types have no character that JSON would escape.
@@ -552,20 +554,23 @@ void write_json(const std::string& path, const Results& results) {
         R"({{"type": "{}", "images": {}, "queues": {}, "kernels_ms": {:.6g}, "copies_ms": {:.6g}, "together_ms": {:.6g}}})",
         times.type, throughput_images, throughput_queues, times.kernels, times.copies, times.together));
   }
+  std::vector<std::string> bm3d;
+  for (const Bm3dRow& row : results.bm3d) bm3d.push_back(json_of(row));
   std::ofstream file(path);
   file << fmt::format(
       "{{\n\"gpu\": \"{}\",\n\"driver_cuda\": \"{}\",\n\"toolkit_cuda\": \"{}\",\n\"compiler\": \"{}\",\n"
       "\"ex2_per_second\": {:.4g},\n\"fma_per_second\": {:.4g},\n"
       "\"mma_f16_per_second\": {:.4g},\n\"copied_bytes_per_second\": {:.4g},\n"
-      "\"rows\": [\n{}\n],\n\"end_to_end\": [\n{}\n],\n\"throughput\": [\n{}\n]\n}}\n",
+      "\"rows\": [\n{}\n],\n\"end_to_end\": [\n{}\n],\n\"throughput\": [\n{}\n],\n\"bm3d\": [\n{}\n]\n}}\n",
       results.machine.gpu, version_text(results.machine.driver), version_text(CUDART_VERSION), __VERSION__,
       results.rates.exponentials, results.rates.multiply_adds, results.rates.products, results.copy,
-      fmt::join(rows, ",\n"), fmt::join(end_to_end, ",\n"), fmt::join(throughput, ",\n"));
+      fmt::join(rows, ",\n"), fmt::join(end_to_end, ",\n"), fmt::join(throughput, ",\n"),
+      fmt::join(bm3d, ",\n"));
   if (!file.flush()) throw std::runtime_error("cannot write " + path);
 }
 
-// With a word: only the rows whose filter and image begin with it ("nlm 20 Mpx"), or just "end-to-end" or
-// "throughput".
+// With a word: only the rows whose filter and image begin with it ("nlm 20 Mpx",
+// "bm3d normal"), or just "end-to-end" or "throughput".
 int run(const std::string& only, const std::string& json_path) {
   Results results{.machine = find_machine()};
   Ceilings ceilings;
@@ -580,12 +585,18 @@ int run(const std::string& only, const std::string& json_path) {
       results.copy / 1e12, ceilings.copy_rate(bytes_of(spec_of(middle, PixelType::f32))) / 1e12,
       have_npp() ? "there" : "ABSENT");
   const bool all = only.empty();
-  if (only != "end-to-end" && only != "throughput") results.rows = run_rows(ceilings, only);
+  if (only != "end-to-end" && only != "throughput" && !only.starts_with("bm3d"))
+    results.rows = run_rows(ceilings, only);
   if (all || only == "end-to-end") results.end_to_end = run_end_to_end();
   if (all || only == "throughput") results.throughput = run_throughput();
+  if (all || only.starts_with("bm3d")) {
+    results.bm3d = run_bm3d(only);
+    run_bm3d_kernels(only, results.rates.products);
+  }
   if (!json_path.empty()) write_json(json_path, results);
   const bool right =
-      std::all_of(results.rows.begin(), results.rows.end(), [](const Row& row) { return row.right(); });
+      std::all_of(results.rows.begin(), results.rows.end(), [](const Row& row) { return row.right(); }) &&
+      std::all_of(results.bm3d.begin(), results.bm3d.end(), [](const Bm3dRow& row) { return row.right; });
   if (!right) fmt::print(stderr, "ungrain-bench-gpu: a result differs from the CPU version's\n");
   const char* required = std::getenv("UNGRAIN_REQUIRE");
   const bool peers_missing =

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <list>
+#include <map>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -54,9 +56,36 @@ double median_time(const Prepared& prepared, const Plan& plan) {
   return median(times);
 }
 
+// Where the time of one run goes, part by part; those that come again and again are added up.
+std::vector<PartTime> part_times(const Prepared& prepared) {
+  if (!prepared.enqueue_parts) return {};
+  std::vector<std::string> names;
+  std::list<cuda::Event> begins;  // one more than names: the end
+  prepared.enqueue_parts([&](const char* part) {
+    names.emplace_back(part);
+    begins.emplace_back().record(nullptr);
+  });
+  begins.emplace_back().record(nullptr);
+  begins.back().wait();
+  std::vector<PartTime> times;
+  auto begin = begins.begin();
+  for (const std::string& name : names) {
+    const cuda::Event& started = *begin++;
+    auto time =
+        std::find_if(times.begin(), times.end(), [&](const PartTime& one) { return one.part == name; });
+    if (time == times.end()) time = times.insert(times.end(), {.part = name});
+    time->ms += begin->ms_since(started);
+  }
+  return times;
+}
+
 std::vector<Shape> shapes_of(const Rung& rung, const Plan& plan) {
   if (rung.shapes == Shapes::none) return {Shape{}};
   std::vector<Shape> shapes;
+  if (rung.shapes == Shapes::batches) {
+    for (const Size& batch : plan.sweep.batches) shapes.push_back({.batch = batch});
+    return shapes;
+  }
   if (rung.shapes == Shapes::grids) {
     for (const int threads : plan.sweep.threads) {
       for (const int blocks : plan.sweep.blocks) shapes.push_back({.threads = threads, .blocks = blocks});
@@ -73,14 +102,31 @@ std::vector<Shape> shapes_of(const Rung& rung, const Plan& plan) {
   return shapes;
 }
 
-double largest_error(const std::vector<float>& result, const float* expected) {
+// NaN: a pixel was never written.
+struct Difference {
   double largest = 0;
+  double rms = 0;
+
+  double that_counts(const Ladder& ladder) const {
+    return ladder.agreement == Agreement::rms ? rms : largest;
+  }
+  // The larger ones of both.
+  void add(const Difference& other) {
+    if (!(other.largest <= largest)) largest = other.largest;
+    if (!(other.rms <= rms)) rms = other.rms;
+  }
+};
+
+Difference difference(const std::vector<float>& result, const float* expected) {
+  double largest = 0;
+  double squares = 0;
   for (std::size_t i = 0; i < result.size(); ++i) {
     const double error = std::abs(static_cast<double>(result[i]) - expected[i]);
-    if (!(error <= largest)) largest = error;  // keeps a NaN: a pixel that was never written
-    if (std::isnan(largest)) break;
+    if (!(error <= largest)) largest = error;
+    if (std::isnan(largest)) return {largest, largest};
+    squares += error * error;
   }
-  return largest;
+  return {largest, std::sqrt(squares / static_cast<double>(result.size()))};
 }
 
 // "4 padded shared" -> "4-padded-shared".
@@ -108,10 +154,10 @@ void write_pgm(const std::string& path, const float* pixels, const Size& size) {
   if (!file.flush()) throw std::runtime_error("cannot write " + path);
 }
 
-// The largest error over all shapes; nothing where none can be launched.
-std::optional<double> check(const Rung& rung, const Plan& plan, StudyPicture& picture, const Image& expected,
-                            const Strengths& strengths) {
-  std::optional<double> largest;
+// The largest difference over all shapes; nothing where none can be launched.
+std::optional<Difference> check(const Rung& rung, const Plan& plan, StudyPicture& picture,
+                                const Image& expected, const Strengths& strengths) {
+  std::optional<Difference> largest;
   std::vector<float> result;
   for (const Shape& shape : shapes_of(rung, plan)) {
     picture.forget_result();
@@ -123,9 +169,9 @@ std::optional<double> check(const Rung& rung, const Plan& plan, StudyPicture& pi
       prepared->enqueue();
     }
     result = picture.result(prepared->result_on_host);
-    const double error = largest_error(result, expected.samples<float>());
-    if (!largest || !(error <= *largest)) largest = error;
-    if (std::isnan(error)) break;
+    if (!largest) largest = Difference{};
+    largest->add(difference(result, expected.samples<float>()));
+    if (std::isnan(largest->largest)) break;
   }
   if (largest && !plan.pgm_folder.empty()) {
     const std::string name = fmt::format("r{:02}-{}.pgm", strengths.radius, file_name(rung.name));
@@ -136,24 +182,32 @@ std::optional<double> check(const Rung& rung, const Plan& plan, StudyPicture& pi
 
 // What the product makes of a picture that is too large for the reference: the rungs were held against that
 // on a small one, and are held against each other on this one.
-std::vector<float> product_rows(const Ladder& ladder, StudyPicture& picture, const Strengths& strengths) {
-  product_rung(ladder.name).prepare(picture.call(strengths, {}, true))->timed();
+std::vector<float> product_rows(const Ladder& ladder, const std::string& computes, StudyPicture& picture,
+                                const Strengths& strengths) {
+  product_rung(ladder.name, computes).prepare(picture.call(strengths, {}, true))->timed();
   return picture.sampled_rows();
 }
 
-// Adds to `measured` the times of all shapes, and the error of what was timed.
-void time_shapes(const Rung& rung, const Plan& plan, StudyPicture& picture, const Strengths& strengths,
-                 const std::vector<float>& expected, Measured& measured) {
+// The times of all shapes, and the difference of what was timed besides what the check found.
+Measured time_shapes(const Ladder& ladder, const Rung& rung, const Plan& plan, StudyPicture& picture,
+                     const Strengths& strengths, const std::vector<float>& expected, Difference checked) {
+  Measured measured{.rung = rung.name, .size = picture.size(), .radius = strengths.radius, .all = {}};
   for (const Shape& shape : shapes_of(rung, plan)) {
     const std::optional<Prepared> prepared = rung.prepare(picture.call(strengths, shape, false));
     if (!prepared) continue;
     picture.forget_device_result();
     const double share = prepared->share;
     measured.all.push_back({shape, prepared->use, median_time(*prepared, plan) / share, share});
-    if (prepared->result_on_host || share < 1) continue;
-    const double error = largest_error(picture.sampled_rows(), expected.data());
-    if (!std::isnan(measured.error) && !(error <= measured.error)) measured.error = error;
+    if (share < 1) continue;
+    measured.all.back().parts = part_times(*prepared);
+    if (ladder.quality && !measured.psnr)
+      measured.psnr = picture.psnr(picture.result(prepared->result_on_host));
+    if (!prepared->result_on_host && !std::isnan(checked.largest))
+      checked.add(difference(picture.sampled_rows(), expected.data()));
   }
+  measured.error = checked.that_counts(ladder);
+  measured.largest = checked.largest;
+  return measured;
 }
 
 }  // namespace
@@ -170,9 +224,10 @@ const Timing& Measured::best() const {
                            [](const Timing& a, const Timing& b) { return a.ms < b.ms; });
 }
 
-void run_reference(const Ladder& ladder, const Strengths& strengths, const ConstImageView& in,
-                   const ImageView& out) {
-  Denoiser::create(library_params(ladder.name, strengths), in.spec, {.device = {Device::Kind::reference}})
+void run_reference(const Ladder& ladder, const std::string& computes, const Strengths& strengths,
+                   const ConstImageView& in, const ImageView& out) {
+  Denoiser::create(library_params(ladder.name, strengths, Precision::single, computes), in.spec,
+                   {.device = {Device::Kind::reference}})
       .run(in, out);
 }
 
@@ -182,8 +237,8 @@ std::vector<Measured> measure(const Ladder& ladder, const Plan& plan, std::FILE*
   for (const Rung& rung : ladder.rungs) {
     if (rung.name.find(plan.only) != std::string::npos) rungs.push_back(&rung);
   }
-  // errors[radius][rung]
-  std::vector<std::vector<std::optional<double>>> errors;
+  // differences[radius][rung]
+  std::vector<std::vector<std::optional<Difference>>> differences;
   StudyPicture small(ladder.check_size);
   if (!plan.pgm_folder.empty()) {
     std::filesystem::create_directories(plan.pgm_folder);
@@ -192,14 +247,22 @@ std::vector<Measured> measure(const Ladder& ladder, const Plan& plan, std::FILE*
   }
   for (const int radius : plan.sweep.radii) {
     const Strengths strengths{.radius = radius};
-    Image expected(small.spec());
-    run_reference(ladder, strengths, small.call(strengths, {}, true).host_view, expected.view());
-    if (!plan.pgm_folder.empty()) {
-      write_pgm(fmt::format("{}/r{:02}-reference.pgm", plan.pgm_folder, radius), expected.samples<float>(),
-                small.size());
-    }
-    std::vector<std::optional<double>>& of_radius = errors.emplace_back();
-    for (const Rung* rung : rungs) of_radius.push_back(check(*rung, plan, small, expected, strengths));
+    std::map<std::string, Image> references;  // by what is computed
+    const auto reference_of = [&](const std::string& computes) -> const Image& {
+      const auto found = references.find(computes);
+      if (found != references.end()) return found->second;
+      Image& expected = references.emplace(computes, Image(small.spec())).first->second;
+      run_reference(ladder, computes, strengths, small.call(strengths, {}, true).host_view, expected.view());
+      if (!plan.pgm_folder.empty()) {
+        const std::string name =
+            fmt::format("r{:02}-reference{}{}.pgm", radius, computes.empty() ? "" : "-", computes);
+        write_pgm(plan.pgm_folder + "/" + name, expected.samples<float>(), small.size());
+      }
+      return expected;
+    };
+    std::vector<std::optional<Difference>>& of_radius = differences.emplace_back();
+    for (const Rung* rung : rungs)
+      of_radius.push_back(check(*rung, plan, small, reference_of(rung->computes), strengths));
     fmt::print(progress, "checked radius {}\n", radius);
   }
   std::vector<Measured> results;
@@ -208,12 +271,14 @@ std::vector<Measured> measure(const Ladder& ladder, const Plan& plan, std::FILE*
     for (std::size_t i = 0; i < plan.sweep.radii.size(); ++i) {
       const int radius = plan.sweep.radii[i];
       const Strengths strengths{.radius = radius};
-      const std::vector<float> expected = product_rows(ladder, picture, strengths);
+      std::map<std::string, std::vector<float>> expected;  // by what is computed
       for (std::size_t k = 0; k < rungs.size(); ++k) {
-        if (!errors[i][k]) continue;
-        Measured measured{
-            .rung = rungs[k]->name, .size = size, .radius = radius, .error = *errors[i][k], .all = {}};
-        time_shapes(*rungs[k], plan, picture, strengths, expected, measured);
+        if (!differences[i][k]) continue;
+        const std::string& computes = rungs[k]->computes;
+        if (!expected.contains(computes))
+          expected.emplace(computes, product_rows(ladder, computes, picture, strengths));
+        Measured measured = time_shapes(ladder, *rungs[k], plan, picture, strengths, expected.at(computes),
+                                        *differences[i][k]);
         if (!measured.all.empty()) results.push_back(std::move(measured));
       }
       fmt::print(progress, "timed {} x {}, radius {}, {:.0f} s\n", size.width, size.height, radius,

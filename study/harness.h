@@ -13,16 +13,22 @@ struct Plan {
   Sweep sweep;
   std::vector<int> sides;
   int runs = 5;
-  double enough_ms = 300;  // a kernel whose first run takes longer is not run again
+  double enough_ms = 300;  // Ladder::enough_ms
   std::string only;        // rungs whose name holds it; empty: all
   std::string pgm_folder;  // for what each rung makes of the picture it is checked on; empty: nowhere
+};
+
+struct PartTime {
+  std::string part;
+  double ms = 0;
 };
 
 struct Timing {
   Shape shape;
   std::optional<KernelUse> use;
-  double ms = 0;     // the median, of the whole picture
-  double share = 1;  // of it that was filtered; the time is scaled
+  double ms = 0;                     // the median, of the whole picture
+  double share = 1;                  // of it that was filtered; the time is scaled
+  std::vector<PartTime> parts = {};  // of one run
 };
 
 // One rung on one picture.
@@ -32,14 +38,16 @@ struct Measured {
   int radius = 0;
   double error =
       0;  // the largest of all shapes, of 255: against the reference, and on this picture against the product
+  double largest = 0;  // of any pixel, where error is not that already
+  std::optional<double> psnr = {};
   std::vector<Timing> all;
 
   const Timing& best() const;
 };
 
-// The library's reference for a ladder's filter, on a picture in host memory.
-void run_reference(const Ladder& ladder, const Strengths& strengths, const ConstImageView& in,
-                   const ImageView& out);
+// The library's reference for what a rung of a ladder computes, on a picture in host memory.
+void run_reference(const Ladder& ladder, const std::string& computes, const Strengths& strengths,
+                   const ConstImageView& in, const ImageView& out);
 
 // Says on `progress` what it does. A rung that no shape fits is not among the results.
 std::vector<Measured> measure(const Ladder& ladder, const Plan& plan, std::FILE* progress);

@@ -21,6 +21,7 @@ struct Request {
   explicit Request(const Sweep& usual)
       : radii(usual.radii), tilings(usual.tilings), threads(usual.threads), blocks(usual.blocks) {
     for (const Size& size : usual.sizes) sizes.push_back(fmt::format("{}x{}", size.width, size.height));
+    for (const Size& size : usual.batches) batches.push_back(fmt::format("{}x{}", size.width, size.height));
   }
 
   std::vector<std::string> sizes;
@@ -29,6 +30,7 @@ struct Request {
   std::vector<int> tilings;
   std::vector<int> threads;
   std::vector<int> blocks;
+  std::vector<std::string> batches;
   int runs = 7;
   bool quick = false;
   bool all = false;
@@ -38,14 +40,13 @@ struct Request {
   std::string pgm_folder;
 };
 
-Size parse_size(const std::string& text) {
+Size parse_size(const std::string& text, const char* option, int least, int most) {
   Size size;
   char rest = 0;
   if (std::sscanf(text.c_str(), "%dx%d%c", &size.width, &size.height, &rest) != 2) size = {};
-  // The margin is mirrored once, and kernels count pixels in 32 bits.
-  if (size.width < margin || size.height < margin || size.width > 30000 || size.height > 30000) {
-    throw CLI::ValidationError("--sizes",
-                               fmt::format("each is WIDTHxHEIGHT, from {0}x{0} to 30000x30000", margin));
+  if (std::min(size.width, size.height) < least || std::max(size.width, size.height) > most) {
+    throw CLI::ValidationError(option,
+                               fmt::format("each is WIDTHxHEIGHT, from {0}x{0} to {1}x{1}", least, most));
   }
   return size;
 }
@@ -58,9 +59,14 @@ Plan plan_for(const Ladder& ladder, const Request& request) {
                       .blocks = request.blocks},
             .sides = request.sides,
             .runs = request.runs,
+            .enough_ms = ladder.enough_ms,
             .only = request.only,
             .pgm_folder = request.pgm_folder};
-  for (const std::string& size : request.sizes) plan.sweep.sizes.push_back(parse_size(size));
+  // The margin is mirrored once, and kernels count pixels in 32 bits.
+  for (const std::string& size : request.sizes)
+    plan.sweep.sizes.push_back(parse_size(size, "--sizes", margin, 30000));
+  for (const std::string& batch : request.batches)
+    plan.sweep.batches.push_back(parse_size(batch, "--batches", 1, 512));
   if (request.quick) {
     plan.sweep = ladder.quick;
     plan.runs = 3;
@@ -90,10 +96,12 @@ int run_ladder(const Ladder& ladder, const Request& request) {
   const Plan plan = plan_for(ladder, request);
   const std::string gpu = find_gpu();
   if (gpu.empty()) return 1;
+  if (!ladder.left_out.empty()) fmt::print(stderr, "ungrain-study: left out: {}\n", ladder.left_out);
   const std::vector<Measured> results = measure(ladder, plan, stderr);
   fmt::print("{}, {}: {}, {}\n\n", ladder.name, gpu, ladder.setting,
-             ladder.usual.blocks.empty() ? "the best block and tiling factor N"
-                                         : "the best block and grid of N blocks");
+             !ladder.usual.batches.empty() ? "the best batch"
+             : ladder.usual.blocks.empty() ? "the best block and tiling factor N"
+                                           : "the best block and grid of N blocks");
   print_table(ladder, results);
   if (!request.json_path.empty()) write_json(request.json_path, gpu, ladder, results);
   const bool right = std::all_of(results.begin(), results.end(), [&](const Measured& result) {
@@ -113,10 +121,19 @@ void add_options(CLI::App* command, const Ladder& ladder, Request& request) {
       ->delimiter(',')
       ->check(CLI::Range(1, ladder.radii_up_to))
       ->capture_default_str();
-  command->add_option("--sides", request.sides, "Sides of the blocks of threads")
-      ->delimiter(',')
-      ->check(CLI::Range(4, 32))
-      ->capture_default_str();
+  if (request.batches.empty()) {
+    command->add_option("--sides", request.sides, "Sides of the blocks of threads")
+        ->delimiter(',')
+        ->check(CLI::Range(4, 32))
+        ->capture_default_str();
+  } else {
+    command
+        ->add_option("--batches", request.batches,
+                     "Reference patches that are filtered at once, COLUMNSxROWS, where a picture is filtered "
+                     "in batches")
+        ->delimiter(',')
+        ->capture_default_str();
+  }
   if (!request.tilings.empty()) {
     command->add_option("--tilings", request.tilings, "Pixels a thread, where the rung has them")
         ->delimiter(',')
@@ -157,7 +174,7 @@ int run(int count, char** words) {
   std::list<Command> commands;  // the options point into them
   for (const Ladder& ladder :
        std::vector{bilateral_ladder(), adaptive_bilateral_ladder(), nlm_ladder(), nlm_bilateral_ladder(),
-                   nlm_whole_image_ladder(), nlm_bilateral_whole_image_ladder()}) {
+                   nlm_whole_image_ladder(), nlm_bilateral_whole_image_ladder(), bm3d_ladder()}) {
     const Request request(ladder.usual);
     CLI::App* command = app.add_subcommand(ladder.name, ladder.summary);
     commands.push_back({ladder, request, command});

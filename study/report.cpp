@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cuda/check.h"
+#include "study/papers/p002.h"
 #include "study/papers/tables.h"
 
 namespace ungrain::study {
@@ -40,6 +41,9 @@ json shape_json(const Timing& timing) {
     entry["threads"] = timing.shape.threads;
     entry["grid"] = timing.shape.blocks;
   }
+  if (timing.shape.batch.width > 0)
+    entry["batch"] = fmt::format("{}x{}", timing.shape.batch.width, timing.shape.batch.height);
+  for (const PartTime& part : timing.parts) entry["parts_ms"][part.part] = part.ms;
   if (timing.use) {
     entry["registers"] = timing.use->registers;
     entry["spilled_bytes"] = timing.use->spilled;
@@ -53,9 +57,11 @@ json shape_json(const Timing& timing) {
 json result_json(const Ladder& ladder, const std::vector<Measured>& results, const Measured& result) {
   json entry = {
       {"width", result.size.width},        {"height", result.size.height}, {"radius", result.radius},
-      {"largest_error", result.error},  // null: not a number, a pixel was not written
+      {"largest_error", result.largest},  // null: not a number, a pixel was not written
       {"best", shape_json(result.best())}, {"all", json::array()}};
   for (const Timing& timing : result.all) entry["all"].push_back(shape_json(timing));
+  if (ladder.agreement == Agreement::rms) entry["rms_error"] = result.error;
+  if (result.psnr) entry["psnr"] = *result.psnr;
   const double naive = ms_of(results, ladder.naive, result);
   const double sequential = ms_of(results, ladder.sequential, result);
   if (naive > 0) entry["over_naive"] = naive / result.best().ms;
@@ -189,6 +195,24 @@ void print_grids(const std::vector<std::string>& json_files) {
   }
 }
 
+// Where the time of the best shape goes, for rungs that say so.
+void print_parts(const std::vector<Measured>& results) {
+  bool first = true;
+  for (const Measured& result : results) {
+    const Timing& best = result.best();
+    if (best.parts.empty()) continue;
+    if (first) fmt::print("\nms by part, of one run:\n\n| rung | image | parts |\n|---|---|---|\n");
+    first = false;
+    fmt::print("| {} | {} x {} |", result.rung, result.size.width, result.size.height);
+    const char* before = " ";
+    for (const PartTime& part : best.parts) {
+      fmt::print("{}{} {:.3f}", before, part.part, part.ms);
+      before = ", ";
+    }
+    fmt::print(" |\n");
+  }
+}
+
 // Ours are in docs/results/papers-nlm.md: they take the papers' images.
 void print_qualities() {
   fmt::print(
@@ -204,19 +228,23 @@ void print_qualities() {
 
 void print_table(const Ladder& ladder, const std::vector<Measured>& results) {
   fmt::print(
-      "| rung | image | r | ms | block | N | registers | occupancy | over naive | over sequential | error |\n"
-      "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+      "| rung | image | r | ms | block | N | registers | occupancy | over naive | over sequential | error "
+      "|{}\n"
+      "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|{}\n",
+      ladder.quality ? " PSNR |" : "", ladder.quality ? "--:|" : "");
   bool part = false;
   for (const Measured& result : results) {
     const Timing& best = result.best();
     const bool kernel = best.use.has_value();
     const bool squares = kernel && best.shape.side > 0;
     const bool grids = kernel && best.shape.threads > 0;
-    fmt::print("| {} | {} x {} | {} | {:.4f}{} | {} | {} | {} | {} | {} | {} | {:.1e}{} |\n", result.rung,
+    const Size& batch = best.shape.batch;
+    fmt::print("| {} | {} x {} | {} | {:.4f}{} | {} | {} | {} | {} | {} | {} | {:.1e}{} |", result.rung,
                result.size.width, result.size.height, result.radius, best.ms, best.share < 1 ? "*" : "",
-               squares ? fmt::format("{}", best.shape.side)
-               : grids ? fmt::format("{}", best.shape.threads)
-                       : "-",
+               squares           ? fmt::format("{}", best.shape.side)
+               : grids           ? fmt::format("{}", best.shape.threads)
+               : batch.width > 0 ? fmt::format("{}x{}", batch.width, batch.height)
+                                 : "-",
                squares ? fmt::format("{}", best.shape.tiling)
                : grids ? fmt::format("{}", best.shape.blocks)
                        : "-",
@@ -225,9 +253,12 @@ void print_table(const Ladder& ladder, const std::vector<Measured>& results) {
                ratio(ms_of(results, ladder.naive, result), best.ms),
                ratio(ms_of(results, ladder.sequential, result), best.ms), result.error,
                result.error <= ladder.tolerance_of(result.rung) ? "" : " WRONG");
+    if (ladder.quality) fmt::print(" {} |", result.psnr ? fmt::format("{:.2f}", *result.psnr) : "-");
+    fmt::print("\n");
     part = part || best.share < 1;
   }
   if (part) fmt::print("\n\\* scaled: measured on a part of the picture\n");
+  print_parts(results);
 }
 
 void write_json(const std::string& path, const std::string& gpu, const Ladder& ladder,
@@ -263,6 +294,7 @@ void print_beside_papers(const std::vector<std::string>& json_files) {
   print_speed_ups(ours);
   print_grids(json_files);
   print_qualities();
+  print_beside_paper_002(json_files);
 }
 
 }  // namespace ungrain::study

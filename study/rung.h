@@ -48,15 +48,18 @@ struct Strengths {
   double epsilon = 0.01;  // adaptive-bilateral
   double h = 20;          // nlm
   double sigma_h = 20;    // nlm-bilateral
+  double sigma = 20;      // bm3d: of the noise
 };
 
 // How a kernel is launched: blocks of side × side threads, each thread `tiling` pixels; or, where kernels
-// stride over the picture, a grid of `blocks` blocks of `threads` threads.
+// stride over the picture, a grid of `blocks` blocks of `threads` threads; or, where a picture is filtered
+// piece by piece, so many reference patches at once.
 struct Shape {
   int side = 0;
   int tiling = 1;
   int threads = 0;
   int blocks = 0;
+  Size batch = {};
 };
 
 struct RungCall {
@@ -78,11 +81,15 @@ struct KernelUse {
   double occupancy = 0;    // share of the threads that a multiprocessor can hold
 };
 
+// Told, before kernels are enqueued, to which part of the work they belong.
+using PartBegins = std::function<void(const char* part)>;
+
 // A rung made ready for one picture: tables are uploaded, memory is there.
 struct Prepared {
   std::function<void()> enqueue = {};  // the kernels, on the default stream; timed by events
   std::function<double()> timed = {};  // in place of it: runs, returns its own ms
-  bool result_on_host = false;         // in RungCall::host.out
+  std::function<void(const PartBegins&)> enqueue_parts = {};  // the same as enqueue, where parts have names
+  bool result_on_host = false;                                // in RungCall::host.out
   std::optional<KernelUse> use = {};
   double share = 1;  // of the picture that is filtered; below 1 only where RungCall::whole is false
 };
@@ -91,7 +98,8 @@ enum class Shapes {
   none,     // not a kernel of ours
   sides,    // block sides
   tilings,  // and tiling factors
-  grids     // threads a block and blocks a grid
+  grids,    // threads a block and blocks a grid
+  batches   // reference patches at once
 };
 
 struct Rung {
@@ -100,6 +108,8 @@ struct Rung {
   std::string idea;   // the one thing it changes
   Shapes shapes = Shapes::sides;
   double tolerance = 0;  // of 255: what it may differ from the reference; 0: the ladder's
+  // Which of the library's settings it is held against, where a ladder's rungs do not all compute the same.
+  std::string computes = {};
   // Nothing where the GPU cannot launch that shape.
   std::function<std::optional<Prepared>(const RungCall&)> prepare;
 };
@@ -111,12 +121,20 @@ struct Sweep {
   std::vector<int> tilings = {};
   std::vector<int> threads = {};
   std::vector<int> blocks = {};
+  std::vector<Size> batches = {};
+};
+
+// Which difference from the reference counts.
+enum class Agreement {
+  largest,  // of any pixel
+  rms       // of all: where rounding may turn a decision, and with it single pixels
 };
 
 struct Ladder {
   std::string name;
   std::string summary;
-  std::string setting;  // the strengths, in words
+  std::string setting;        // the strengths, in words
+  std::string left_out = {};  // rungs that this build has not, and why
   std::vector<Rung> rungs;
   std::string sequential = "sequential";  // the rungs that speed-ups are over
   std::string naive = "naive";
@@ -124,7 +142,10 @@ struct Ladder {
   Sweep usual;
   Sweep quick;
   int radii_up_to = largest_radius;
+  double enough_ms = 300;   // a kernel whose first run takes longer is not run again
   double tolerance = 0.01;  // of 255: what a rung may differ from the reference
+  Agreement agreement = Agreement::largest;
+  bool quality = false;  // rungs do not all compute the same: each one's PSNR is shown
 
   double tolerance_of(const std::string& rung) const;
 };
@@ -146,5 +167,6 @@ Ladder nlm_ladder();
 Ladder nlm_bilateral_ladder();
 Ladder nlm_whole_image_ladder();
 Ladder nlm_bilateral_whole_image_ladder();
+Ladder bm3d_ladder();
 
 }  // namespace ungrain::study

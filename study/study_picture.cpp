@@ -1,7 +1,10 @@
 #include "study/study_picture.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <limits>
+#include <thread>
 
 #include "scene/scene.h"
 #include "ungrain/noise.h"
@@ -12,10 +15,25 @@ namespace {
 constexpr double noise_sigma = 20;  // of 255
 constexpr int stride_unit = 32;     // rows begin where a texture's may
 
-Image noisy_bytes(int width, int height) {
-  const ImageSpec spec{.width = width, .height = height};
-  const Image clean = render_scene(spec);
-  Image noisy(spec);
+// Large pictures take a core half a minute: all cores, piece by piece.
+Image rendered(const ImageSpec& spec) {
+  constexpr int piece = 16;  // rows
+  Image image(spec);
+  const Scene scene(spec.width, spec.height);
+  std::atomic<int> next = 0;
+  const auto render = [&] {
+    for (int first = next.fetch_add(piece); first < spec.height; first = next.fetch_add(piece))
+      scene.render_rows(first, image.view().rows(first, std::min(piece, spec.height - first)));
+  };
+  std::vector<std::jthread> others;
+  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) others.emplace_back(render);
+  render();
+  others.clear();
+  return image;
+}
+
+Image noisy_bytes(const Image& clean) {
+  Image noisy(clean.spec());
   add_noise(clean.view(), noisy.view(), {NoiseKind::gaussian, noise_sigma, 1});
   return noisy;
 }
@@ -39,13 +57,14 @@ void wait_for_gpu() { cuda::check(cudaDeviceSynchronize(), "waiting for the GPU"
 
 StudyPicture::StudyPicture(const Size& size)
     : spec_{.width = size.width, .height = size.height, .type = PixelType::f32, .range = 255},
+      clean_(rendered({.width = size.width, .height = size.height})),
       stride_((size.width + 2 * margin + stride_unit - 1) / stride_unit * stride_unit),
       plain_(spec_),
       padded_(static_cast<std::size_t>(stride_) * (size.height + 2 * margin)),
       padded_bytes_(padded_.size()),
       host_out_(static_cast<std::size_t>(size.width) * size.height) {
   const auto [width, height] = size;
-  const Image noisy = noisy_bytes(width, height);
+  const Image noisy = noisy_bytes(clean_);
   const std::uint8_t* bytes = noisy.samples<std::uint8_t>();
   for (int y = -margin; y < height + margin; ++y) {
     for (int x = -margin; x < width + margin; ++x) {
@@ -62,6 +81,16 @@ StudyPicture::StudyPicture(const Size& size)
   device_bytes_ = uploaded(padded_bytes_.data(), padded_bytes_.size());
   device_out_ = cuda::DeviceBuffer(host_out_.size() * sizeof(float));
   wait_for_gpu();
+}
+
+double StudyPicture::psnr(const std::vector<float>& result) const {
+  const std::uint8_t* clean = clean_.samples<std::uint8_t>();
+  double squares = 0;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const double difference = static_cast<double>(result[i]) - clean[i];
+    squares += difference * difference;
+  }
+  return 10 * std::log10(255.0 * 255.0 * static_cast<double>(result.size()) / squares);
 }
 
 RungCall StudyPicture::call(const Strengths& strengths, const Shape& shape, bool whole) const {

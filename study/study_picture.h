@@ -20,9 +20,11 @@ class StudyPicture {
   std::vector<float> result(bool on_host) const;
   // The first, the middle and the last rows of the GPU's result: a sample that is quick to fetch.
   std::vector<float> sampled_rows() const;
+  double psnr(const std::vector<float>& result) const;  // against the picture without noise
 
  private:
   ImageSpec spec_;
+  Image clean_;
   int stride_;
   Image plain_;
   std::vector<float> padded_;

@@ -34,6 +34,9 @@ struct MethodCases {
   bool averages = true;
   // What a constant image may change by: a share of its level.
   double constants_move = 2e-6;
+  // Largest error of tiny images on a GPU where its arithmetic is coarser than float's, as a share of the
+  // range.
+  double tiny_on_gpu = 2e-5;
 };
 
 }  // namespace ungrain::testing

@@ -142,7 +142,9 @@ TEST(Cuda, TheSameBitsEveryTime) {
         MethodParams(BilateralParams{.radius = 9, .sigma_range = 0.1, .quality = BilateralQuality::grid}),
         MethodParams(AdaptiveBilateralParams{.sigma = 0.05}), MethodParams(NlmParams{.sigma = 0.05}),
         MethodParams(NlmParams{.patch = 7, .h = 0.05}), MethodParams(NlmBilateralParams{.sigma = 0.05}),
-        MethodParams(MedianParams{.radius = 3}), MethodParams(GaussianParams{.sigma = 2})}) {
+        MethodParams(MedianParams{.radius = 3}), MethodParams(GaussianParams{.sigma = 2}),
+        MethodParams(Bm3dParams{.sigma = {0.05}}),
+        MethodParams(Bm3dParams{.profile = Bm3dProfile::fast, .sigma = {0.1}})}) {
     Denoiser denoiser = Denoiser::create(params, gray, {.device = gpu});
     const std::uint64_t first = hash_on_host(params, in);
     for (int run = 0; run < 100; ++run) {

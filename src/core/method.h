@@ -44,7 +44,7 @@ struct DeviceStageCall {
   Planes out;
   Extent image;
   Stream stream;
-  std::span<float> scratch;  // Stage::scratch floats in all
+  std::span<float> scratch;  // Stage::scratch floats in all, or what Stage::scratch_for said
 };
 
 // One pass over the image. Every input covers the output rectangle and `reach` around it, as far as the image
@@ -56,6 +56,8 @@ struct Stage {
   std::vector<int> reads =
       {};                   // 0: the source, k: what the k-th stage made; none: what the stage before made
   std::size_t scratch = 0;  // floats for each worker; on a GPU: in all, for the rows of one call
+  // On a GPU, instead of a number: floats for a call that makes so many rows, as wide as the image.
+  std::function<std::size_t(int rows)> scratch_for = {};
   // What the workers share, in floats: for each pixel that a call makes, and besides. Not on a GPU.
   std::size_t shared_per_pixel = 0;
   std::size_t shared = 0;

@@ -75,7 +75,12 @@ struct LanePlan {
       result_rows.push_back(rows);
       result_floats.push_back(static_cast<std::size_t>(stride * rows * planes));
     }
-    for (const Stage& stage : pipeline.stages) scratch_floats = std::max(scratch_floats, stage.scratch);
+    for (std::size_t index = 0; index < pipeline.stages.size(); ++index) {
+      const Stage& stage = pipeline.stages[index];
+      const std::size_t floats =
+          stage.scratch_for ? stage.scratch_for(result_rows[index + 1]) : stage.scratch;
+      scratch_floats = std::max(scratch_floats, floats);
+    }
     raw_rows = std::min(spec.height, result_rows[0] + 2 * fill_reach(spec, options));
     raw_bytes = static_cast<std::size_t>(interleaved_strides(spec).y) * static_cast<std::size_t>(raw_rows);
     out_bytes =

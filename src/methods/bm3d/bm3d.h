@@ -9,6 +9,7 @@ namespace ungrain {
 
 Pipeline bm3d_reference(const Bm3dParams& params, const ImageSpec& spec);
 Pipeline bm3d_cpu(const Bm3dParams& params, const ImageSpec& spec);
+Pipeline bm3d_cuda(const Bm3dParams& params, const ImageSpec& spec);
 
 // Any settings, in float on all threads: what the fast version does not take.
 Pipeline bm3d_general(const Bm3dSettings& settings, const ImageSpec& spec);

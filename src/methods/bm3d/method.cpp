@@ -319,6 +319,7 @@ const Method& bm3d_method() {
                    paper_002}},
       .reference = bm3d_reference,
       .cpu = bm3d_cpu,
+      .cuda = UNGRAIN_CUDA_VERSION(bm3d_cuda),
   });
   return method;
 }

@@ -1,0 +1,295 @@
+#include "bench/bm3d_gpu.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <random>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "bench/pictures.h"
+#include "cuda/memory.h"
+#include "methods/bm3d/cuda_filter.h"
+#include "methods/bm3d/transforms.h"
+#include "scene/scene.h"
+#include "ungrain/methods.h"
+#include "ungrain/metrics.h"
+#include "ungrain/noise.h"
+
+namespace ungrain::bench {
+namespace {
+
+constexpr int runs = 9;
+constexpr int warm_up = 2;
+constexpr double sigma = 25.0 / 255;
+// What GPU and CPU may differ in.
+constexpr double psnr_tolerance = 0.01;
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+void upload(const Image& image, const GpuImage& to) {
+  cuda::check(cudaMemcpy(to.view().data, image.view().data, image.bytes(), cudaMemcpyHostToDevice),
+              "uploading");
+}
+
+struct Picture {
+  explicit Picture(const ImageSpec& spec) : clean(render_scene(spec)), noisy(spec), device(spec) {
+    add_noise(clean.view(), noisy.view(), {NoiseKind::gaussian, sigma, 1});
+    upload(noisy, device);
+  }
+  Image clean;
+  Image noisy;
+  GpuImage device;
+};
+
+const char* name_of(Bm3dProfile profile) {
+  return profile == Bm3dProfile::fast ? "fast" : profile == Bm3dProfile::normal ? "normal" : "high";
+}
+
+constexpr Bm3dProfile profiles[] = {Bm3dProfile::fast, Bm3dProfile::normal, Bm3dProfile::high};
+
+bool is_wanted(const std::string& only, Bm3dProfile profile, const Size& size) {
+  return fmt::format("bm3d {} {}", name_of(profile), size.name).starts_with(only);
+}
+
+Bm3dRow time_row(const Picture& picture, const Size& size, Bm3dProfile profile, bool with_cpu) {
+  const ImageSpec spec = picture.noisy.view().spec;
+  const Bm3dParams params{.profile = profile, .sigma = {sigma}};
+  Bm3dRow row{.profile = name_of(profile), .image = size.name, .type = type_name(spec)};
+  Denoiser denoiser = Denoiser::create(params, spec, {.device = {Device::Kind::cuda}});
+  const GpuImage out(spec);
+  std::vector<std::vector<double>> times;
+  std::vector<double> all;
+  for (int run = 0; run < warm_up + runs; ++run) {
+    const Report report = denoiser.run(picture.device.view(), out.view());
+    if (run < warm_up) continue;
+    times.resize(report.stages.size());
+    row.stages.clear();
+    double sum = 0;
+    for (std::size_t stage = 0; stage < report.stages.size(); ++stage) {
+      row.stages.push_back(report.stages[stage].name);
+      times[stage].push_back(report.stages[stage].ms);
+      sum += report.stages[stage].ms;
+    }
+    all.push_back(sum);
+  }
+  for (const std::vector<double>& stage : times) row.stage_ms.push_back(median(stage));
+  row.kernels_ms = median(all);
+  Image made(spec);
+  cuda::check(cudaMemcpy(made.view().data, out.view().data, made.bytes(), cudaMemcpyDeviceToHost),
+              "downloading");
+  row.noisy_psnr = psnr(picture.clean.view(), picture.noisy.view());
+  row.psnr = psnr(picture.clean.view(), made.view());
+  row.right = std::isfinite(row.psnr) && row.psnr > row.noisy_psnr;
+  if (with_cpu) {
+    Denoiser::create(params, spec, {.device = {Device::Kind::cpu}}).run(picture.noisy.view(), made.view());
+    row.cpu_psnr = psnr(picture.clean.view(), made.view());
+    row.right = row.right && std::abs(row.psnr - row.cpu_psnr) <= psnr_tolerance;
+  }
+  return row;
+}
+
+void print_row(const Bm3dRow& row) {
+  std::vector<std::string> stages;
+  for (std::size_t i = 0; i < row.stages.size(); ++i)
+    stages.push_back(fmt::format("{} {:.3f}", row.stages[i], row.stage_ms[i]));
+  const std::string cpu = row.cpu_psnr > 0 ? fmt::format("{:.3f}", row.cpu_psnr) : "-";
+  if (row.right) {
+    fmt::print("| bm3d {} | {} | {} | {:.3f} | {} | {:.3f} | {:.3f} | {} |\n", row.profile, row.image,
+               row.type, row.kernels_ms, fmt::join(stages, ", "), row.noisy_psnr, row.psnr, cpu);
+  } else {
+    fmt::print("| bm3d {} | {} | {} | WRONG | | {:.3f} | {:.3f} | {} |\n", row.profile, row.image, row.type,
+               row.noisy_psnr, row.psnr, cpu);
+  }
+  std::fflush(stdout);
+}
+
+// The kernels of one step on a gray picture, in the order in which they run.
+class StepKernels {
+ public:
+  // `matched`: where patches are looked for, and step 2's pilot.
+  StepKernels(const Picture& picture, const GpuImage& matched, const Bm3dSettings& settings, int index)
+      : step_(index == 0 ? settings.first : settings.second), fast_(cuda::bm3d_fast_filter(settings, index)) {
+    const ImageSpec spec = picture.noisy.view().spec;
+    const Rect whole{0, 0, spec.width, spec.height};
+    const auto plane_of = [&](const GpuImage& image) {
+      return ConstPlanes{static_cast<const float*>(image.view().data), whole, spec.width,
+                         static_cast<std::ptrdiff_t>(spec.width) * spec.height, 1};
+    };
+    const auto count = [&](int length) {
+      return (length - step_.patch + step_.spacing - 1) / step_.spacing + 1;
+    };
+    match_.plane = plane_of(matched);
+    match_.image = {spec.width, spec.height};
+    match_.grid = {step_.spacing,     spec.width - step_.patch, spec.height - step_.patch, 0, 0,
+                   count(spec.width), count(spec.height)};
+    match_.patch = step_.patch;
+    match_.search = step_.search;
+    match_.count = step_.group;
+    match_.max_distance = static_cast<float>(step_.max_distance * step_.patch * step_.patch);
+    match_.middle = 0.5F;
+    match_.scale = 255;
+    offsets_ = cuda::DeviceBuffer(2 * static_cast<std::size_t>(references()) * step_.group);
+    found_ = cuda::DeviceBuffer(static_cast<std::size_t>(references()));
+    scratch_ = cuda::DeviceBuffer(cuda::bm3d_match_scratch(match_) * sizeof(float));
+    match_.offsets = static_cast<std::int8_t*>(offsets_.data());
+    match_.found = static_cast<std::uint8_t*>(found_.data());
+    match_.scratch = static_cast<float*>(scratch_.data());
+
+    filter_.noisy = plane_of(picture.device);
+    if (index == 1) filter_.basic = plane_of(matched);
+    filter_.grid = match_.grid;
+    filter_.count = step_.group;
+    filter_.offsets = match_.offsets;
+    filter_.found = match_.found;
+    sums_ =
+        cuda::DeviceBuffer(cuda::Bm3dSums::floats(1, spec.width, spec.height, step_.patch) * sizeof(float));
+    left_ = cuda::DeviceBuffer(sizeof(unsigned) * static_cast<std::size_t>(1 + references()));
+    filter_.sums.rect = whole;
+    filter_.sums.patch = step_.patch;
+    filter_.sums.values = static_cast<unsigned long long*>(sums_.data());
+    filter_.sums.weights = filter_.sums.values + static_cast<std::size_t>(spec.width) * spec.height;
+    if (fast_) cuda::set_fast_units(*fast_, filter_.sums);
+    filter_.sigma[0] = static_cast<float>(sigma);
+    filter_.strength = static_cast<float>(step_.strength);
+    const std::vector<double> window = patch_window(step_.patch, step_.kaiser);
+    std::copy(window.begin(), window.end(), filter_.window);
+    filter_.left_over = static_cast<unsigned*>(left_.data());
+    cuda::check(cudaMemset(sums_.data(), 0, sums_.size()), "clearing");
+    cuda::check(cudaMemset(left_.data(), 0, sizeof(unsigned)), "clearing");
+  }
+
+  int references() const { return match_.grid.references(); }
+  const Bm3dStep& step() const { return step_; }
+
+  double search_ms() const {
+    return timed([&] { cuda::launch_bm3d_match(match_, {}); });
+  }
+  // After the search. Sums only grow; their values do not matter here.
+  double filter_ms() const {
+    if (!fast_) return 0;
+    return timed([&] { cuda::launch_bm3d_fast(*fast_, filter_, {}); });
+  }
+
+ private:
+  template <class Launch>
+  static double timed(const Launch& launch) {
+    const cuda::Event start;
+    const cuda::Event end;
+    std::vector<double> times;
+    for (int run = 0; run < warm_up + runs; ++run) {
+      start.record(nullptr);
+      launch();
+      end.record(nullptr);
+      end.wait();
+      if (run >= warm_up) times.push_back(end.ms_since(start));
+    }
+    return median(times);
+  }
+
+  Bm3dStep step_;
+  std::optional<cuda::Bm3dFast> fast_;
+  cuda::Bm3dMatchCall match_;
+  cuda::Bm3dFilterCall filter_;
+  cuda::DeviceBuffer offsets_;
+  cuda::DeviceBuffer found_;
+  cuda::DeviceBuffer scratch_;
+  cuda::DeviceBuffer sums_;
+  cuda::DeviceBuffer left_;
+};
+
+}  // namespace
+
+std::vector<Bm3dRow> run_bm3d(const std::string& only) {
+  fmt::print(
+      "\nbm3d, the demo scene with noise of 25 of 255, float samples in the GPU's memory; PSNR in dB. The "
+      "CPU's "
+      "result at 512 x 512 must agree to {} dB, or the row has no time:\n\n"
+      "| filter | image | type | kernels ms | by stage ms | noisy dB | GPU dB | CPU dB |\n"
+      "|---|---|---|--:|---|--:|--:|--:|\n",
+      psnr_tolerance);
+  std::vector<Bm3dRow> rows;
+  for (const Size& size : sizes) {
+    for (const bool rgb : {false, true}) {
+      std::optional<Picture> made;
+      for (const Bm3dProfile profile : profiles) {
+        if (!is_wanted(only, profile, size)) continue;
+        if (!made) made.emplace(spec_of(size, PixelType::f32, rgb));
+        const Picture& picture = *made;
+        rows.push_back(time_row(picture, size, profile, size.width <= 512));
+        print_row(rows.back());
+      }
+    }
+  }
+  return rows;
+}
+
+void run_bm3d_kernels(const std::string& only, double products_per_second) {
+  int device = 0;
+  int processors = 0;
+  int kilohertz = 0;
+  cuda::check(cudaGetDevice(&device), "asking for the GPU");
+  cuda::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+              "asking for the GPU");
+  cuda::check(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device), "asking for the GPU");
+  const double words_per_second = 32.0 * processors * kilohertz * 1e3;
+  bool begun = false;
+  for (const Size& size : {middle, large}) {
+    for (const Bm3dProfile profile : profiles) {
+      if (!is_wanted(only, profile, size)) continue;
+      if (!begun) {
+        fmt::print(
+            "\nbm3d's kernels alone, gray. In brackets the share of the bound: of a search the products of "
+            "every "
+            "candidate's 64 pixels, once, at the measured rate; of the filtering, aggregation included, the "
+            "words "
+            "of shared memory that are read and added to, at 32 a clock and multiprocessor:\n\n"
+            "| profile | image | search 1 ms | filter 1 ms | search 2 ms | filter 2 ms |\n"
+            "|---|---|--:|--:|--:|--:|\n");
+        begun = true;
+      }
+      const Picture picture(spec_of(size, PixelType::f32));
+      const ImageSpec spec = picture.noisy.view().spec;
+      const Bm3dParams params{.profile = profile, .sigma = {sigma}};
+      const GpuImage basic(spec);
+      Bm3dParams first_step = params;
+      first_step.steps = 1;
+      Denoiser::create(first_step, spec, {.device = {Device::Kind::cuda}})
+          .run(picture.device.view(), basic.view());
+      const Bm3dSettings settings = bm3d_settings(resolve_derived(params, spec).as<Bm3dParams>(), spec);
+      std::string cells;
+      for (const int index : {0, 1}) {
+        const StepKernels kernels(picture, index == 0 ? picture.device : basic, settings, index);
+        const Bm3dStep& step = kernels.step();
+        const double references = kernels.references();
+        const double search = kernels.search_ms();
+        const double filter = kernels.filter_ms();
+        const double search_bound = references * step.search * step.search * 64 / products_per_second * 1e3;
+        const double words = references * step.group * 64 * (index == 0 ? 2 : 3);
+        cells += fmt::format(" {:.3f} ({:.0f} %) | {:.3f} ({:.0f} %) |", search, 100 * search_bound / search,
+                             filter, 100 * words / words_per_second * 1e3 / filter);
+      }
+      fmt::print("| {} | {} |{}\n", name_of(profile), size.name, cells);
+      std::fflush(stdout);
+    }
+  }
+}
+
+std::string json_of(const Bm3dRow& row) {
+  std::vector<std::string> stages;
+  for (std::size_t i = 0; i < row.stages.size(); ++i)
+    stages.push_back(fmt::format(R"("{}": {:.6g})", row.stages[i], row.stage_ms[i]));
+  return fmt::format(
+      R"({{"profile": "{}", "image": "{}", "type": "{}", "right": {}, "kernels_ms": {:.6g}, "stages_ms": {{{}}}, "noisy_psnr": {:.5g}, "psnr": {:.5g}, "cpu_psnr": {:.5g}}})",
+      row.profile, row.image, row.type, row.right, row.kernels_ms, fmt::join(stages, ", "), row.noisy_psnr,
+      row.psnr, row.cpu_psnr);
+}
+
+}  // namespace ungrain::bench

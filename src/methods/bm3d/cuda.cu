@@ -1,0 +1,556 @@
+// The stages of bm3d on a GPU: groups are found, filtered and summed, and the sums become pixels.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/border.h"
+#include "core/convert.h"
+#include "cuda/launch.cuh"
+#include "methods/bm3d/bm3d.h"
+#include "methods/bm3d/cuda_filter.h"
+#include "methods/bm3d/transforms.h"
+
+namespace ungrain {
+namespace {
+
+using cuda::blocks_for;
+using cuda::Bm3dFast;
+using cuda::Bm3dFilterCall;
+using cuda::Bm3dGeneral;
+using cuda::Bm3dGeneralCall;
+using cuda::Bm3dGeneralMatch;
+using cuda::Bm3dGrid;
+using cuda::Bm3dMatchCall;
+using cuda::Bm3dSums;
+
+constexpr int block_columns = 32;
+constexpr int block_rows = 8;
+
+dim3 blocks_of(const Rect& rect, int planes = 1) {
+  return {static_cast<unsigned>(blocks_for(rect.width(), block_columns)),
+          static_cast<unsigned>(blocks_for(rect.height(), block_rows)), static_cast<unsigned>(planes)};
+}
+
+struct OpponentMatrix {
+  double values[3][3];
+};
+
+// As the reference rounds it: which patches look alike may hang on it.
+__global__ void opponent_kernel(const ConstPlanes in, const Planes out, const OpponentMatrix matrix) {
+  const int x = out.rect.x0 + static_cast<int>(blockIdx.x) * block_columns + static_cast<int>(threadIdx.x);
+  const int y = out.rect.y0 + static_cast<int>(blockIdx.y) * block_rows + static_cast<int>(threadIdx.y);
+  if (x >= out.rect.x1 || y >= out.rect.y1) return;
+  double colours[3];
+  for (int c = 0; c < 3; ++c) colours[c] = in.at(c, x, y);
+  for (int plane = 0; plane < 3; ++plane) {
+    double sum = 0;
+    for (int c = 0; c < 3; ++c) sum = __dadd_rn(sum, __dmul_rn(matrix.values[plane][c], colours[c]));
+    out.at(plane, x, y) = static_cast<float>(sum);
+  }
+}
+
+// Continues axes that are shorter than a patch.
+__global__ void pad_kernel(const ConstPlanes in, const Extent image, const Planes out) {
+  const int x = out.rect.x0 + static_cast<int>(blockIdx.x) * block_columns + static_cast<int>(threadIdx.x);
+  const int y = out.rect.y0 + static_cast<int>(blockIdx.y) * block_rows + static_cast<int>(threadIdx.y);
+  if (x >= out.rect.x1 || y >= out.rect.y1) return;
+  const auto plane = static_cast<int>(blockIdx.z);
+  out.at(plane, x, y) = in.at(plane, border_index(Border::symmetric, x, image.width),
+                              border_index(Border::symmetric, y, image.height));
+}
+
+struct FinishCall {
+  Bm3dSums sums;
+  ConstPlanes noisy;
+  Planes out;
+  float to_colours[3][3];    // from opponent planes
+  float unit[max_channels];  // of the sums' values
+  bool lost;                 // the sums are of what the image loses
+  bool to_rgb;
+  float window[32];
+};
+
+constexpr int most_patch = 32;
+constexpr int usual_patch = 8;
+
+// A pixel's weights are those of the patches that begin around it: a convolution with the window, rows first.
+// Patch: its side, or 0 where it is known at run time only.
+template <int Patch>
+__global__ void __launch_bounds__(block_columns* block_rows)
+    finish_kernel(const __grid_constant__ FinishCall call) {
+  constexpr int most = Patch > 0 ? Patch : most_patch;
+  constexpr int most_columns = block_columns + most - 1;
+  constexpr int most_rows = block_rows + most - 1;
+  __shared__ float weights[most_rows * most_columns];
+  __shared__ float row_sums[most_rows * block_columns];
+  const Bm3dSums& sums = call.sums;
+  const int before = Patch > 0 ? Patch - 1 : sums.patch - 1;
+  const Rect& rect = sums.rect;
+  const Rect weight_rect = sums.weight_rect();
+  const auto column = static_cast<int>(threadIdx.x);
+  const auto row = static_cast<int>(threadIdx.y);
+  const int x0 = rect.x0 + static_cast<int>(blockIdx.x) * block_columns;
+  const int y0 = rect.y0 + static_cast<int>(blockIdx.y) * block_rows;
+  const int x = x0 + column;
+  const int y = y0 + row;
+  const bool inside = x < rect.x1 && y < rect.y1;
+  // From the sums' steps to values: the quotient of two powers of two.
+  const float step = sums.weight_steps / sums.value_steps;
+  float means[max_channels] = {};
+#pragma unroll
+  for (int plane = 0; plane < max_channels; ++plane) {
+    if (plane >= call.out.count) break;
+    long long values = 0;
+    if (inside) values = static_cast<long long>(sums.values[Bm3dSums::index(rect, plane, x, y)]);
+    for (int r = row; r < block_rows + before; r += block_rows) {
+      for (int c = column; c < block_columns + before; c += block_columns) {
+        const int from_x = x0 - before + c;
+        const int from_y = y0 - before + r;
+        const bool there = Bm3dSums::holds(weight_rect, from_x, from_y);
+        weights[r * most_columns + c] =
+            there ? static_cast<float>(sums.weights[Bm3dSums::index(weight_rect, plane, from_x, from_y)])
+                  : 0.0F;
+      }
+    }
+    __syncthreads();
+    for (int r = row; r < block_rows + before; r += block_rows) {
+      float sum = 0;
+#pragma unroll
+      for (int d = 0; d <= before; ++d)
+        sum = fmaf(call.window[d], weights[r * most_columns + column + before - d], sum);
+      row_sums[r * block_columns + column] = sum;
+    }
+    __syncthreads();
+    float all = 0;
+#pragma unroll
+    for (int d = 0; d <= before; ++d)
+      all = fmaf(call.window[d], row_sums[(row + before - d) * block_columns + column], all);
+    __syncthreads();
+    if (inside) {
+      const float mean = static_cast<float>(values) * step / all * call.unit[plane];
+      means[plane] = call.lost ? call.noisy.at(plane, x, y) - mean : mean;
+    }
+  }
+  if (!inside) return;
+#pragma unroll
+  for (int plane = 0; plane < max_channels; ++plane) {
+    if (plane >= call.out.count) break;
+    float value = means[plane];
+    if (call.to_rgb && plane < 3) {
+      value = 0;
+#pragma unroll
+      for (int from = 0; from < 3; ++from) value = fmaf(call.to_colours[from][plane], means[from], value);
+    }
+    call.out.at(plane, x, y) = value;
+  }
+}
+
+// Reference patches along an axis: every spacing-th, and the last.
+struct Axis {
+  int last = 0;
+  int spacing = 1;
+
+  int count() const { return (last + spacing - 1) / spacing + 1; }
+  // Those at positions [from, to].
+  int first(int from) const {
+    if (from <= 0) return 0;
+    return from > last ? count() : std::min((from + spacing - 1) / spacing, count() - 1);
+  }
+  int end(int to) const {
+    if (to < 0) return 0;
+    return to >= last ? count() : to / spacing + 1;
+  }
+};
+
+// Pieces of the scratch, each at a round address.
+class Pieces {
+ public:
+  explicit Pieces(float* start) : start_(start) {}
+
+  template <class T>
+  T* take(std::size_t count) {
+    const std::size_t floats = (count * sizeof(T) + sizeof(float) - 1) / sizeof(float);
+    float* const at = start_ == nullptr ? nullptr : start_ + taken_;
+    taken_ += (floats + 63) / 64 * 64;
+    return reinterpret_cast<T*>(at);
+  }
+  std::size_t taken() const { return taken_; }
+
+ private:
+  float* start_;
+  std::size_t taken_ = 0;
+};
+
+constexpr double general_steps = 0x1p32;
+constexpr int most_matches = 64;   // that launch_bm3d_match() takes
+constexpr int longest_list = 255;  // that a byte counts
+
+OpponentMatrix opponent() {
+  OpponentMatrix matrix{};
+  for (int plane = 0; plane < 3; ++plane) {
+    for (int c = 0; c < 3; ++c) matrix.values[plane][c] = opponent_matrix[plane][c];
+  }
+  return matrix;
+}
+
+class CudaStep {
+ public:
+  CudaStep(const Bm3dSettings& settings, const ImageSpec& spec, int index)
+      : settings_(settings),
+        index_(index),
+        step_(index == 0 ? settings_.first : settings_.second),
+        image_{spec.width, spec.height},
+        padded_{padded_length(spec.width, step_.patch), padded_length(spec.height, step_.patch)},
+        planes_(spec.colour_channels()),
+        white_(spec.white()),
+        reach_(group_reach(settings_, index)),
+        across_{padded_.width - step_.patch, step_.spacing},
+        down_{padded_.height - step_.patch, step_.spacing},
+        varies_(settings.sigma_map.data != nullptr),
+        pool_(index == 1 ? std::min(settings.pool, longest_list) : 0),
+        fast_(cuda::bm3d_fast_filter(settings_, index)),
+        general_(cuda::bm3d_general_filter(step_, index == 1, varies_)) {
+    // The transform whose coefficients the first step compares.
+    if (settings.first.prefilter > 0 && (index == 0 || pool_ > 0))
+      compared_ = cuda::bm3d_general_filter(settings_.first, false, false);
+  }
+  CudaStep(const CudaStep&) = delete;
+  CudaStep& operator=(const CudaStep&) = delete;
+
+  // Floats for a call that makes so many rows, whatever its columns.
+  std::size_t scratch(int rows) const {
+    const Rect out{0, 0, image_.width, std::min(rows, image_.height)};
+    const int references = std::min(
+        down_.count(), (out.height() + 2 * (reach_ + step_.patch) + step_.spacing) / step_.spacing + 2);
+    const int held = std::min(image_.height, out.height() + 2 * bm3d_reach(settings_, index_));
+    const Rect area{0, 0, padded_.width, padded_length(held, step_.patch)};
+    Bm3dGrid grid = grid_at(0, across_.count(), 0, references);
+    return Memory(*this, nullptr, out, area, grid).floats;
+  }
+
+  void launch(const DeviceStageCall& call) const {
+    const Rect& out = call.out.rect;
+    const int before = reach_ + step_.patch - 1;
+    const Bm3dGrid grid = grid_at(across_.first(out.x0 - before), across_.end(out.x1 - 1 + reach_),
+                                  down_.first(out.y0 - before), down_.end(out.y1 - 1 + reach_));
+    // Other stages may need more rows than this one.
+    const int around = bm3d_reach(settings_, index_);
+    const Rect needed{std::max(0, out.x0 - around), std::max(0, out.y0 - around),
+                      std::min(image_.width, out.x1 + around), std::min(image_.height, out.y1 + around)};
+    ConstPlanes noisy = cropped(call.in[0], needed);
+    ConstPlanes basic;
+    if (index_ == 1) basic = cropped(call.in[1], needed);
+    const Rect area = padded_rect(needed);
+    Memory memory(*this, call.scratch.data(), out, area, grid);
+    const cudaStream_t stream = cuda::handle(call.stream);
+    const auto clear = [&](void* what, std::size_t bytes) {
+      cuda::check(cudaMemsetAsync(what, 0, bytes, stream), "clearing memory");
+    };
+    clear(memory.sums.values,
+          Bm3dSums::floats(planes_, out.width(), out.height(), step_.patch) * sizeof(float));
+    noisy = padded(noisy, memory.noisy, call.stream);
+    if (index_ == 1) basic = padded(basic, memory.basic, call.stream);
+    ConstPlanes variance;
+    if (varies_) variance = upload_variances(memory.variance, area, stream);
+    upload_tables(memory, stream);
+
+    Bm3dFilterCall filter;
+    filter.noisy = noisy;
+    filter.basic = basic;
+    filter.grid = grid;
+    filter.count = list();
+    filter.offsets = memory.offsets;
+    filter.found = memory.found;
+    filter.sums = memory.sums;
+    filter.strength = static_cast<float>(step_.strength);
+    for (int plane = 0; plane < planes_; ++plane)
+      filter.sigma[plane] = static_cast<float>(settings_.sigma[plane]);
+    copy_window(filter.window);
+    filter.left_over = memory.left_over;
+    Bm3dGeneralCall general;
+    general.shape = general_.shape;
+    general.table = memory.table;
+    general.workspace = general_.workspace > 0 ? memory.workspace : nullptr;
+    general.workspace_floats = general_.workspace;
+    general.variance = variance;
+    general.only_left = fast_.has_value();
+    general.value_scale = static_cast<float>(1 / white_);
+
+    filter.planes = settings_.opponent ? planes_ : 1;
+    for (int plane = 0; plane < planes_; plane += filter.planes) {
+      filter.first_plane = plane;
+      find_groups(noisy, basic, plane, grid, memory, call.stream);
+      general.filter = filter;
+      if (fast_) {
+        clear(memory.left_over, sizeof(unsigned));
+        cuda::launch_bm3d_fast(*fast_, filter, call.stream);
+      }
+      cuda::launch_bm3d_general(general_, general, call.stream);
+    }
+    finish(call, memory.sums);
+  }
+
+ private:
+  // The scratch of a call, or how much it is.
+  struct Memory {
+    Memory(const CudaStep& step, float* start, const Rect& out, const Rect& area, const Bm3dGrid& grid) {
+      Pieces pieces(start);
+      const int k = step.step_.patch;
+      const auto planes = static_cast<std::size_t>(step.planes_);
+      const std::size_t area_pixels = static_cast<std::size_t>(area.width()) * area.height();
+      const std::size_t references = static_cast<std::size_t>(grid.count_i) * grid.count_j;
+      const auto list = static_cast<std::size_t>(step.list());
+      sums.rect = out;
+      sums.patch = k;
+      sums.values =
+          pieces.take<unsigned long long>(Bm3dSums::floats(step.planes_, out.width(), out.height(), k) / 2);
+      if (start != nullptr)
+        sums.weights = sums.values + planes * static_cast<std::size_t>(out.width()) * out.height();
+      sums.value_steps = static_cast<float>(general_steps);
+      sums.weight_steps = static_cast<float>(general_steps);
+      if (step.fast_) cuda::set_fast_units(*step.fast_, sums);
+      const std::size_t padding = step.is_padded() ? planes * area_pixels : 0;
+      noisy = pieces.take<float>(padding);
+      basic = pieces.take<float>(step.index_ == 1 ? padding : 0);
+      variance = pieces.take<float>(step.varies_ ? planes * area_pixels : 0);
+      offsets = pieces.take<std::int8_t>(2 * references * list);
+      found = pieces.take<std::uint8_t>(references);
+      left_over = pieces.take<unsigned>(step.fast_ ? 1 + references * planes : 0);
+      table = pieces.take<float>(step.general_.table.size());
+      compared_table = pieces.take<float>(step.compared_.table.size());
+      workspace =
+          pieces.take<float>(step.general_.workspace * static_cast<std::size_t>(step.general_.blocks));
+      compared = pieces.take<float>(
+          step.compared_.table.empty()
+              ? 0
+              : cuda::bm3d_compared_floats(step.compared_.shape, area.width(), area.height()));
+      Bm3dMatchCall match = step.match_call({nullptr, area, area.width(), 0, 1}, grid);
+      this->match = pieces.take<float>(step.uses_own_search() ? 0 : cuda::bm3d_match_scratch(match));
+      floats = pieces.taken();
+    }
+
+    Bm3dSums sums;
+    float* noisy = nullptr;  // padded
+    float* basic = nullptr;
+    float* variance = nullptr;
+    std::int8_t* offsets = nullptr;
+    std::uint8_t* found = nullptr;
+    unsigned* left_over = nullptr;
+    float* table = nullptr;
+    float* compared_table = nullptr;
+    float* workspace = nullptr;
+    float* compared = nullptr;
+    float* match = nullptr;
+    std::size_t floats = 0;
+  };
+
+  bool is_padded() const { return padded_.width != image_.width || padded_.height != image_.height; }
+  int list() const { return std::max(step_.group, pool_); }
+  // The step whose search finds the candidates.
+  const Bm3dStep& search_step() const { return pool_ > 0 ? settings_.first : step_; }
+  bool uses_own_search() const { return list() > most_matches || search_step().prefilter > 0; }
+
+  Bm3dGrid grid_at(int first_i, int end_i, int first_j, int end_j) const {
+    return {step_.spacing, across_.last, down_.last, first_i, first_j, end_i - first_i, end_j - first_j};
+  }
+
+  static ConstPlanes cropped(ConstPlanes planes, const Rect& rect) {
+    planes.data = &planes.at(0, rect.x0, rect.y0);
+    planes.rect = rect;
+    return planes;
+  }
+
+  Rect padded_rect(const Rect& rect) const {
+    Rect padded = rect;
+    if (padded_.width != image_.width) padded.x0 = 0, padded.x1 = padded_.width;
+    if (padded_.height != image_.height) padded.y0 = 0, padded.y1 = padded_.height;
+    return padded;
+  }
+
+  ConstPlanes padded(const ConstPlanes& planes, float* to, Stream stream) const {
+    if (!is_padded()) return planes;
+    const Rect rect = padded_rect(planes.rect);
+    const Planes out{to, rect, rect.width(), static_cast<std::ptrdiff_t>(rect.width()) * rect.height(),
+                     planes_};
+    cuda::launch(pad_kernel, blocks_of(rect, planes_), dim3(block_columns, block_rows), 0, stream, planes,
+                 image_, out);
+    return out;
+  }
+
+  // Page-locked, so that copies wait for nothing; made where a GPU is there for certain.
+  void upload_tables(const Memory& memory, cudaStream_t stream) const {
+    const std::size_t own = general_.table.size();
+    const std::size_t other = compared_.table.size();
+    std::call_once(tables_made_, [&] {
+      tables_ = cuda::PinnedBuffer((own + other) * sizeof(float));
+      auto* const to = reinterpret_cast<float*>(tables_.data());
+      std::copy(general_.table.begin(), general_.table.end(), to);
+      std::copy(compared_.table.begin(), compared_.table.end(), to + own);
+    });
+    const auto* const from = reinterpret_cast<const float*>(tables_.data());
+    const auto copy = [&](float* to, const float* start, std::size_t floats) {
+      if (floats == 0) return;
+      cuda::check(cudaMemcpyAsync(to, start, floats * sizeof(float), cudaMemcpyHostToDevice, stream),
+                  "uploading tables");
+    };
+    copy(memory.table, from, own);
+    copy(memory.compared_table, from + own, other);
+  }
+
+  // The map lies in the host's memory: the rows that the call needs, as variances of the working planes.
+  ConstPlanes upload_variances(float* to, const Rect& area, cudaStream_t stream) const {
+    const std::size_t plane_floats = static_cast<std::size_t>(area.width()) * area.height();
+    std::vector<float> variances(plane_floats * static_cast<std::size_t>(planes_));
+    const ConstImageView& map = settings_.sigma_map;
+    std::vector<double> squares(static_cast<std::size_t>(image_.width) * static_cast<std::size_t>(planes_));
+    for (int y = area.y0; y < area.y1; ++y) {
+      for (int c = 0; c < planes_; ++c) {
+        double* const row = squares.data() + static_cast<std::size_t>(c) * image_.width;
+        load_row(map, border_index(Border::symmetric, y, image_.height), map.spec.channels == 1 ? 0 : c, row);
+        for (int x = 0; x < image_.width; ++x) row[x] *= row[x];
+      }
+      for (int plane = 0; plane < planes_; ++plane) {
+        float* const row = variances.data() + static_cast<std::size_t>(plane) * plane_floats +
+                           static_cast<std::size_t>(y - area.y0) * area.width();
+        for (int x = area.x0; x < area.x1; ++x) {
+          const int column = border_index(Border::symmetric, x, image_.width);
+          double sum = 0;
+          for (int c = 0; c < planes_; ++c) {
+            const double share = settings_.opponent ? opponent_matrix[plane][c] : plane == c ? 1 : 0;
+            sum += share * share * squares[static_cast<std::size_t>(c) * image_.width + column];
+          }
+          row[x - area.x0] = static_cast<float>(sum);
+        }
+      }
+    }
+    // From pageable memory: done with it when the call returns.
+    cuda::check(cudaMemcpyAsync(to, variances.data(), variances.size() * sizeof(float),
+                                cudaMemcpyHostToDevice, stream),
+                "uploading a sigma map");
+    return {to, area, area.width(), static_cast<std::ptrdiff_t>(plane_floats), planes_};
+  }
+
+  void copy_window(float* to) const {
+    const std::vector<double> line = patch_window(step_.patch, step_.kaiser);
+    for (int i = 0; i < step_.patch; ++i) to[i] = static_cast<float>(line[i]);
+  }
+
+  Bm3dMatchCall match_call(const ConstPlanes& plane, const Bm3dGrid& grid) const {
+    const Bm3dStep& step = search_step();
+    // Luminance goes to sqrt 3 times white.
+    const double white = white_ * (settings_.opponent ? std::sqrt(3.0) : 1);
+    Bm3dMatchCall match;
+    match.plane = plane;
+    match.image = padded_;
+    match.grid = grid;
+    match.patch = step.patch;
+    match.search = step.search;
+    match.count = list();
+    match.max_distance = static_cast<float>(step.max_distance * step.patch * step.patch);
+    match.middle = static_cast<float>(white / 2);
+    match.scale = static_cast<float>(255 / white);
+    return match;
+  }
+
+  void find_groups(const ConstPlanes& noisy, const ConstPlanes& basic, int plane, const Bm3dGrid& grid,
+                   const Memory& memory, Stream stream) const {
+    const auto only = [&](ConstPlanes planes) {
+      planes.data += plane * planes.plane_stride;
+      planes.count = 1;
+      return planes;
+    };
+    const bool on_noisy = index_ == 0 || pool_ > 0;
+    Bm3dMatchCall match = match_call(only(on_noisy ? noisy : basic), grid);
+    match.offsets = memory.offsets;
+    match.found = memory.found;
+    match.scratch = memory.match;
+    if (uses_own_search()) {
+      Bm3dGeneralMatch own{match, compared_.shape, memory.compared_table, -1, memory.compared};
+      if (search_step().prefilter > 0)
+        own.threshold = static_cast<float>(search_step().prefilter * settings_.sigma[plane]);
+      cuda::launch_bm3d_general_match(own, stream);
+    } else {
+      cuda::launch_bm3d_match(match, stream);
+    }
+    if (pool_ == 0) return;
+    match.plane = only(basic);
+    match.max_distance = static_cast<float>(step_.max_distance * step_.patch * step_.patch);
+    if (uses_own_search()) {
+      cuda::launch_bm3d_general_rescore(match, step_.group, stream);
+    } else {
+      cuda::launch_bm3d_rescore(match, step_.group, stream);
+    }
+  }
+
+  void finish(const DeviceStageCall& call, const Bm3dSums& sums) const {
+    FinishCall finish{};
+    finish.sums = sums;
+    finish.noisy = call.in[0];
+    finish.out = call.out;
+    for (int plane = 0; plane < 3; ++plane) {
+      for (int c = 0; c < 3; ++c) finish.to_colours[plane][c] = static_cast<float>(opponent_matrix[plane][c]);
+    }
+    finish.lost = fast_.has_value();
+    for (int plane = 0; plane < planes_; ++plane)
+      finish.unit[plane] = static_cast<float>(finish.lost ? settings_.sigma[plane] : white_);
+    finish.to_rgb = settings_.opponent && index_ + 1 == settings_.steps;
+    copy_window(finish.window);
+    cuda::launch(step_.patch == usual_patch ? finish_kernel<usual_patch> : finish_kernel<0>,
+                 blocks_of(call.out.rect), dim3(block_columns, block_rows), 0, call.stream, finish);
+  }
+
+  Bm3dSettings settings_;
+  int index_;
+  Bm3dStep step_;
+  Extent image_;
+  Extent padded_;
+  int planes_;
+  double white_;
+  int reach_;
+  Axis across_;
+  Axis down_;
+  bool varies_;
+  int pool_;
+  std::optional<Bm3dFast> fast_;
+  Bm3dGeneral general_;
+  Bm3dGeneral compared_;
+  mutable std::once_flag tables_made_;
+  mutable cuda::PinnedBuffer tables_;
+};
+
+void launch_opponent(const DeviceStageCall& call) {
+  cuda::launch(opponent_kernel, blocks_of(call.out.rect), dim3(block_columns, block_rows), 0, call.stream,
+               call.in[0], call.out, opponent());
+}
+
+Stage stage(const char* name, const Bm3dSettings& settings, const ImageSpec& spec, int index,
+            std::vector<int> reads) {
+  const auto step = std::make_shared<const CudaStep>(settings, spec, index);
+  const int reach = bm3d_reach(settings, index);
+  return {.name = name,
+          .reach = {.x = reach, .y = reach},
+          .planes = spec.colour_channels(),
+          .reads = std::move(reads),
+          .scratch_for = [step](int rows) { return step->scratch(rows); },
+          .launch = [step](const DeviceStageCall& call) { step->launch(call); }};
+}
+
+}  // namespace
+
+Pipeline bm3d_cuda(const Bm3dParams& params, const ImageSpec& spec) {
+  const Bm3dSettings settings = bm3d_settings(params, spec);
+  if (is_identity(settings)) return {};
+  Pipeline pipeline;
+  int noisy = 0;
+  if (settings.opponent) {
+    pipeline.stages.push_back({.name = "opponent", .planes = 3, .reads = {0}, .launch = launch_opponent});
+    noisy = 1;
+  }
+  pipeline.stages.push_back(stage("threshold", settings, spec, 0, {noisy}));
+  if (settings.steps == 2) pipeline.stages.push_back(stage("wiener", settings, spec, 1, {noisy, noisy + 1}));
+  return pipeline;
+}
+
+}  // namespace ungrain

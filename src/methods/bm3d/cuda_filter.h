@@ -1,0 +1,157 @@
+// What is done with groups of patches on a GPU: filtering, and the sums of all estimates.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/planes.h"
+#include "cuda/memory.h"
+#include "methods/bm3d/cuda_match.h"
+#include "methods/bm3d/settings.h"
+
+namespace ungrain::cuda {
+
+// The sums of a call's estimates, whole numbers: whatever the order, the same bits. Values of every pixel of
+// `rect`. Of the weights one number for each patch, at its top left pixel: a pixel's weights are those of the
+// patches around it times the window. Patches that reach `rect` begin up to patch - 1 pixels before it.
+struct Bm3dSums {
+  unsigned long long* values = nullptr;   // [plane][row][column], two's complement
+  unsigned long long* weights = nullptr;  // the same of weight_rect()
+  Rect rect;
+  int patch = 8;
+  // The units: a value of 1 (in the filter's unit) with weight 1, and a weight of 1.
+  float value_steps = 1;
+  float weight_steps = 1;
+
+  constexpr Rect weight_rect() const {
+    return {rect.x0 - (patch - 1), rect.y0 - (patch - 1), rect.x1, rect.y1};
+  }
+  static constexpr std::size_t index(const Rect& r, int plane, int x, int y) {
+    return (static_cast<std::size_t>(plane) * r.height() + static_cast<std::size_t>(y - r.y0)) * r.width() +
+           static_cast<std::size_t>(x - r.x0);
+  }
+  static constexpr bool holds(const Rect& r, int x, int y) {
+    return x >= r.x0 && x < r.x1 && y >= r.y0 && y < r.y1;
+  }
+  static constexpr std::size_t floats(int planes, int columns, int rows, int patch) {
+    const auto pixels = static_cast<std::size_t>(columns) * rows;
+    const auto begins = static_cast<std::size_t>(columns + patch - 1) * (rows + patch - 1);
+    return 2 * static_cast<std::size_t>(planes) * (pixels + begins);
+  }
+};
+
+// What a group's coefficients lose, summed instead of what they keep: the noise. Its size is known (sigma),
+// whatever the image's range, and the image's own pixels need no sums.
+struct Bm3dFilterCall {
+  ConstPlanes noisy;  // in GPU memory, every plane of the image
+  ConstPlanes basic;  // step 2's; no data in step 1
+  int first_plane = 0;
+  int planes = 1;  // filtered with the same groups
+  Bm3dGrid grid;
+  int count = 16;  // places that a list has room for
+  const std::int8_t* offsets = nullptr;
+  const std::uint8_t* found = nullptr;
+  Bm3dSums sums;
+  float sigma[max_channels] = {};
+  float strength = 1;     // thresholds and Wiener factors are for strength sigma
+  float window[32] = {};  // along one axis
+  // Groups that the fast kernel leaves to the general one: [0] how many, then reference + plane x references.
+  unsigned* left_over = nullptr;
+
+  constexpr int references() const { return grid.count_i * grid.count_j; }
+};
+
+// ---- The fast kernel: patches of 8 x 8, groups of 1, 2, 4 ... 32 with Haar, one sigma above 0 for each
+// plane
+
+// A block's reference patches and the pixels that their groups may lie on.
+struct Bm3dTile {
+  int columns = 0;  // reference patches
+  int rows = 0;
+  int reach = 0;
+  int width = 0;  // pixels
+  int height = 0;
+  int pitch = 0;
+  std::size_t bytes = 0;  // of shared memory
+};
+
+struct Bm3dFastTables {
+  // A lane's two numbers of each matrix: forward and back, each the first and the second product's.
+  std::uint32_t matrices[4][32] = {};
+  std::uint32_t corner[2][4][32] = {};  // wavelets: what goes on with the low-low quadrant, and back
+};
+
+struct Bm3dFast {
+  Bm3dTile tile;
+  Bm3dFastTables tables;
+  int most = 16;  // patches in a group
+  bool wiener = false;
+  bool wavelet = false;
+};
+
+// Nothing where the step's settings need the general kernel.
+std::optional<Bm3dFast> bm3d_fast_filter(const Bm3dSettings& settings, int step);
+// The units in which no sum of a block overflows.
+void set_fast_units(const Bm3dFast& fast, Bm3dSums& sums);
+void launch_bm3d_fast(const Bm3dFast& fast, const Bm3dFilterCall& call, Stream stream);
+
+// ---- The general kernel: any settings
+
+// Where a transform's numbers lie in a table of floats; complex numbers take two.
+struct Bm3dGeneralShape {
+  struct Level {
+    int side = 0;
+    int forward = 0;
+    int inverse = 0;
+    int squares = 0;  // side x patch: of the level and those before it
+  };
+  Level levels[6];
+  int level_count = 0;
+  int patch = 8;
+  int most = 16;  // patches in a group
+  bool any_size = false;
+  bool complex = false;
+  int group_forward[129] = {};  // by the group's size
+  int group_inverse[129] = {};
+};
+
+struct Bm3dGeneral {
+  Bm3dGeneralShape shape;
+  std::vector<float> table;
+  int blocks = 0;
+  std::size_t workspace = 0;  // floats a block where shared memory is too small
+  std::size_t shared_bytes = 0;
+};
+
+struct Bm3dGeneralCall {
+  Bm3dFilterCall filter;
+  Bm3dGeneralShape shape;
+  const float* table = nullptr;
+  float* workspace = nullptr;
+  std::size_t workspace_floats = 0;
+  ConstPlanes variance;  // of the noise at every pixel; no data: sigma
+  bool only_left =
+      false;  // the groups that the fast kernel left, and what they lose instead of what they keep
+  float value_scale = 1;  // from pixels to the filter's unit, but for only_left, whose unit is sigma
+};
+
+Bm3dGeneral bm3d_general_filter(const Bm3dStep& step, bool wiener, bool varies);
+void launch_bm3d_general(const Bm3dGeneral& general, const Bm3dGeneralCall& call, Stream stream);
+
+// ---- The general search: any number of patches, thresholded coefficients
+
+struct Bm3dGeneralMatch {
+  Bm3dMatchCall match;
+  Bm3dGeneralShape shape;  // of the transform whose coefficients are compared
+  const float* table = nullptr;
+  float threshold = -1;       // coefficients up to this are 0; below 0: pixels are compared
+  float* compared = nullptr;  // [coefficient][row][column] of the plane's rectangle where coefficients are
+};
+std::size_t bm3d_compared_floats(const Bm3dGeneralShape& shape, int columns, int rows);
+void launch_bm3d_general_match(const Bm3dGeneralMatch& call, Stream stream);
+// launch_bm3d_rescore() for lists of any length.
+void launch_bm3d_general_rescore(const Bm3dMatchCall& call, int keep, Stream stream);
+
+}  // namespace ungrain::cuda

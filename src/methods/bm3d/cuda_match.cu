@@ -1,0 +1,267 @@
+// The search for similar patches on a GPU, by differences of floats, and the second look at what was found.
+//
+// The search: one warp a reference. Its lanes take candidates side by side along x, so that each pixel of all
+// their patches is one coalesced load; the nearest so far are a sorted list over the lanes, two keys in each,
+// into which the few candidates that are nearer than its last are put one by one. Keys are the distance's
+// bits and, below them, the position in reading order: no two are equal, and the result does not depend on
+// which came first. Bound by loads (two a pixel of a candidate's patch). It takes any patch and any values;
+// where products of halves serve (cuda_match_halves.cu) it only does those references that they leave out.
+//
+// The second look: one warp a reference. Its lanes take a patch's pixels, so that a patch of 8 x 8 is two
+// loads, each of 4 rows of 32 bytes; the lanes' sums for 32 candidates are added up all together. Bound by
+// loads from the first-level cache.
+#include "cuda/launch.cuh"
+#include "methods/bm3d/cuda_match.h"
+#include "methods/bm3d/cuda_match_halves.h"
+
+namespace ungrain::cuda {
+namespace {
+
+constexpr int warp_size = 32;
+constexpr int warps_of_block = 8;
+constexpr unsigned all_lanes = ~0U;
+
+using Key = unsigned long long;
+constexpr Key nothing = ~0ULL;
+constexpr Key the_reference = 0;  // before all others: their positions are counted from 1
+
+// Distances are not negative: their bits have their order.
+__device__ Key key_of(float distance, int position) {
+  return static_cast<Key>(__float_as_uint(distance)) << 32 | static_cast<unsigned>(position);
+}
+
+// The window around a reference, its positions counted in reading order from 1.
+struct SearchWindow {
+  int side;
+
+  __device__ int reach() const { return side / 2; }
+  __device__ int position(int dx, int dy) const { return (dy + reach()) * side + dx + reach() + 1; }
+  __device__ char2 offset(Key key) const {
+    const int position = static_cast<int>(key & 0xFFFFFFFFU) - 1;
+    if (key == the_reference || key == nothing) return make_char2(0, 0);
+    return make_char2(static_cast<signed char>(position % side - reach()),
+                      static_cast<signed char>(position / side - reach()));
+  }
+};
+
+struct Reference {
+  int index;  // of the call
+  int x;
+  int y;
+
+  __device__ Reference(const Bm3dMatchCall& call, int index_of_call) : index(index_of_call) {
+    x = call.grid.x(call.grid.first_i + index % call.grid.count_i);
+    y = call.grid.y(call.grid.first_j + index / call.grid.count_i);
+  }
+  __device__ char2* offsets(const Bm3dMatchCall& call) const {
+    return reinterpret_cast<char2*>(call.offsets) + static_cast<std::ptrdiff_t>(index) * call.count;
+  }
+};
+
+// The smallest keys in their order: lane l has those of rank l and l + 32.
+class SmallestKeys {
+ public:
+  __device__ explicit SmallestKeys(int wanted) : lane_(threadIdx.x % warp_size), wanted_(wanted) {}
+
+  // Any lane's key may be `nothing`.
+  __device__ void offer(Key key) {
+    unsigned lanes = __ballot_sync(all_lanes, key < last_);
+    while (lanes != 0) {
+      const Key next = __shfl_sync(all_lanes, key, __ffs(static_cast<int>(lanes)) - 1);
+      if (next < last_) insert(next);
+      lanes &= lanes - 1;
+    }
+  }
+
+  // Writes them, and what is not there as 0; returns how many there are.
+  __device__ int store(const SearchWindow& window, char2* offsets, int places) const {
+    int found = 0;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int rank = half * warp_size + lane_;
+      const Key key = rank < wanted_ ? keys_[half] : nothing;
+      if (rank < places) offsets[rank] = window.offset(key);
+      found += __popc(__ballot_sync(all_lanes, key != nothing));
+    }
+    return found;
+  }
+
+ private:
+  __device__ void insert(Key key) {
+    const int rank =
+        __popc(__ballot_sync(all_lanes, keys_[0] < key)) + __popc(__ballot_sync(all_lanes, keys_[1] < key));
+    const Key middle = __shfl_sync(all_lanes, keys_[0], warp_size - 1);
+    const Key before_first = __shfl_up_sync(all_lanes, keys_[0], 1);
+    const Key up = __shfl_up_sync(all_lanes, keys_[1], 1);
+    const Key before_second = lane_ == 0 ? middle : up;
+    if (lane_ >= rank) keys_[0] = lane_ == rank ? key : before_first;
+    if (lane_ + warp_size >= rank) keys_[1] = lane_ + warp_size == rank ? key : before_second;
+    last_ = __shfl_sync(all_lanes, wanted_ > warp_size ? keys_[1] : keys_[0], (wanted_ - 1) % warp_size);
+  }
+
+  int lane_;
+  int wanted_;
+  Key keys_[2] = {nothing, nothing};
+  Key last_ = nothing;  // of those wanted
+};
+
+__device__ float distance_of(const Bm3dMatchCall& call, const Reference& reference, int x, int y) {
+  float sum = 0;
+  for (int row = 0; row < call.patch; ++row) {
+    const float* const a = &call.plane.at(0, reference.x, reference.y + row);
+    const float* const b = &call.plane.at(0, x, y + row);
+    for (int column = 0; column < call.patch; ++column) {
+      const float difference = a[column] - b[column];
+      sum = fmaf(difference, difference, sum);
+    }
+  }
+  return sum;
+}
+
+__device__ void find_nearest(const Bm3dMatchCall& call, const Reference& reference) {
+  const int lane = threadIdx.x % warp_size;
+  const SearchWindow window{call.search};
+  const int first_x = max(0, reference.x - window.reach());
+  const int last_x = min(call.image.width - call.patch, reference.x + window.reach());
+  const int first_y = max(0, reference.y - window.reach());
+  const int last_y = min(call.image.height - call.patch, reference.y + window.reach());
+  const int columns = last_x - first_x + 1;
+  const int candidates = columns * (last_y - first_y + 1);
+
+  SmallestKeys nearest(call.count);
+  nearest.offer(lane == 0 ? the_reference : nothing);
+  for (int first = 0; first < candidates; first += warp_size) {
+    const int candidate = first + lane;
+    Key key = nothing;
+    if (candidate < candidates) {
+      const int x = first_x + candidate % columns;
+      const int y = first_y + candidate / columns;
+      const float distance = distance_of(call, reference, x, y);
+      const bool is_reference = x == reference.x && y == reference.y;
+      if (!is_reference && distance <= call.max_distance) {
+        key = key_of(distance, window.position(x - reference.x, y - reference.y));
+      }
+    }
+    nearest.offer(key);
+  }
+  const int found = nearest.store(window, reference.offsets(call), call.count);
+  if (lane == 0) call.found[reference.index] = static_cast<std::uint8_t>(found);
+}
+
+// A warp takes `each` references, at most 32; of them only those that have found nothing, not even
+// themselves, where `left_out` says so.
+__global__ void __launch_bounds__(warps_of_block* warp_size)
+    find_nearest_kernel(Bm3dMatchCall call, int each, bool left_out) {
+  const int lane = threadIdx.x % warp_size;
+  const int warp = static_cast<int>(blockIdx.x) * warps_of_block + static_cast<int>(threadIdx.x) / warp_size;
+  const long long first = static_cast<long long>(warp) * each;
+  const bool mine = lane < each && first + lane < call.grid.references();
+  const bool wanted = mine && (!left_out || call.found[first + lane] == 0);
+  for (unsigned lanes = __ballot_sync(all_lanes, wanted); lanes != 0; lanes &= lanes - 1) {
+    const int next = static_cast<int>(first) + __ffs(static_cast<int>(lanes)) - 1;
+    find_nearest(call, Reference(call, next));
+  }
+}
+
+void launch_find_nearest(const Bm3dMatchCall& call, bool left_out, Stream stream) {
+  const int each = left_out ? warp_size : 1;
+  launch(find_nearest_kernel, blocks_for(call.grid.references(), each * warps_of_block),
+         warps_of_block * warp_size, 0, stream, call, each, left_out);
+}
+
+// Every lane has a term of each of 32 sums: lane l gets sum l.
+__device__ float sum_of_lane(float (&terms)[warp_size]) {
+  const int lane = threadIdx.x % warp_size;
+#pragma unroll
+  for (int half = warp_size / 2; half > 0; half /= 2) {
+    const bool upper = (lane & half) != 0;
+#pragma unroll
+    for (int i = 0; i < half; ++i) {
+      const float mine = upper ? terms[i + half] : terms[i];
+      const float others = upper ? terms[i] : terms[i + half];
+      terms[i] = mine + __shfl_xor_sync(all_lanes, others, half);
+    }
+  }
+  return terms[0];
+}
+
+// Of the candidate that lane l names, to lane l. Past a patch's last pixel lanes add nothing.
+__device__ float distance_of_lane(const Bm3dMatchCall& call, const Reference& reference, char2 offset) {
+  const int lane = threadIdx.x % warp_size;
+  const int pixels = call.patch * call.patch;
+  const float* const from = &call.plane.at(0, reference.x, reference.y);
+  const int candidate = static_cast<int>(offset.y * call.plane.row_stride + offset.x);
+  float terms[warp_size] = {};
+  for (int first = 0; first < pixels; first += warp_size) {
+    const int pixel = min(first + lane, pixels - 1);
+    const float* const own = from + pixel / call.patch * call.plane.row_stride + pixel % call.patch;
+    const float value = *own;
+    const float counts = first + lane < pixels ? 1.0F : 0.0F;
+#pragma unroll
+    for (int i = 0; i < warp_size; ++i) {
+      const float difference = counts * (value - own[__shfl_sync(all_lanes, candidate, i)]);
+      terms[i] = fmaf(difference, difference, terms[i]);
+    }
+  }
+  return sum_of_lane(terms);
+}
+
+__global__ void __launch_bounds__(warps_of_block* warp_size) rescore_kernel(Bm3dMatchCall call, int keep) {
+  const int lane = threadIdx.x % warp_size;
+  const int index = static_cast<int>(blockIdx.x) * warps_of_block + static_cast<int>(threadIdx.x) / warp_size;
+  if (index >= call.grid.references()) return;
+  const Reference reference(call, index);
+  const SearchWindow window{call.search};
+  char2* const offsets = reference.offsets(call);
+  const int others = call.found[index] - 1;
+
+  Key keys[2] = {nothing, nothing};
+  int kept = 1;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    if (half * warp_size >= others) continue;
+    const int candidate = half * warp_size + lane;
+    const char2 offset = candidate < others ? offsets[1 + candidate] : make_char2(0, 0);
+    const float distance = distance_of_lane(call, reference, offset);
+    const bool is_near = candidate < others && distance <= call.max_distance;
+    if (is_near) keys[half] = key_of(distance, window.position(offset.x, offset.y));
+    kept += __popc(__ballot_sync(all_lanes, is_near));
+  }
+  int ranks[2] = {1, 1};
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    if (half * warp_size >= others) continue;
+    for (int i = 0; i < warp_size; ++i) {
+      const Key other = __shfl_sync(all_lanes, keys[half], i);
+      ranks[0] += other < keys[0] ? 1 : 0;
+      ranks[1] += other < keys[1] ? 1 : 0;
+    }
+  }
+  kept = min(kept, keep);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    if (keys[half] != nothing && ranks[half] < kept) offsets[ranks[half]] = window.offset(keys[half]);
+    const int place = half * warp_size + lane;
+    if (place >= kept && place < call.count) offsets[place] = make_char2(0, 0);
+  }
+  if (lane == 0) call.found[index] = static_cast<std::uint8_t>(kept);
+}
+
+}  // namespace
+
+std::size_t bm3d_match_scratch(const Bm3dMatchCall& call) { return halves_match_scratch(call); }
+
+void launch_bm3d_match(const Bm3dMatchCall& call, Stream stream) {
+  if (call.grid.references() == 0) return;
+  const bool by_halves = halves_suit(call);
+  if (by_halves) launch_halves_match(call, stream);
+  launch_find_nearest(call, by_halves, stream);
+}
+
+void launch_bm3d_rescore(const Bm3dMatchCall& call, int keep, Stream stream) {
+  if (call.grid.references() == 0) return;
+  launch(rescore_kernel, blocks_for(call.grid.references(), warps_of_block), warps_of_block * warp_size, 0,
+         stream, call, keep);
+}
+
+}  // namespace ungrain::cuda

@@ -1,0 +1,55 @@
+// The search for similar patches on a GPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/planes.h"
+#include "cuda/memory.h"
+
+namespace ungrain::cuda {
+
+// Where references lie: index (i, j) -> position min(i * spacing, last), along each axis, in image
+// coordinates. The references of one call are columns [first_i, first_i + count_i) of rows
+// [first_j, first_j + count_j).
+struct Bm3dGrid {
+  int spacing = 3;
+  int last_x = 0;
+  int last_y = 0;
+  int first_i = 0;
+  int first_j = 0;
+  int count_i = 0;
+  int count_j = 0;
+
+  constexpr int x(int i) const { return i * spacing < last_x ? i * spacing : last_x; }
+  constexpr int y(int j) const { return j * spacing < last_y ? j * spacing : last_y; }
+  constexpr int references() const { return count_i * count_j; }
+};
+
+struct Bm3dMatchCall {
+  ConstPlanes plane;  // plane 0 of it, in GPU memory; holds every candidate of every reference
+  Extent image;       // no smaller than a patch; candidates lie wholly inside, at positions 0 ... last
+  Bm3dGrid grid;
+  int patch = 8;
+  int search = 39;         // odd side of the window of candidates; at most 255
+  int count = 16;          // how many are wanted, the reference included: 1 ... 64
+  float max_distance = 0;  // allowed SUM of squared differences over the patch; infinity: no limit
+  float middle = 0;        // patches may be compared as halves of (pixel - middle) * scale, which should stay
+  float scale = 1;         // within about -128 ... 128: the middle of the values, and 255 over their range
+  // Results, for reference j * count_i + i of the call: how many were found, 1 at least, and where they lie
+  // from the reference. The reference is the first, then the nearest; equally near ones in reading order.
+  std::int8_t* offsets = nullptr;  // [reference][count][2]: dx, dy; those not found are 0; 16-byte aligned
+  std::uint8_t* found = nullptr;   // [reference]
+  float* scratch = nullptr;        // of bm3d_match_scratch() floats, 16-byte aligned
+};
+
+// What a call needs, from all of it but its pointers.
+std::size_t bm3d_match_scratch(const Bm3dMatchCall& call);
+void launch_bm3d_match(const Bm3dMatchCall& call, Stream stream);
+
+// The patches that were found are compared anew on another plane, the call's, and the nearest `keep` within
+// its max_distance stay, ordered as above. Offsets and found are read and written in place,
+// [reference][count] as they were; what lies past those kept is 0. Differences of floats; no scratch is used.
+void launch_bm3d_rescore(const Bm3dMatchCall& call, int keep, Stream stream);
+
+}  // namespace ungrain::cuda

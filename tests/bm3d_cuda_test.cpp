@@ -1,0 +1,133 @@
+// bm3d's filtering on a GPU. That it agrees with the reference pixel by pixel, and bands with the whole, is
+// tested with the other methods in conformance_test.cpp and contract_test.cpp.
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "scene/scene.h"
+#include "test_devices.h"
+#include "test_images.h"
+#include "ungrain/denoiser.h"
+#include "ungrain/methods/bm3d.h"
+#include "ungrain/metrics.h"
+#include "ungrain/noise.h"
+
+namespace ungrain::testing {
+namespace {
+
+constexpr Device reference{Device::Kind::reference};
+constexpr Device cpu{Device::Kind::cpu};
+constexpr Device gpu{Device::Kind::cuda};
+
+Image filtered(const MethodParams& params, const ConstImageView& in, const Options& options) {
+  Image out(in.spec);
+  Denoiser::create(params, in.spec, options).run(in, out.view());
+  return out;
+}
+
+Image scene_of(int width, int height, int channels = 1) {
+  return render_scene({.width = width,
+                       .height = height,
+                       .channels = channels,
+                       .type = PixelType::f32,
+                       .colour = channels == 3 ? Colour::rgb : Colour::gray,
+                       .range = 255});
+}
+
+Image noisy_of(const Image& clean, double sigma) {
+  Image noisy(clean.view().spec);
+  add_noise(clean.view(), noisy.view(), {NoiseKind::gaussian, sigma, 5});
+  return noisy;
+}
+
+// Transforms of halves may keep other coefficients where these are about at the threshold, and both search
+// among rounded pixels: at the ends of the range of sigma that is worth some hundredths, either way.
+TEST(Bm3dCuda, IsAsGoodAsTheCpu) {
+  UNGRAIN_NEEDS_GPU();
+  for (const int channels : {1, 3}) {
+    const Image clean = scene_of(330, 250, channels);
+    for (const double sigma : {1.0, 3.0, 10.0, 25.0, 50.0, 75.0}) {
+      const Image noisy = noisy_of(clean, sigma);
+      for (const Bm3dProfile profile : {Bm3dProfile::fast, Bm3dProfile::normal}) {
+        const Bm3dParams params{.profile = profile, .sigma = {sigma}};
+        const double here = psnr(clean.view(), filtered(params, noisy.view(), {.device = cpu}).view());
+        const double there = psnr(clean.view(), filtered(params, noisy.view(), {.device = gpu}).view());
+        const bool ends = sigma < 2 || sigma > 60;
+        EXPECT_NEAR(there, here, ends ? 0.1 : 0.01) << sigma << ' ' << channels;
+      }
+    }
+  }
+}
+
+TEST(Bm3dCuda, EveryRunAndBandGivesTheSameBits) {
+  UNGRAIN_NEEDS_GPU();
+  const Image noisy = noisy_of(scene_of(301, 203, 3), 25);
+  for (const Bm3dProfile profile : {Bm3dProfile::fast, Bm3dProfile::normal, Bm3dProfile::high}) {
+    const Bm3dParams params{.profile = profile, .sigma = {25}};
+    const std::uint64_t once = hash_of(filtered(params, noisy.view(), {.device = gpu}).view());
+    for (int run = 0; run < 3; ++run)
+      EXPECT_EQ(hash_of(filtered(params, noisy.view(), {.device = gpu}).view()), once);
+    EXPECT_EQ(hash_of(filtered(params, noisy.view(), {.device = gpu, .band_rows = 37}).view()), once);
+  }
+}
+
+TEST(Bm3dCuda, PixelsFarOutsideTheRange) {
+  UNGRAIN_NEEDS_GPU();
+  // Hot pixels: groups that the fast kernel leaves to the general one.
+  Image noisy = noisy_of(scene_of(80, 60), 3);
+  auto* const pixels = static_cast<float*>(noisy.view().data);
+  pixels[30 * 80 + 40] = 40 * 255;
+  pixels[12 * 80 + 7] = -20 * 255;
+  for (const int steps : {1, 2}) {
+    const Bm3dParams params{.sigma = {3}, .steps = steps, .search = 11};
+    const Image slow = filtered(params, noisy.view(), {.device = reference});
+    const Image fast = filtered(params, noisy.view(), {.device = gpu});
+    EXPECT_LT(max_abs(slow.view(), fast.view()), 3.0);
+    EXPECT_GT(psnr(slow.view(), fast.view()), 60.0);
+  }
+}
+
+TEST(Bm3dCuda, ImagesSmallerThanAPatch) {
+  UNGRAIN_NEEDS_GPU();
+  for (const auto& [width, height] : {std::pair{1, 1}, {3, 5}, {7, 40}, {40, 2}, {8, 8}, {9, 8}}) {
+    for (const int channels : {1, 3}) {
+      const Image noisy = noisy_of(scene_of(width, height, channels), 20);
+      const Bm3dParams params{.sigma = {20}};
+      EXPECT_LT(max_abs(filtered(params, noisy.view(), {.device = reference}).view(),
+                        filtered(params, noisy.view(), {.device = gpu}).view()),
+                3.0)
+          << width << " x " << height;
+    }
+  }
+}
+
+TEST(Bm3dCuda, MapsAndManyPatches) {
+  UNGRAIN_NEEDS_GPU();
+  const Image noisy = noisy_of(scene_of(48, 40, 3), 20);
+  Image map({.width = 48, .height = 40, .type = PixelType::f32});
+  for (int i = 0; i < 48 * 40; ++i)
+    static_cast<float*>(map.view().data)[i] = 10 + 20 * static_cast<float>(i % 48) / 48;
+  const auto expect_within = [&](double limit, const Bm3dParams& params) {
+    EXPECT_LT(max_abs(filtered(params, noisy.view(), {.device = reference}).view(),
+                      filtered(params, noisy.view(), {.device = gpu}).view()),
+              limit);
+  };
+  // Halves may find other patches that are about as near; the searches of the other two are of floats.
+  expect_within(3, {.sigma_map = map.view(), .search = 9});
+  expect_within(0.03, {.sigma = {20}, .group_transform = GroupTransform::dct, .search = 13, .group = 100});
+  expect_within(0.03, {.sigma = {20}, .patch = 4, .search = 13, .group = 8, .pool = 120});
+}
+
+TEST(Bm3dCuda, FlatAndSaturatedAreasAreCovered) {
+  UNGRAIN_NEEDS_GPU();
+  Image in({.width = 90, .height = 70, .type = PixelType::f32, .range = 255});
+  auto* const pixels = static_cast<float*>(in.view().data);
+  for (int i = 0; i < 90 * 70; ++i) pixels[i] = i % 90 < 45 ? 255.0F : 0.0F;
+  const Image out = filtered(Bm3dParams{.sigma = {10}}, in.view(), {.device = gpu});
+  EXPECT_LT(max_abs(in.view(), out.view()), 0.5);
+}
+
+}  // namespace
+}  // namespace ungrain::testing

@@ -1,0 +1,375 @@
+// The search for similar patches on a GPU against one by its definition.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <tuple>
+#include <vector>
+
+#include "cuda/memory.h"
+#include "methods/bm3d/cuda_match.h"
+#include "test_devices.h"
+
+namespace ungrain::testing {
+namespace {
+
+using cuda::Bm3dGrid;
+using cuda::Bm3dMatchCall;
+
+constexpr float no_limit = std::numeric_limits<float>::infinity();
+constexpr int most_wanted = 64;
+
+struct Picture {
+  Extent extent;
+  std::vector<float> pixels;
+
+  Picture(int width, int height, const auto& value)
+      : extent{width, height}, pixels(static_cast<std::size_t>(width) * height) {
+    for (int y = 0; y < height; ++y) {
+      for (int x = 0; x < width; ++x) pixels[index(x, y)] = static_cast<float>(value(x, y));
+    }
+  }
+  std::size_t index(int x, int y) const { return static_cast<std::size_t>(y) * extent.width + x; }
+  double at(int x, int y) const { return pixels[index(x, y)]; }
+};
+
+// Whole numbers of 8 bits, of which products of halves are exact.
+Picture noise(int width, int height) {
+  std::mt19937 random(1);
+  return {width, height, [&](int x, int y) { return (x * 3 + y * 2) % 128 + random() % 128; }};
+}
+Picture flat(int width, int height) {
+  return {width, height, [](int, int) { return 77; }};
+}
+// Almost everything looks the same.
+Picture ties(int width, int height) {
+  std::mt19937 random(2);
+  return {width, height,
+          [&](int x, int) { return (x < width / 2 ? 255 : 30) - (random() % 50 == 0 ? 1 : 0); }};
+}
+// What looks the same lies in few columns.
+Picture stripes(int width, int height) {
+  std::mt19937 random(3);
+  return {width, height, [&](int x, int) { return (x * x / 7) % 200 + random() % 3; }};
+}
+
+struct Place {
+  int dx = 0;
+  int dy = 0;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+using Group = std::vector<Place>;
+
+// What is asked for, without memory; all references.
+Bm3dMatchCall call_for(const Picture& picture, int patch, int spacing, int search, int count,
+                       float max_distance = no_limit) {
+  Bm3dMatchCall call;
+  call.image = picture.extent;
+  call.plane.rect = {0, 0, picture.extent.width, picture.extent.height};
+  call.plane.row_stride = picture.extent.width;
+  call.plane.count = 1;
+  call.patch = patch;
+  call.search = search;
+  call.count = count;
+  call.max_distance = max_distance;
+  call.middle = 128;
+  Bm3dGrid& grid = call.grid;
+  grid.spacing = spacing;
+  grid.last_x = picture.extent.width - patch;
+  grid.last_y = picture.extent.height - patch;
+  grid.count_i = (grid.last_x + spacing - 1) / spacing + 1;
+  grid.count_j = (grid.last_y + spacing - 1) / spacing + 1;
+  return call;
+}
+
+double distance(const Picture& picture, int patch, int ax, int ay, int bx, int by) {
+  double sum = 0;
+  for (int y = 0; y < patch; ++y) {
+    for (int x = 0; x < patch; ++x) {
+      const double difference = picture.at(ax + x, ay + y) - picture.at(bx + x, by + y);
+      sum += difference * difference;
+    }
+  }
+  return sum;
+}
+
+// Of these places those that are nearest to a reference: the reference first, ties in reading order.
+Group nearest_of(const Picture& picture, const Bm3dMatchCall& call, int x, int y, const Group& places) {
+  std::vector<std::tuple<double, int, int>> others;
+  for (const Place& place : places) {
+    if (place == Place{}) continue;
+    const double d = distance(picture, call.patch, x, y, x + place.dx, y + place.dy);
+    if (d <= call.max_distance) others.emplace_back(d, place.dy, place.dx);
+  }
+  const auto kept = std::min(others.size(), static_cast<std::size_t>(call.count - 1));
+  std::partial_sort(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(kept), others.end());
+  Group group{{}};
+  for (std::size_t i = 0; i < kept; ++i) group.push_back({std::get<2>(others[i]), std::get<1>(others[i])});
+  return group;
+}
+
+Group window_of(const Bm3dMatchCall& call, int x, int y) {
+  const int reach = call.search / 2;
+  Group places;
+  for (int dy = -reach; dy <= reach; ++dy) {
+    for (int dx = -reach; dx <= reach; ++dx) {
+      const bool inside = x + dx >= 0 && y + dy >= 0 && x + dx <= call.image.width - call.patch &&
+                          y + dy <= call.image.height - call.patch;
+      if (inside) places.push_back({dx, dy});
+    }
+  }
+  return places;
+}
+
+std::vector<Group> exact_groups(const Picture& picture, const Bm3dMatchCall& call) {
+  std::vector<Group> groups;
+  const Bm3dGrid& grid = call.grid;
+  for (int j = grid.first_j; j < grid.first_j + grid.count_j; ++j) {
+    for (int i = grid.first_i; i < grid.first_i + grid.count_i; ++i) {
+      groups.push_back(
+          nearest_of(picture, call, grid.x(i), grid.y(j), window_of(call, grid.x(i), grid.y(j))));
+    }
+  }
+  return groups;
+}
+
+template <class T>
+cuda::DeviceBuffer on_gpu(const std::vector<T>& values) {
+  cuda::DeviceBuffer buffer(values.size() * sizeof(T));
+  cuda::check(cudaMemcpy(buffer.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
+              "copying");
+  return buffer;
+}
+template <class T>
+void from_gpu(std::vector<T>& values, const cuda::DeviceBuffer& buffer) {
+  cuda::check(cudaMemcpy(values.data(), buffer.data(), values.size() * sizeof(T), cudaMemcpyDeviceToHost),
+              "copying");
+}
+
+// What the GPU finds, and what it keeps of it where `rescored` is another picture. Memory around the results
+// stays as it was, places past those found are 0.
+std::vector<Group> gpu_groups(const Picture& picture, Bm3dMatchCall call, const Picture* rescored = nullptr,
+                              int keep = 0) {
+  constexpr std::size_t guard = 64;
+  constexpr std::uint8_t untouched = 0xa5;
+  const auto references = static_cast<std::size_t>(call.grid.references());
+  std::vector<std::uint8_t> offsets(references * call.count * 2 + guard, untouched);
+  std::vector<std::uint8_t> found(references + guard, untouched);
+  std::vector<float> scratch(cuda::bm3d_match_scratch(call) + guard, 42.0F);
+  const cuda::DeviceBuffer plane = on_gpu(picture.pixels);
+  const cuda::DeviceBuffer other = on_gpu(rescored != nullptr ? rescored->pixels : picture.pixels);
+  const cuda::DeviceBuffer gpu_offsets = on_gpu(offsets);
+  const cuda::DeviceBuffer gpu_found = on_gpu(found);
+  const cuda::DeviceBuffer gpu_scratch = on_gpu(scratch);
+
+  const auto first = static_cast<std::ptrdiff_t>(picture.index(call.plane.rect.x0, call.plane.rect.y0));
+  call.plane.data = static_cast<const float*>(plane.data()) + first;
+  call.offsets = static_cast<std::int8_t*>(gpu_offsets.data());
+  call.found = static_cast<std::uint8_t*>(gpu_found.data());
+  call.scratch = static_cast<float*>(gpu_scratch.data());
+  cuda::launch_bm3d_match(call, {});
+  if (rescored != nullptr) {
+    call.plane.data = static_cast<const float*>(other.data()) + first;
+    cuda::launch_bm3d_rescore(call, keep, {});
+  }
+  cuda::check(cudaDeviceSynchronize(), "searching");
+  from_gpu(offsets, gpu_offsets);
+  from_gpu(found, gpu_found);
+  from_gpu(scratch, gpu_scratch);
+  for (std::size_t i = 0; i < guard; ++i) {
+    EXPECT_EQ(offsets[offsets.size() - 1 - i], untouched);
+    EXPECT_EQ(found[found.size() - 1 - i], untouched);
+    EXPECT_EQ(scratch[scratch.size() - 1 - i], 42.0F);
+  }
+
+  std::vector<Group> groups(references);
+  for (std::size_t reference = 0; reference < references; ++reference) {
+    for (int i = 0; i < call.count; ++i) {
+      const std::size_t at = (reference * call.count + i) * 2;
+      const Place place{static_cast<std::int8_t>(offsets[at]), static_cast<std::int8_t>(offsets[at + 1])};
+      if (i < found[reference]) {
+        groups[reference].push_back(place);
+      } else {
+        EXPECT_EQ(place, Place{}) << "past those found";
+      }
+    }
+  }
+  return groups;
+}
+
+void expect_equal(const std::vector<Group>& groups, const std::vector<Group>& expected,
+                  const Bm3dMatchCall& call, int count) {
+  ASSERT_EQ(groups.size(), expected.size());
+  int different = 0;
+  for (std::size_t reference = 0; reference < groups.size(); ++reference) {
+    Group group = expected[reference];
+    group.resize(std::min(group.size(), static_cast<std::size_t>(count)));
+    if (groups[reference] == group) continue;
+    if (++different > 1) continue;
+    std::size_t place = 0;
+    while (place < group.size() && place < groups[reference].size() &&
+           group[place] == groups[reference][place])
+      ++place;
+    ADD_FAILURE() << "reference " << reference << " of " << groups.size() << " (" << call.grid.count_i
+                  << " in a row) has " << groups[reference].size() << " for " << group.size()
+                  << ", the first different at " << place;
+  }
+  EXPECT_EQ(different, 0) << "patch " << call.patch << ", spacing " << call.grid.spacing << ", search "
+                          << call.search << ", count " << count;
+}
+
+// Groups of any size are the first of the largest ones.
+void expect_exact(const Picture& picture, int patch, int spacing, int search, std::vector<int> counts,
+                  float max_distance = no_limit) {
+  const std::vector<Group> expected =
+      exact_groups(picture, call_for(picture, patch, spacing, search, most_wanted, max_distance));
+  for (const int count : counts) {
+    const Bm3dMatchCall call = call_for(picture, patch, spacing, search, count, max_distance);
+    expect_equal(gpu_groups(picture, call), expected, call, count);
+  }
+}
+
+TEST(Bm3dMatchCuda, FindsTheNearest) {
+  UNGRAIN_NEEDS_GPU();
+  expect_exact(noise(71, 58), 8, 1, 19, {8, 16, 32, 64});
+  expect_exact(noise(71, 58), 8, 1, 39, {16});
+  expect_exact(noise(160, 121), 8, 3, 39, {1, 8, 16, 17, 31, 32, 33, 64});
+  expect_exact(noise(160, 121), 8, 3, 19, {8, 16, 32, 64});
+  for (const int spacing : {2, 4, 6, 8}) {
+    expect_exact(noise(110, 83), 8, spacing, 19, {8, 16, 32, 64});
+    expect_exact(noise(110, 83), 8, spacing, 39, {8, 16, 32, 64});
+  }
+}
+
+TEST(Bm3dMatchCuda, OfAnyWindow) {
+  UNGRAIN_NEEDS_GPU();
+  for (const int search : {1, 3, 5, 9, 21, 25, 33, 45, 65, 127}) {
+    expect_exact(noise(150, 90), 8, 4, search, {16, 32, 64});
+  }
+}
+
+TEST(Bm3dMatchCuda, InReadingOrderWhereManyAreEquallyNear) {
+  UNGRAIN_NEEDS_GPU();
+  for (const auto& make : {flat, ties, stripes}) {
+    const Picture picture = make(90, 77);
+    expect_exact(picture, 8, 3, 39, {8, 16, 32, 64});
+    expect_exact(picture, 8, 4, 19, {16, 32, 64});
+  }
+}
+
+TEST(Bm3dMatchCuda, WithinTheDistanceAllowed) {
+  UNGRAIN_NEEDS_GPU();
+  expect_exact(noise(120, 90), 8, 3, 39, {16, 32}, 160000);
+  expect_exact(noise(120, 90), 8, 3, 39, {16}, 0);
+  expect_exact(ties(120, 90), 8, 3, 39, {16, 64}, 2);
+  expect_exact(stripes(120, 90), 8, 6, 39, {32}, 64 * 400);
+}
+
+TEST(Bm3dMatchCuda, InSmallImages) {
+  UNGRAIN_NEEDS_GPU();
+  for (const auto& [width, height] : {std::pair{8, 8}, {9, 8}, {8, 70}, {100, 9}, {17, 13}, {40, 25}}) {
+    expect_exact(noise(width, height), 8, 3, 39, {16, 32, 64});
+  }
+}
+
+TEST(Bm3dMatchCuda, OfAnyPatch) {
+  UNGRAIN_NEEDS_GPU();
+  for (const int patch : {1, 4, 7, 11, 12}) expect_exact(noise(70, 61), patch, 4, 25, {16, 64});
+}
+
+TEST(Bm3dMatchCuda, WhereHalvesAreTooCoarse) {
+  UNGRAIN_NEEDS_GPU();
+  Picture picture = noise(120, 90);
+  picture.pixels[picture.index(60, 40)] = 2000;
+  picture.pixels[picture.index(3, 80)] = -1500;
+  expect_exact(picture, 8, 3, 19, {16, 32});
+}
+
+// References of a part of the image find the same as those of all of it, whatever the values.
+TEST(Bm3dMatchCuda, TheSameInParts) {
+  UNGRAIN_NEEDS_GPU();
+  std::mt19937 random(4);
+  const Picture picture(200, 150,
+                        [&](int x, int) { return x * 0.7 + static_cast<double>(random() % 100000) * 0.001; });
+  for (const int count : {16, 32, 64}) {
+    const Bm3dMatchCall all = call_for(picture, 8, 3, 39, count);
+    const std::vector<Group> expected = gpu_groups(picture, all);
+    EXPECT_EQ(gpu_groups(picture, all), expected) << "again";
+    Bm3dMatchCall part = all;
+    part.grid.first_i = 13;
+    part.grid.first_j = 11;
+    part.grid.count_i = 29;
+    part.grid.count_j = 17;
+    const int reach = part.search / 2;
+    part.plane.rect = {part.grid.x(13) - reach, part.grid.y(11) - reach, part.grid.x(41) + reach + 8,
+                       part.grid.y(27) + reach + 8};
+    const std::vector<Group> groups = gpu_groups(picture, part);
+    int different = 0;
+    for (int j = 0; j < part.grid.count_j; ++j) {
+      for (int i = 0; i < part.grid.count_i; ++i) {
+        const int of_all = (part.grid.first_j + j) * all.grid.count_i + part.grid.first_i + i;
+        different += groups[j * part.grid.count_i + i] != expected[of_all] ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(different, 0) << "of " << groups.size() << ", count " << count;
+  }
+}
+
+// What is not exact differs only where two are nearly as near: the distances of the groups hardly grow.
+TEST(Bm3dMatchCuda, NearlyTheNearestOfAnyValues) {
+  UNGRAIN_NEEDS_GPU();
+  std::mt19937 random(5);
+  std::normal_distribution<double> gaussian(0, 0.1);
+  const Picture picture(
+      150, 120, [&](int x, int y) { return 0.5 + 0.3 * std::sin(0.1 * x + 0.05 * y) + gaussian(random); });
+  Bm3dMatchCall call = call_for(picture, 8, 3, 39, 32);
+  call.middle = 0.5F;
+  call.scale = 255;
+  const std::vector<Group> groups = gpu_groups(picture, call);
+  const std::vector<Group> expected = exact_groups(picture, call);
+  double sum = 0;
+  double least = 0;
+  std::size_t members = 0;
+  std::size_t common = 0;
+  for (std::size_t reference = 0; reference < groups.size(); ++reference) {
+    const int x = call.grid.x(static_cast<int>(reference) % call.grid.count_i);
+    const int y = call.grid.y(static_cast<int>(reference) / call.grid.count_i);
+    ASSERT_EQ(groups[reference].size(), expected[reference].size());
+    for (const Place& place : groups[reference]) {
+      sum += distance(picture, 8, x, y, x + place.dx, y + place.dy);
+      common += std::count(expected[reference].begin(), expected[reference].end(), place);
+    }
+    for (const Place& place : expected[reference])
+      least += distance(picture, 8, x, y, x + place.dx, y + place.dy);
+    members += groups[reference].size();
+  }
+  EXPECT_LT(sum, least * (1 + 1e-5));
+  EXPECT_GT(static_cast<double>(common), 0.998 * static_cast<double>(members));
+}
+
+TEST(Bm3dMatchCuda, RescoredOnAnotherPicture) {
+  UNGRAIN_NEEDS_GPU();
+  const Picture picture = noise(110, 83);
+  for (const Picture& other : {stripes(110, 83), flat(110, 83), noise(110, 83)}) {
+    for (const auto& [count, keep] : {std::pair{32, 16}, {64, 16}, {64, 32}, {33, 33}, {5, 1}}) {
+      for (const float max_distance : {no_limit, 30000.0F}) {
+        Bm3dMatchCall call = call_for(picture, 8, 4, 39, count, max_distance);
+        std::vector<Group> expected = exact_groups(picture, call);
+        Bm3dMatchCall again = call;
+        again.count = keep;
+        for (std::size_t reference = 0; reference < expected.size(); ++reference) {
+          const int x = call.grid.x(static_cast<int>(reference) % call.grid.count_i);
+          const int y = call.grid.y(static_cast<int>(reference) / call.grid.count_i);
+          expected[reference] = nearest_of(other, again, x, y, expected[reference]);
+        }
+        expect_equal(gpu_groups(picture, call, &other, keep), expected, call, keep);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ungrain::testing
