@@ -625,6 +625,7 @@ Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec) {
                                .reads = index == 0 ? std::vector{0} : std::vector{0, 1},
                                .scratch = step->scratch(),
                                .shared = step->common(),
+                               .repeated_rows = reach,
                                .run = [step](const StageCall& call) { step->run(call); }});
   }
   return pipeline;
