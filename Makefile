@@ -22,6 +22,7 @@ demo: build
 	@echo "The pictures are in build/demo: clean, noisy, and each method's result and residual."
 
 test: build
+	@tools/setup browser
 	@tools/test $(PRESET)
 
 bench: build

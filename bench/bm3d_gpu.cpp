@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <random>
 
 #include <fmt/format.h>
@@ -178,7 +179,45 @@ class StepKernels {
     return timed([&] { cuda::launch_bm3d_fast(*fast_, filter_, {}); });
   }
 
+  // The share of groups that are the same as by a search with differences of floats, and of their members.
+  // After the search.
+  std::pair<double, double> shares_in_common() const {
+    const std::vector<std::int8_t> offsets = downloaded();
+    cuda::Bm3dGeneralMatch exact;
+    exact.match = match_;
+    cuda::launch_bm3d_general_match(exact, {});
+    const std::vector<std::int8_t> expected = downloaded();
+    cuda::launch_bm3d_match(match_, {});
+    std::size_t groups = 0;
+    std::size_t members = 0;
+    const auto count = static_cast<std::size_t>(step_.group);
+    for (std::size_t first = 0; first < offsets.size(); first += 2 * count) {
+      const auto places = [&](const std::vector<std::int8_t>& all) {
+        std::vector<std::pair<int, int>> sorted;
+        for (std::size_t i = first; i < first + 2 * count; i += 2) sorted.emplace_back(all[i], all[i + 1]);
+        std::sort(sorted.begin(), sorted.end());
+        return sorted;
+      };
+      const auto ours = places(offsets);
+      const auto theirs = places(expected);
+      std::vector<std::pair<int, int>> common;
+      std::set_intersection(ours.begin(), ours.end(), theirs.begin(), theirs.end(),
+                            std::back_inserter(common));
+      groups += common.size() == count ? 1 : 0;
+      members += common.size();
+    }
+    return {static_cast<double>(groups) / references(),
+            static_cast<double>(members) / (static_cast<double>(references()) * static_cast<double>(count))};
+  }
+
  private:
+  std::vector<std::int8_t> downloaded() const {
+    std::vector<std::int8_t> offsets(offsets_.size());
+    cuda::check(cudaMemcpy(offsets.data(), offsets_.data(), offsets.size(), cudaMemcpyDeviceToHost),
+                "downloading");
+    return offsets;
+  }
+
   template <class Launch>
   static double timed(const Launch& launch) {
     const cuda::Event start;
@@ -231,6 +270,40 @@ std::vector<Bm3dRow> run_bm3d(const std::string& only) {
   return rows;
 }
 
+void run_bm3d_sizes() {
+  fmt::print(
+      "\nbm3d normal, gray, tiles of a scene of 1 Mpixel side by side:\n\n| Mpixel | kernels ms | ns a pixel "
+      "|\n"
+      "|--:|--:|--:|\n");
+  constexpr int side = 1000;
+  const Picture tile(spec_of({"", side, side}, PixelType::f32));
+  const auto* const from = static_cast<const float*>(tile.noisy.view().data);
+  for (const int times : {1, 2, 4, 7, 10}) {
+    const ImageSpec spec = spec_of({"", times * side, times * side}, PixelType::f32);
+    Image image(spec);
+    auto* to = static_cast<float*>(image.view().data);
+    for (int y = 0; y < spec.height; ++y) {
+      for (int i = 0; i < times; ++i, to += side)
+        std::memcpy(to, from + static_cast<std::ptrdiff_t>(y % side) * side, side * sizeof(float));
+    }
+    const GpuImage in(spec);
+    const GpuImage out(spec);
+    upload(image, in);
+    Denoiser denoiser =
+        Denoiser::create(Bm3dParams{.sigma = {sigma}}, spec, {.device = {Device::Kind::cuda}});
+    std::vector<double> all;
+    for (int run = 0; run < warm_up + runs; ++run) {
+      const Report report = denoiser.run(in.view(), out.view());
+      double sum = 0;
+      for (const auto& stage : report.stages) sum += stage.ms;
+      if (run >= warm_up) all.push_back(sum);
+    }
+    const double ms = median(all);
+    fmt::print("| {} | {:.2f} | {:.3f} |\n", times * times, ms, ms * 1e6 / (1e6 * times * times));
+    std::fflush(stdout);
+  }
+}
+
 void run_bm3d_kernels(const std::string& only, double products_per_second) {
   int device = 0;
   int processors = 0;
@@ -251,8 +324,9 @@ void run_bm3d_kernels(const std::string& only, double products_per_second) {
             "candidate's 64 pixels, once, at the measured rate; of the filtering, aggregation included, the "
             "words "
             "of shared memory that are read and added to, at 32 a clock and multiprocessor:\n\n"
-            "| profile | image | search 1 ms | filter 1 ms | search 2 ms | filter 2 ms |\n"
-            "|---|---|--:|--:|--:|--:|\n");
+            "| profile | image | search 1 ms | filter 1 ms | search 2 ms | filter 2 ms | groups (members) as "
+            "by floats, "
+            "steps 1 and 2 |\n|---|---|--:|--:|--:|--:|---|\n");
         begun = true;
       }
       const Picture picture(spec_of(size, PixelType::f32));
@@ -265,6 +339,7 @@ void run_bm3d_kernels(const std::string& only, double products_per_second) {
           .run(picture.device.view(), basic.view());
       const Bm3dSettings settings = bm3d_settings(resolve_derived(params, spec).as<Bm3dParams>(), spec);
       std::string cells;
+      std::string shares;
       for (const int index : {0, 1}) {
         const StepKernels kernels(picture, index == 0 ? picture.device : basic, settings, index);
         const Bm3dStep& step = kernels.step();
@@ -275,8 +350,11 @@ void run_bm3d_kernels(const std::string& only, double products_per_second) {
         const double words = references * step.group * 64 * (index == 0 ? 2 : 3);
         cells += fmt::format(" {:.3f} ({:.0f} %) | {:.3f} ({:.0f} %) |", search, 100 * search_bound / search,
                              filter, 100 * words / words_per_second * 1e3 / filter);
+        if (size.width > middle.width) continue;  // comparing takes the host long
+        const auto [groups, members] = kernels.shares_in_common();
+        shares += fmt::format("{}{:.2f} % ({:.3f} %)", index == 0 ? "" : ", ", 100 * groups, 100 * members);
       }
-      fmt::print("| {} | {} |{}\n", name_of(profile), size.name, cells);
+      fmt::print("| {} | {} |{} {} |\n", name_of(profile), size.name, cells, shares);
       std::fflush(stdout);
     }
   }

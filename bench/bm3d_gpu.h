@@ -24,6 +24,9 @@ std::vector<Bm3dRow> run_bm3d(const std::string& only);
 // Search and filtering apart. Prints only.
 void run_bm3d_kernels(const std::string& only, double products_per_second);
 
+// From 1 to 100 Mpixel. Prints only.
+void run_bm3d_sizes();
+
 std::string json_of(const Bm3dRow& row);
 
 }  // namespace ungrain::bench

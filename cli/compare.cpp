@@ -1,4 +1,7 @@
 // ungrain compare: how far files are from a clean one.
+#include <filesystem>
+#include <set>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -7,8 +10,11 @@
 #include "core/convert.h"
 #include "io/failure.h"
 #include "io/image_file.h"
+#include "io/temporary_file.h"
 #include "json_text.h"
 #include "output.h"
+#include "page/html.h"
+#include "page/viewer.h"
 #include "row_bands.h"
 #include "ungrain/error.h"
 #include "ungrain/metrics.h"
@@ -128,12 +134,100 @@ std::vector<Metrics> compare_file(const Truth& truth, const std::string& name, s
   return pages;
 }
 
+// What --html writes: the pictures themselves beside their numbers. Of files with several pages the first is
+// shown, of very large pictures the middle at full size: averaged down, the noise would be gone.
+class ComparisonPage {
+ public:
+  ComparisonPage(const Truth& truth, std::optional<double> range)
+      : part_(page::shown_part(truth.info.spec.width, truth.info.spec.height, most_pixels)),
+        truth_(truth.info),
+        range_(range) {
+    add(truth.name, {});
+  }
+
+  void add(const std::string& file, const std::optional<Metrics>& metrics) {
+    const std::unique_ptr<io::InputFile> input = io::InputFile::open(file);
+    ImageSpec rows = input->info().spec;
+    if (range_) rows.range = *range_;
+    rows.colour = truth_.spec.colour;
+    rows.height = part_.height;
+    Image pixels(rows);
+    input->read_rows(part_.y, pixels.view());
+    const page::Crop within_rows{part_.x, 0, part_.width, part_.height};
+    pictures_.push_back({io::one_line(file), page::png_of(pixels.view(), within_rows), metrics,
+                         pictures_.empty() ? "clean" : ""});
+  }
+
+  void write(const std::string& path) const {
+    io::TemporaryFile file(path);
+    const std::string html = page::document("Comparison with " + pictures_.front().name, body());
+    file.write(html.data(), html.size(), 0);
+    file.commit();
+  }
+
+ private:
+  static constexpr double most_pixels = 4e6;
+
+  // Files' names without their folders, where those tell them apart.
+  std::vector<page::Shown> with_short_names() const {
+    std::vector<page::Shown> shown = pictures_;
+    std::set<std::string> names;
+    for (page::Shown& picture : shown) {
+      picture.name = std::filesystem::path(picture.name).filename().string();
+      names.insert(picture.name);
+    }
+    return names.size() == shown.size() ? shown : pictures_;
+  }
+
+  std::string body() const {
+    const ImageSpec& spec = truth_.spec;
+    std::string html =
+        fmt::format("<h1>Comparison with {}</h1>\n<p class=\"lead\">{} x {}, {} channel{}, {}.</p>\n",
+                    page::escaped(pictures_.front().name), spec.width, spec.height, spec.channels,
+                    spec.channels == 1 ? "" : "s", name(spec.type));
+    if (part_.width != spec.width || part_.height != spec.height) {
+      html += fmt::format(
+          "<p class=\"note\">Shown is the middle, {} x {} pixels from ({}, {}); the numbers are of the "
+          "whole.</p>\n",
+          part_.width, part_.height, part_.x, part_.y);
+    }
+    if (truth_.pages > 1) {
+      html += fmt::format("<p class=\"note\">Shown and judged here is the first of {} pages.</p>\n",
+                          truth_.pages);
+    }
+    const std::vector<page::Shown> shown = with_short_names();
+    const int last = static_cast<int>(pictures_.size()) - 1;
+    html += page::viewer(shown, last > 1 ? 1 : 0, last);
+    html += "<h2>In numbers</h2>\n" + page::metrics_table(shown);
+    return html +
+           "<p class=\"small\">Against the clean picture. The difference is that of the left picture from "
+           "the right "
+           "one, enlarged around gray: what a denoiser took away, where the noisy picture is on the left and "
+           "its result "
+           "on the right. Pictures are shown with 8 bits; numbers are of the files' own samples.</p>\n";
+  }
+
+  page::Crop part_;
+  io::FileInfo truth_;
+  std::optional<double> range_;
+  std::vector<page::Shown> pictures_;
+};
+
+void check_page_path(const std::string& path, const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    std::error_code error;
+    if (std::filesystem::equivalent(path, file, error) && !error)
+      throw UsageError(fmt::format("--html {}: would be written over one of the images", io::one_line(path)));
+  }
+}
+
 }  // namespace
 
 int compare_command(const Arguments& arguments) {
   std::vector<std::string> files;
   std::optional<double> range;
   bool json = false;
+  std::string html;
   CLI::App app("PSNR, SSIM, FSIM, MSE and largest error of files against a clean one.", "ungrain compare");
   app.add_option("files", files, "the clean image, then the images to judge")->type_name("");
   app.add_option_function<std::string>(
@@ -141,12 +235,19 @@ int compare_command(const Arguments& arguments) {
          "white level of all files (default: 255 for 8 bits, 65535 for 16, 1 for float)")
       ->type_name("WHITE");
   app.add_flag("--json", json, "one JSON object a file on the standard output");
+  app.add_option(
+         "--html", html,
+         "also a page with the pictures: slider, zoom, differences, numbers; one file, nothing is fetched")
+      ->type_name("FILE");
   if (!parse(app, arguments)) return exit_done;
   if (files.size() < 2) throw UsageError("compare takes the clean image and at least one other");
 
+  if (!html.empty()) check_page_path(html, files);
   Truth truth{files.front(), io::InputFile::open(files.front()), {}};
   truth.info = truth.file->info();
   if (range) truth.info.spec.range = *range;
+  std::optional<ComparisonPage> shown;
+  if (!html.empty()) shown.emplace(truth, range);
   int failed = 0;
   bool headed = json;
   for (std::size_t i = 1; i < files.size(); ++i) {
@@ -163,12 +264,14 @@ int compare_command(const Arguments& arguments) {
         }
       }
       flush_output();
+      if (shown) shown->add(files[i], pages.front());
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;
       ++failed;
       print_error(error.what());
     }
   }
+  if (shown && failed + 1 < static_cast<int>(files.size())) shown->write(html);
   return failed > 0 ? exit_failed : exit_done;
 }
 

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "study/library_rung.h"
+#include "study/sequential.h"
 #include "study/study_picture.h"
 #include "ungrain/denoiser.h"
 
@@ -32,25 +33,29 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-double run_once(const Prepared& prepared, const cuda::Event& start, const cuda::Event& end) {
+double run_once(const Prepared& prepared) {
   if (prepared.timed) return prepared.timed();
+#if UNGRAIN_HAVE_CUDA
+  const cuda::Event start;
+  const cuda::Event end;
   start.record(nullptr);
   prepared.enqueue();
   end.record(nullptr);
   end.wait();
   return end.ms_since(start);
+#else
+  throw std::logic_error("a kernel in a build without CUDA");
+#endif
 }
 
 double median_time(const Prepared& prepared, const Plan& plan) {
-  const cuda::Event start;
-  const cuda::Event end;
-  const double first = run_once(prepared, start, end);
+  const double first = run_once(prepared);
   if (first > plan.enough_ms) return first;  // far above what a warm-up changes
   std::vector<double> times;
   double total = 0;
   for (int run = 0; run < plan.runs; ++run) {
     if (run >= fewest_runs && total > plan.enough_ms) break;
-    times.push_back(run_once(prepared, start, end));
+    times.push_back(run_once(prepared));
     total += times.back();
   }
   return median(times);
@@ -59,6 +64,7 @@ double median_time(const Prepared& prepared, const Plan& plan) {
 // Where the time of one run goes, part by part; those that come again and again are added up.
 std::vector<PartTime> part_times(const Prepared& prepared) {
   if (!prepared.enqueue_parts) return {};
+#if UNGRAIN_HAVE_CUDA
   std::vector<std::string> names;
   std::list<cuda::Event> begins;  // one more than names: the end
   prepared.enqueue_parts([&](const char* part) {
@@ -77,6 +83,9 @@ std::vector<PartTime> part_times(const Prepared& prepared) {
     time->ms += begin->ms_since(started);
   }
   return times;
+#else
+  return {};
+#endif
 }
 
 std::vector<Shape> shapes_of(const Rung& rung, const Plan& plan) {
@@ -140,18 +149,6 @@ std::string file_name(const std::string& rung) {
     }
   }
   return name;
-}
-
-// Gray values as they are, rounded to bytes.
-void write_pgm(const std::string& path, const float* pixels, const Size& size) {
-  std::string bytes = fmt::format("P5\n{} {}\n255\n", size.width, size.height);
-  for (int i = 0; i < size.width * size.height; ++i) {
-    const float value = std::isfinite(pixels[i]) ? std::clamp(pixels[i], 0.0F, 255.0F) : 0.0F;
-    bytes += static_cast<char>(static_cast<unsigned char>(std::lround(value)));
-  }
-  std::ofstream file(path, std::ios::binary);
-  file << bytes;
-  if (!file.flush()) throw std::runtime_error("cannot write " + path);
 }
 
 // The largest difference over all shapes; nothing where none can be launched.
@@ -219,6 +216,28 @@ double Ladder::tolerance_of(const std::string& rung) const {
   return tolerance;
 }
 
+void write_pgm(const std::string& path, const float* pixels, const Size& size) {
+  std::string bytes = fmt::format("P5\n{} {}\n255\n", size.width, size.height);
+  for (int i = 0; i < size.width * size.height; ++i) {
+    const float value = std::isfinite(pixels[i]) ? std::clamp(pixels[i], 0.0F, 255.0F) : 0.0F;
+    bytes += static_cast<char>(static_cast<unsigned char>(std::lround(value)));
+  }
+  std::ofstream file(path, std::ios::binary);
+  file << bytes;
+  if (!file.flush()) throw std::runtime_error("cannot write " + path);
+}
+
+std::vector<std::string> gpu_rungs(const Ladder& ladder) {
+  std::vector<std::string> names;
+  for (const Rung& rung : ladder.rungs) {
+    if (rung.gpu) names.push_back(rung.name);
+  }
+#if !UNGRAIN_HAVE_CUDA
+  names.emplace_back("every kernel of the papers, which this build does not have");
+#endif
+  return names;
+}
+
 const Timing& Measured::best() const {
   return *std::min_element(all.begin(), all.end(),
                            [](const Timing& a, const Timing& b) { return a.ms < b.ms; });
@@ -235,11 +254,11 @@ std::vector<Measured> measure(const Ladder& ladder, const Plan& plan, std::FILE*
   const auto start = std::chrono::steady_clock::now();
   std::vector<const Rung*> rungs;
   for (const Rung& rung : ladder.rungs) {
-    if (rung.name.find(plan.only) != std::string::npos) rungs.push_back(&rung);
+    if (rung.name.find(plan.only) != std::string::npos && (plan.gpu || !rung.gpu)) rungs.push_back(&rung);
   }
   // differences[radius][rung]
   std::vector<std::vector<std::optional<Difference>>> differences;
-  StudyPicture small(ladder.check_size);
+  StudyPicture small(plan.source, ladder.check_size, plan.gpu);
   if (!plan.pgm_folder.empty()) {
     std::filesystem::create_directories(plan.pgm_folder);
     const ConstImageView noisy = small.call({}, {}, true).host_view;
@@ -263,11 +282,11 @@ std::vector<Measured> measure(const Ladder& ladder, const Plan& plan, std::FILE*
     std::vector<std::optional<Difference>>& of_radius = differences.emplace_back();
     for (const Rung* rung : rungs)
       of_radius.push_back(check(*rung, plan, small, reference_of(rung->computes), strengths));
-    fmt::print(progress, "checked radius {}\n", radius);
+    fmt::print(progress, "{}: checked radius {}\n", ladder.name, radius);
   }
   std::vector<Measured> results;
   for (const Size& size : plan.sweep.sizes) {
-    StudyPicture picture(size);
+    StudyPicture picture(plan.source, size, plan.gpu);
     for (std::size_t i = 0; i < plan.sweep.radii.size(); ++i) {
       const int radius = plan.sweep.radii[i];
       const Strengths strengths{.radius = radius};
@@ -275,15 +294,56 @@ std::vector<Measured> measure(const Ladder& ladder, const Plan& plan, std::FILE*
       for (std::size_t k = 0; k < rungs.size(); ++k) {
         if (!differences[i][k]) continue;
         const std::string& computes = rungs[k]->computes;
-        if (!expected.contains(computes))
-          expected.emplace(computes, product_rows(ladder, computes, picture, strengths));
+        if (!expected.contains(computes)) {
+          expected.emplace(
+              computes, plan.gpu ? product_rows(ladder, computes, picture, strengths) : std::vector<float>{});
+        }
         Measured measured = time_shapes(ladder, *rungs[k], plan, picture, strengths, expected.at(computes),
                                         *differences[i][k]);
         if (!measured.all.empty()) results.push_back(std::move(measured));
       }
-      fmt::print(progress, "timed {} x {}, radius {}, {:.0f} s\n", size.width, size.height, radius,
-                 seconds_since(start));
+      fmt::print(progress, "{}: timed {} x {}, radius {}, {:.0f} s\n", ladder.name, size.width, size.height,
+                 radius, seconds_since(start));
     }
+  }
+  return results;
+}
+
+std::vector<CumulativeTime> cumulative_times(const Ladder& ladder, const Plan& plan, std::FILE* progress) {
+  constexpr int pictures = 3;  // draws of noise; the filters' times do not depend on pixels
+  constexpr int executions = 5;
+  const Strengths strengths{.radius = ladder.usual.radii.front()};
+  std::vector<CumulativeTime> results;
+  for (const Size& size : ladder.cat_sizes) {
+    if (!plan.source.has(size)) continue;
+    for (int seed = 1; seed <= pictures; ++seed) {
+      const StudyPicture picture(plan.source, size, plan.gpu, seed);
+      std::size_t which = results.size() - (seed > 1 ? ladder.rungs.size() : 0);
+      for (const Rung& rung : ladder.rungs) {
+        if (seed == 1) results.push_back({.rung = rung.name, .size = size});
+        CumulativeTime& result = results[which++];
+        if (rung.shapes != Shapes::none || (rung.gpu && !plan.gpu)) continue;
+        const std::optional<Prepared> prepared = rung.prepare(picture.call(strengths, {}, false));
+        if (!prepared) continue;
+        if (rung.gpu) run_once(*prepared);  // the first run of a kernel loads it
+        result.share = prepared->share;
+        ++result.pictures;
+        for (int i = 0; i < executions; ++i) {
+          double copies = 0;
+          if (rung.gpu) copies += seconds_of([&] { picture.upload_plain(); });
+          const double filter = seconds_of([&] { run_once(*prepared); });
+          if (rung.gpu) copies += seconds_of([&] { static_cast<void>(picture.result(false)); });
+          result.ms += 1000 * (copies + filter / prepared->share);
+          ++result.executions;
+        }
+      }
+    }
+    fmt::print(progress, "{}: cumulative average time of {} x {}\n", ladder.name, size.width, size.height);
+  }
+  std::erase_if(results, [](const CumulativeTime& result) { return result.pictures == 0; });
+  for (CumulativeTime& result : results) {
+    result.ms /= result.executions;
+    result.executions /= result.pictures;
   }
   return results;
 }

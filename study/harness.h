@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "study/picture_source.h"
 #include "study/rung.h"
 
 namespace ungrain::study {
@@ -16,6 +17,8 @@ struct Plan {
   double enough_ms = 300;  // Ladder::enough_ms
   std::string only;        // rungs whose name holds it; empty: all
   std::string pgm_folder;  // for what each rung makes of the picture it is checked on; empty: nowhere
+  bool gpu = true;         // false: rungs that need one are left out
+  PictureSource source = {};
 };
 
 struct PartTime {
@@ -49,7 +52,27 @@ struct Measured {
 void run_reference(const Ladder& ladder, const std::string& computes, const Strengths& strengths,
                    const ConstImageView& in, const ImageView& out);
 
+// Gray values as they are, rounded to bytes.
+void write_pgm(const std::string& path, const float* pixels, const Size& size);
+
+// The names of the rungs that need a GPU.
+std::vector<std::string> gpu_rungs(const Ladder& ladder);
+
 // Says on `progress` what it does. A rung that no shape fits is not among the results.
 std::vector<Measured> measure(const Ladder& ladder, const Plan& plan, std::FILE* progress);
+
+// [004]'s cumulative average time: T of m pictures, n executions each, their mean; T from the picture on the
+// host to the result on the host, copies to the GPU and back included.
+struct CumulativeTime {
+  std::string rung;
+  Size size;
+  int pictures = 0;
+  int executions = 0;
+  double ms = 0;
+  double share = 1;  // of the picture that was filtered; the filter's time is scaled
+};
+
+// Of the ladder's rungs that have no shape to choose, over its cat_sizes.
+std::vector<CumulativeTime> cumulative_times(const Ladder& ladder, const Plan& plan, std::FILE* progress);
 
 }  // namespace ungrain::study

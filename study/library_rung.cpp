@@ -91,6 +91,7 @@ Rung threads_rung(std::string_view ladder) {
           .paper = "[000] parallel",
           .idea = "all of the processor's cores: the library's CPU version",
           .shapes = Shapes::none,
+          .gpu = false,
           .prepare = [ladder](const RungCall& call) { return prepare(ladder, {Device::Kind::cpu}, call); }};
 }
 
@@ -99,6 +100,7 @@ Rung one_thread_rung(std::string_view ladder) {
           .paper = "ours",
           .idea = "one core of the processor: the library's CPU version",
           .shapes = Shapes::none,
+          .gpu = false,
           .prepare = [ladder](const RungCall& call) {
             return prepare(ladder, {Device::Kind::cpu}, call, Precision::single, {}, 1);
           }};

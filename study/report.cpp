@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cuda/check.h"
+#include "study/measurements.h"
 #include "study/papers/p002.h"
 #include "study/papers/tables.h"
 
@@ -69,72 +69,21 @@ json result_json(const Ladder& ladder, const std::vector<Measured>& results, con
   return entry;
 }
 
-json read_json(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error("cannot read " + path);
-  return json::parse(file);
+std::string picture_of(const Measurements::Time* time) {
+  return time != nullptr ? fmt::format("{} x {}", time->size.width, time->size.height) : "-";
 }
-
-// Ours by ladder, rung and radius, from files that write_json() wrote.
-class OurTimes {
- public:
-  struct Time {
-    int width;
-    int height;
-    double ms;
-  };
-
-  explicit OurTimes(const std::vector<std::string>& json_files) {
-    for (const std::string& path : json_files) {
-      const json document = read_json(path);
-      for (const json& rung : document.at("rungs")) {
-        for (const json& result : rung.at("results")) {
-          times_.insert({{document.at("ladder"), rung.at("name"), result.at("radius")},
-                         {result.at("width"), result.at("height"), result.at("best").at("ms")}});
-        }
-      }
-    }
-  }
-
-  // On the picture of this size where it was measured, else on the largest; null: not at all.
-  const Time* find(const char* ladder, const char* rung, int radius, int width, int height) const {
-    const Time* best = nullptr;
-    const auto same_size = [&](const Time& time) { return time.width == width && time.height == height; };
-    const auto [first, last] = times_.equal_range({ladder, rung, radius});
-    for (auto it = first; it != last; ++it) {
-      const Time& time = it->second;
-      const bool larger = best != nullptr && !same_size(*best) &&
-                          static_cast<long long>(time.width) * time.height >
-                              static_cast<long long>(best->width) * best->height;
-      if (best == nullptr || same_size(time) || larger) best = &time;
-    }
-    return best;
-  }
-
-  // Of another rung on the same picture; 0: not measured.
-  double ms_beside(const Time& like, const char* ladder, const char* rung, int radius) const {
-    const Time* time = find(ladder, rung, radius, like.width, like.height);
-    return time != nullptr && time->width == like.width && time->height == like.height ? time->ms : 0;
-  }
-
- private:
-  std::multimap<std::tuple<std::string, std::string, int>, Time> times_;
-};
-
-std::string picture_of(const OurTimes::Time* time) {
-  return time != nullptr ? fmt::format("{} x {}", time->width, time->height) : "-";
-}
-std::string ms_of(const OurTimes::Time* time) {
+std::string ms_of(const Measurements::Time* time) {
   return time != nullptr ? fmt::format("{:.4f}", time->ms) : "-";
 }
 
-void print_times(const OurTimes& ours) {
+void print_times(const Measurements& ours) {
   fmt::print(
       "\n| paper | table | image | rung | r | paper ms | paper over naive | our image | our ms | our over "
       "naive |\n"
       "|---|---|---|---|--:|--:|--:|---|--:|--:|\n");
   for (const PaperTime& paper : paper_times()) {
-    const OurTimes::Time* time = ours.find(paper.ladder, paper.rung, paper.radius, paper.width, paper.height);
+    const Measurements::Time* time =
+        ours.find(paper.ladder, paper.rung, paper.radius, {paper.width, paper.height});
     // Over the rung that keeps the same paper's naive kernel alive.
     const double naive_ms =
         time != nullptr ? ours.ms_beside(*time, paper.ladder, paper.naive_rung, paper.radius) : 0;
@@ -146,13 +95,14 @@ void print_times(const OurTimes& ours) {
   }
 }
 
-void print_speed_ups(const OurTimes& ours) {
+void print_speed_ups(const Measurements& ours) {
   fmt::print(
       "\n| paper | table | image | size | rung | r | paper over sequential | our image | our over sequential "
       "|\n"
       "|---|---|---|---|---|--:|--:|---|--:|\n");
   for (const PaperSpeedUp& paper : paper_speed_ups()) {
-    const OurTimes::Time* time = ours.find(paper.ladder, paper.rung, paper.radius, paper.width, paper.height);
+    const Measurements::Time* time =
+        ours.find(paper.ladder, paper.rung, paper.radius, {paper.width, paper.height});
     const double sequential_ms =
         time != nullptr ? ours.ms_beside(*time, paper.ladder, paper.sequential_rung, paper.radius) : 0;
     fmt::print("| {} | {} | {} | {} x {} | {} | {} | {:.2f} | {} | {} |\n", paper.paper, paper.table,
@@ -162,9 +112,8 @@ void print_speed_ups(const OurTimes& ours) {
 }
 
 // [003]'s figures 3 to 8 with our times: how threads a block and blocks a grid go together.
-void print_grids(const std::vector<std::string>& json_files) {
-  for (const std::string& path : json_files) {
-    const json document = read_json(path);
+void print_grids(const Measurements& ours) {
+  for (const json& document : ours.ladders()) {
     for (const json& rung : document.at("rungs")) {
       for (const json& result : rung.at("results")) {
         std::map<int, std::map<int, double>> ms;  // by threads and blocks
@@ -261,25 +210,39 @@ void print_table(const Ladder& ladder, const std::vector<Measured>& results) {
   print_parts(results);
 }
 
-void write_json(const std::string& path, const std::string& gpu, const Ladder& ladder,
-                const std::vector<Measured>& results) {
-  int driver = 0;
-  cuda::check(cudaDriverGetVersion(&driver), "asking for the driver");
-  json document = {{"ladder", ladder.name},
+void write_json(const std::string& path, const Machine& machine, const std::string& picture,
+                const Ladder& ladder, const std::vector<Measured>& results,
+                const std::vector<CumulativeTime>& cumulative) {
+  json document = machine_json(machine);
+  document.update({{"ladder", ladder.name},
+                   {"summary", ladder.summary},
                    {"strengths", ladder.setting},
-                   {"gpu", gpu},
-                   {"driver_cuda_version", driver},
-                   {"toolkit_cuda_version", CUDART_VERSION},
-                   {"compiler", __VERSION__},
+                   {"picture", picture},
+                   {"sequential", ladder.sequential},
+                   {"naive", ladder.naive},
                    {"tolerance", ladder.tolerance},
-                   {"rungs", json::array()}};
+                   {"rungs", json::array()}});
+  if (machine.gpu.empty()) document["left_out"] = gpu_rungs(ladder);
+  if (!ladder.left_out.empty()) document["not_built"] = ladder.left_out;
   for (const Rung& rung : ladder.rungs) {
-    json entry = {
-        {"name", rung.name}, {"paper", rung.paper}, {"idea", rung.idea}, {"results", json::array()}};
+    json entry = {{"name", rung.name},
+                  {"paper", rung.paper},
+                  {"idea", rung.idea},
+                  {"gpu", rung.gpu},
+                  {"results", json::array()}};
     for (const Measured& result : results) {
       if (result.rung == rung.name) entry["results"].push_back(result_json(ladder, results, result));
     }
     document["rungs"].push_back(std::move(entry));
+  }
+  for (const CumulativeTime& time : cumulative) {
+    document["cumulative_average_time"].push_back({{"rung", time.rung},
+                                                   {"width", time.size.width},
+                                                   {"height", time.size.height},
+                                                   {"pictures", time.pictures},
+                                                   {"executions", time.executions},
+                                                   {"ms", time.ms},
+                                                   {"share", time.share}});
   }
   std::ofstream file(path);
   file << document.dump(1) << '\n';
@@ -287,12 +250,12 @@ void write_json(const std::string& path, const std::string& gpu, const Ladder& l
 }
 
 void print_beside_papers(const std::vector<std::string>& json_files) {
-  const OurTimes ours(json_files);
+  const Measurements ours(json_files);
   for (const PaperMachine& machine : paper_machines())
     fmt::print("- {}: {}\n", machine.paper, machine.machine);
   print_times(ours);
   print_speed_ups(ours);
-  print_grids(json_files);
+  print_grids(ours);
   print_qualities();
   print_beside_paper_002(json_files);
 }

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#if UNGRAIN_HAVE_CUDA
 #include "cuda/memory.h"
+#endif
 #include "ungrain/image.h"
 
 namespace ungrain::study {
@@ -107,6 +109,7 @@ struct Rung {
   std::string paper;  // which paper and which version of it
   std::string idea;   // the one thing it changes
   Shapes shapes = Shapes::sides;
+  bool gpu = true;       // false: it runs on the processor
   double tolerance = 0;  // of 255: what it may differ from the reference; 0: the ladder's
   // Which of the library's settings it is held against, where a ladder's rungs do not all compute the same.
   std::string computes = {};
@@ -141,6 +144,8 @@ struct Ladder {
   Size check_size;  // no multiple of any block's side: blocks that stick out are checked too
   Sweep usual;
   Sweep quick;
+  std::optional<Sweep> papers = {};  // for ungrain-study all; none: the usual one
+  std::vector<Size> cat_sizes = {};  // for [004]'s cumulative average time; none: it is not taken
   int radii_up_to = largest_radius;
   double enough_ms = 300;   // a kernel whose first run takes longer is not run again
   double tolerance = 0.01;  // of 255: what a rung may differ from the reference
@@ -154,6 +159,10 @@ struct Ladder {
 inline const Sweep window_sweep{.sizes = {{512, 512}, {1920, 1080}, {5522, 3651}},
                                 .radii = {1, 3, 5, 7, 11, 15},
                                 .tilings = {2, 3, 4, 5, 6}};
+// Everything that [000] and [001] print times of: the first's 570 x 426, the second's three sizes.
+inline const Sweep papers_window_sweep{.sizes = {{512, 512}, {570, 426}, {1920, 1080}, {5522, 3651}},
+                                       .radii = {1, 3, 5, 7, 9, 11, 13, 15},
+                                       .tilings = {2, 3, 4, 5, 6}};
 inline const Sweep quick_window_sweep{.sizes = {{1920, 1080}}, .radii = {1, 5, 15}, .tilings = {2, 4}};
 inline constexpr Size window_check_size{203, 157};
 // Smaller where the reference compares patches: it takes a second for these.
@@ -168,5 +177,7 @@ Ladder nlm_bilateral_ladder();
 Ladder nlm_whole_image_ladder();
 Ladder nlm_bilateral_whole_image_ladder();
 Ladder bm3d_ladder();
+
+std::vector<Ladder> all_ladders();  // in the order they are shown
 
 }  // namespace ungrain::study

@@ -1,4 +1,4 @@
-// The papers' sequential versions: one thread. Large pictures are filtered in part.
+// The papers' sequential versions: one thread. What would take long is filtered in part.
 #pragma once
 
 #include <algorithm>
@@ -9,32 +9,41 @@
 
 namespace ungrain::study {
 
-inline constexpr double sampled_taps = 3e7;  // some tenths of a second
+// Where the whole picture takes longer than this, a part of it is timed and the time scaled.
+inline constexpr double longest_whole_seconds = 2;
+inline constexpr double part_seconds = 0.4;
 
-// filter_row(y) filters one row of call.host. Each pair of pixels takes as long as so many taps of a plain
-// window.
-inline Prepared by_rows(const RungCall& call, std::function<void(int y)> filter_row, int taps_a_pair = 1) {
-  const int side = 2 * call.strengths.radius + 1;
-  const double taps_a_row = static_cast<double>(call.host.width) * side * side * taps_a_pair;
+inline double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// filter_row(y) filters one row of call.host.
+inline Prepared by_rows(const RungCall& call, std::function<void(int y)> filter_row) {
   const int height = call.host.height;
-  const int rows = call.whole ? height : std::clamp(static_cast<int>(sampled_taps / taps_a_row), 1, height);
+  int rows = height;
+  if (!call.whole) {
+    const double row_seconds = seconds_of([&] { filter_row(height / 2); });
+    if (row_seconds * height > longest_whole_seconds)
+      rows = std::clamp(static_cast<int>(part_seconds / row_seconds), 1, height);
+  }
   const auto timed = [=] {
-    const auto start = std::chrono::steady_clock::now();
-    for (int y = 0; y < rows; ++y) filter_row(y);
-    const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start;
-    return ms.count();
+    return 1000 * seconds_of([&] {
+             for (int y = 0; y < rows; ++y) filter_row(y);
+           });
   };
   return {.timed = timed, .result_on_host = true, .share = static_cast<double>(rows) / height};
 }
 
 // filter_pixel(picture, strengths, x, y) is the result's pixel.
 template <class FilterPixel>
-Prepared by_pixels(const RungCall& call, FilterPixel filter_pixel, int taps_a_pair = 1) {
+Prepared by_pixels(const RungCall& call, FilterPixel filter_pixel) {
   const auto filter_row = [=, picture = call.host, strengths = call.strengths](int y) {
     float* row = picture.out + static_cast<std::ptrdiff_t>(y) * picture.width;
     for (int x = 0; x < picture.width; ++x) row[x] = filter_pixel(picture, strengths, x, y);
   };
-  return by_rows(call, filter_row, taps_a_pair);
+  return by_rows(call, filter_row);
 }
 
 }  // namespace ungrain::study

@@ -1,42 +1,13 @@
 #include "study/study_picture.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
-#include <thread>
-
-#include "scene/scene.h"
-#include "ungrain/noise.h"
 
 namespace ungrain::study {
 namespace {
 
-constexpr double noise_sigma = 20;  // of 255
-constexpr int stride_unit = 32;     // rows begin where a texture's may
-
-// Large pictures take a core half a minute: all cores, piece by piece.
-Image rendered(const ImageSpec& spec) {
-  constexpr int piece = 16;  // rows
-  Image image(spec);
-  const Scene scene(spec.width, spec.height);
-  std::atomic<int> next = 0;
-  const auto render = [&] {
-    for (int first = next.fetch_add(piece); first < spec.height; first = next.fetch_add(piece))
-      scene.render_rows(first, image.view().rows(first, std::min(piece, spec.height - first)));
-  };
-  std::vector<std::jthread> others;
-  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) others.emplace_back(render);
-  render();
-  others.clear();
-  return image;
-}
-
-Image noisy_bytes(const Image& clean) {
-  Image noisy(clean.spec());
-  add_noise(clean.view(), noisy.view(), {NoiseKind::gaussian, noise_sigma, 1});
-  return noisy;
-}
+constexpr int stride_unit = 32;  // rows begin where a texture's may
 
 // Pictures are never smaller than the margin: one reflection is enough.
 int mirrored(int position, int size) {
@@ -44,27 +15,28 @@ int mirrored(int position, int size) {
   return position < size ? position : 2 * size - 1 - position;
 }
 
-cuda::DeviceBuffer uploaded(const void* data, std::size_t bytes) {
-  cuda::DeviceBuffer memory(bytes);
-  cuda::check(cudaMemcpy(memory.data(), data, bytes, cudaMemcpyHostToDevice), "uploading");
-  return memory;
+#if UNGRAIN_HAVE_CUDA
+void upload_to(const cuda::DeviceBuffer& memory, const void* data) {
+  cuda::check(cudaMemcpy(memory.data(), data, memory.size(), cudaMemcpyHostToDevice), "uploading");
 }
 
 // The library works on streams of its own, which do not wait for copies on the default one.
 void wait_for_gpu() { cuda::check(cudaDeviceSynchronize(), "waiting for the GPU"); }
+#endif
 
 }  // namespace
 
-StudyPicture::StudyPicture(const Size& size)
+StudyPicture::StudyPicture(const PictureSource& source, const Size& size, bool on_gpu, int seed)
     : spec_{.width = size.width, .height = size.height, .type = PixelType::f32, .range = 255},
-      clean_(rendered({.width = size.width, .height = size.height})),
+      clean_(source.clean(size)),
       stride_((size.width + 2 * margin + stride_unit - 1) / stride_unit * stride_unit),
+      on_gpu_(on_gpu),
       plain_(spec_),
       padded_(static_cast<std::size_t>(stride_) * (size.height + 2 * margin)),
       padded_bytes_(padded_.size()),
       host_out_(static_cast<std::size_t>(size.width) * size.height) {
   const auto [width, height] = size;
-  const Image noisy = noisy_bytes(clean_);
+  const Image noisy = source.noisy(size, noise_sigma, seed);
   const std::uint8_t* bytes = noisy.samples<std::uint8_t>();
   for (int y = -margin; y < height + margin; ++y) {
     for (int x = -margin; x < width + margin; ++x) {
@@ -76,11 +48,16 @@ StudyPicture::StudyPicture(const Size& size)
   }
   for (std::size_t i = 0; i < host_out_.size(); ++i)
     plain_.samples<float>()[i] = static_cast<float>(bytes[i]);
-  device_plain_ = uploaded(plain_.samples<float>(), host_out_.size() * sizeof(float));
-  device_padded_ = uploaded(padded_.data(), padded_.size() * sizeof(float));
-  device_bytes_ = uploaded(padded_bytes_.data(), padded_bytes_.size());
+#if UNGRAIN_HAVE_CUDA
+  if (!on_gpu_) return;
+  device_plain_ = cuda::DeviceBuffer(host_out_.size() * sizeof(float));
+  device_padded_ = cuda::DeviceBuffer(padded_.size() * sizeof(float));
+  device_bytes_ = cuda::DeviceBuffer(padded_bytes_.size());
   device_out_ = cuda::DeviceBuffer(host_out_.size() * sizeof(float));
-  wait_for_gpu();
+  upload_to(device_padded_, padded_.data());
+  upload_to(device_bytes_, padded_bytes_.data());
+  upload_plain();
+#endif
 }
 
 double StudyPicture::psnr(const std::vector<float>& result) const {
@@ -96,23 +73,34 @@ double StudyPicture::psnr(const std::vector<float>& result) const {
 RungCall StudyPicture::call(const Strengths& strengths, const Shape& shape, bool whole) const {
   const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(margin) * stride_ + margin;
   const ConstImageView host_view = plain_.view();
-  return {.device = {.pixels = device_padded_.floats().data() + first,
-                     .bytes = static_cast<const std::uint8_t*>(device_bytes_.data()) + first,
-                     .out = device_out_.floats().data(),
-                     .width = spec_.width,
-                     .height = spec_.height,
-                     .stride = stride_},
-          .host = {.pixels = padded_.data() + first,
-                   .bytes = padded_bytes_.data() + first,
-                   .out = host_out_.data(),
-                   .width = spec_.width,
-                   .height = spec_.height,
-                   .stride = stride_},
-          .host_view = host_view,
-          .device_view = {device_plain_.data(), spec_, host_view.strides, {Space::Memory::cuda, 0}},
-          .strengths = strengths,
-          .shape = shape,
-          .whole = whole};
+  RungCall call{.device = {.width = spec_.width, .height = spec_.height, .stride = stride_},
+                .host = {.pixels = padded_.data() + first,
+                         .bytes = padded_bytes_.data() + first,
+                         .out = host_out_.data(),
+                         .width = spec_.width,
+                         .height = spec_.height,
+                         .stride = stride_},
+                .host_view = host_view,
+                .device_view = {},
+                .strengths = strengths,
+                .shape = shape,
+                .whole = whole};
+#if UNGRAIN_HAVE_CUDA
+  if (on_gpu_) {
+    call.device.pixels = device_padded_.floats().data() + first;
+    call.device.bytes = static_cast<const std::uint8_t*>(device_bytes_.data()) + first;
+    call.device.out = device_out_.floats().data();
+    call.device_view = {device_plain_.data(), spec_, host_view.strides, {Space::Memory::cuda, 0}};
+  }
+#endif
+  return call;
+}
+
+void StudyPicture::upload_plain() const {
+#if UNGRAIN_HAVE_CUDA
+  upload_to(device_plain_, plain_.samples<float>());
+  wait_for_gpu();
+#endif
 }
 
 void StudyPicture::forget_result() {
@@ -121,15 +109,20 @@ void StudyPicture::forget_result() {
 }
 
 void StudyPicture::forget_device_result() {
+#if UNGRAIN_HAVE_CUDA
+  if (!on_gpu_) return;
   cuda::check(cudaMemset(device_out_.data(), 0xff, device_out_.size()), "clearing memory");
   wait_for_gpu();
+#endif
 }
 
 std::vector<float> StudyPicture::result(bool on_host) const {
-  if (on_host) return host_out_;
+  if (on_host || !on_gpu_) return host_out_;
   std::vector<float> result(host_out_.size());
+#if UNGRAIN_HAVE_CUDA
   cuda::check(cudaMemcpy(result.data(), device_out_.data(), device_out_.size(), cudaMemcpyDeviceToHost),
               "downloading");
+#endif
   return result;
 }
 
@@ -138,13 +131,15 @@ std::vector<float> StudyPicture::sampled_rows() const {
   const int rows = std::min(most_rows, spec_.height);
   const auto samples = static_cast<std::size_t>(rows) * static_cast<std::size_t>(spec_.width);
   std::vector<float> result(3 * samples);
+#if UNGRAIN_HAVE_CUDA
   const int starts[] = {0, (spec_.height - rows) / 2, spec_.height - rows};
-  for (std::size_t i = 0; i < 3; ++i) {
+  for (std::size_t i = 0; i < 3 && on_gpu_; ++i) {
     const float* from = device_out_.floats().data() + static_cast<std::ptrdiff_t>(starts[i]) * spec_.width;
     cuda::check(
         cudaMemcpy(result.data() + i * samples, from, samples * sizeof(float), cudaMemcpyDeviceToHost),
         "downloading");
   }
+#endif
   return result;
 }
 

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 
 #include "study/rung.h"
+#include "study/sequential.h"
 
 namespace ungrain::study {
 
@@ -36,16 +36,19 @@ inline int searched_rows(const RungCall& call, int threads) {
 inline Prepared one_pixel_after_the_other(const RungCall& call, std::function<void(int i)> filter_pixel,
                                           const std::function<double(int n)>& work_before,
                                           std::function<void()> finish = {}) {
-  constexpr double enough_work = 5e8;  // some tenths of a second
   const int all = pixels_of(call.host);
   int pixels = all;
-  while (!call.whole && pixels > 1 && work_before(pixels) > enough_work) pixels /= 2;
+  if (!call.whole) {
+    const double work_a_second = work_before(1) / seconds_of([&] { filter_pixel(0); });
+    if (work_before(all) > longest_whole_seconds * work_a_second) {
+      while (pixels > 1 && work_before(pixels) > part_seconds * work_a_second) pixels /= 2;
+    }
+  }
   const auto timed = [=] {
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < pixels; ++i) filter_pixel(i);
-    if (finish) finish();
-    const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start;
-    return ms.count();
+    return 1000 * seconds_of([&] {
+             for (int i = 0; i < pixels; ++i) filter_pixel(i);
+             if (finish) finish();
+           });
   };
   return {.timed = timed, .result_on_host = true, .share = work_before(pixels) / work_before(all)};
 }

@@ -48,6 +48,7 @@ Rung adaptive_bilateral_sequential() {
           .paper = "[000] sequential",
           .idea = "one thread of the processor",
           .shapes = Shapes::none,
+          .gpu = false,
           .prepare = [](const RungCall& call) { return by_pixels(call, filter_pixel); }};
 }
 

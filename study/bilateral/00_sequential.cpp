@@ -50,6 +50,7 @@ Rung bilateral_sequential() {
           .paper = "[001] version 0",
           .idea = "one thread of the processor",
           .shapes = Shapes::none,
+          .gpu = false,
           .prepare = prepare};
 }
 

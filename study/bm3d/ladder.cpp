@@ -18,11 +18,17 @@ Ladder bm3d_ladder() {
   Rung threads = threads_rung("bm3d");
   threads.paper = "[002] OpenMP, another program";
   std::vector<Rung> rungs = {up_to(one_thread_rung("bm3d"), {512, 512}), up_to(threads, {1615, 1026})};
+  std::string left_out;
+#if UNGRAIN_HAVE_CUDA
+  left_out = bm3d_left_out();
   for (const Rung& rung : bm3d_batches()) rungs.push_back(rung);
+#endif
   rungs.push_back(product("ungrain, paper-002", {}, "the product's general kernels on what 1 to 4 compute"));
+#if UNGRAIN_HAVE_CUDA
   rungs.push_back(bm3d_dct());
   for (const Rung& rung : bm3d_shared_distances()) rungs.push_back(rung);
   for (const Rung& rung : bm3d_fused()) rungs.push_back(rung);
+#endif
   rungs.push_back(
       product("ungrain, cosines", "dct", "the product's general kernels on what 5 to 10 compute"));
   Rung last = product(
@@ -36,7 +42,7 @@ Ladder bm3d_ladder() {
       .name = "bm3d",
       .summary = "[002]'s batches and the steps from them to the product, the first step of BM3D",
       .setting = "search of 2 r + 1, patches of 8, groups of up to 16, sigma 20",
-      .left_out = bm3d_left_out(),
+      .left_out = left_out,
       .rungs = std::move(rungs),
       .sequential = "one thread",
       .naive = "1 own distances",

@@ -32,12 +32,12 @@ float filter_pixel(const Picture& picture, const Strengths& strengths, int x, in
 }  // namespace
 
 Rung nlm_sequential() {
-  return {
-      .name = "sequential",
-      .paper = "[004] basic NLM",
-      .idea = "one thread of the processor",
-      .shapes = Shapes::none,
-      .prepare = [](const RungCall& call) { return by_pixels(call, filter_pixel, patch_side * patch_side); }};
+  return {.name = "sequential",
+          .paper = "[004] basic NLM",
+          .idea = "one thread of the processor",
+          .shapes = Shapes::none,
+          .gpu = false,
+          .prepare = [](const RungCall& call) { return by_pixels(call, filter_pixel); }};
 }
 
 }  // namespace ungrain::study

@@ -4,9 +4,11 @@
 namespace ungrain::study {
 
 Ladder nlm_bilateral_ladder() {
-  std::vector<Rung> rungs = {nlm_bilateral_sequential(), threads_rung("nlm-bilateral"),
-                             nlm_bilateral_naive()};
+  std::vector<Rung> rungs = {nlm_bilateral_sequential(), threads_rung("nlm-bilateral")};
+#if UNGRAIN_HAVE_CUDA
+  rungs.push_back(nlm_bilateral_naive());
   for (const Rung& rung : nlm_bilateral_tables()) rungs.push_back(rung);
+#endif
   rungs.push_back(product_rung("nlm-bilateral"));
   return {.name = "nlm-bilateral",
           .summary = "[000]'s versions, searching a window",

@@ -74,6 +74,7 @@ Rung nlm_bilateral_whole_image_sequential() {
           .paper = "[000] sequential",
           .idea = "one thread of the processor",
           .shapes = Shapes::none,
+          .gpu = false,
           .prepare = prepare};
 }
 

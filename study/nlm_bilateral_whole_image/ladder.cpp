@@ -7,9 +7,11 @@ namespace ungrain::study {
 Ladder nlm_bilateral_whole_image_ladder() {
   const std::string_view name = "nlm-bilateral-whole-image";
   const std::vector<int> patches_of_3_5_7 = {1, 2, 3};
-  std::vector<Rung> rungs = {nlm_bilateral_whole_image_sequential(), up_to(threads_rung(name), {570, 426}),
-                             nlm_bilateral_whole_image_naive()};
+  std::vector<Rung> rungs = {nlm_bilateral_whole_image_sequential(), up_to(threads_rung(name), {570, 426})};
+#if UNGRAIN_HAVE_CUDA
+  rungs.push_back(nlm_bilateral_whole_image_naive());
   for (const Rung& rung : nlm_bilateral_whole_image_tables()) rungs.push_back(rung);
+#endif
   rungs.push_back(product_rung(name));
   rungs.push_back(product_rung_in_halves(name));
   return {.name = std::string(name),

@@ -107,6 +107,7 @@ Rung nlm_whole_image_symmetric() {
           .paper = "[003] v0",
           .idea = "one thread of the processor; each weight for both its pixels",
           .shapes = Shapes::none,
+          .gpu = false,
           .prepare = prepare};
 }
 

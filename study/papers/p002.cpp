@@ -68,7 +68,7 @@ std::map<std::string, json> our_results(const std::vector<std::string>& json_fil
     std::ifstream file(path);
     if (!file) throw std::runtime_error("cannot read " + path);
     const json document = json::parse(file);
-    if (document.at("ladder") != "bm3d") continue;
+    if (document.value("ladder", std::string()) != "bm3d") continue;
     for (const json& rung : document.at("rungs")) results[rung.at("name")] = rung.at("results");
   }
   return results;

@@ -10,6 +10,16 @@ struct PaperMachine {
   const char* machine;
 };
 
+// What a table is about, and what is to be said against its figures.
+struct PaperTable {
+  const char* paper;
+  const char* table;
+  const char* caption;
+  const char* note;
+};
+
+inline constexpr int any_radius = 0;  // the table has none
+
 struct PaperTime {
   const char* paper;
   const char* table;
@@ -17,7 +27,7 @@ struct PaperTime {
   int width;  // 0: the paper does not say
   int height;
   const char* ladder;
-  const char* rung;        // ours that keeps this version alive
+  const char* rung;        // ours that keeps this version alive; in brackets: somebody else's program
   const char* naive_rung;  // and the one that keeps its naive kernel
   int radius;
   double ms;
@@ -50,6 +60,7 @@ struct PaperQuality {
 };
 
 std::span<const PaperMachine> paper_machines();
+std::span<const PaperTable> paper_tables();
 std::span<const PaperTime> paper_times();
 std::span<const PaperSpeedUp> paper_speed_ups();
 std::span<const PaperQuality> paper_qualities();

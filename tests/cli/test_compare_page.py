@@ -1,0 +1,125 @@
+"""ungrain compare --html: the page has the pictures, the numbers and nothing from elsewhere."""
+
+import base64
+import re
+import unittest
+from pathlib import Path
+
+from support import Picture, Workspace, picture, read_png, write_npy, write_pnm
+
+
+def pictures_of(page: str) -> list[tuple[str, bytes]]:
+    """Each picture's name and PNG file."""
+    found = re.findall(r'<img alt="([^"]*)" [^>]*src="data:image/png;base64,([^"]*)"', page)
+    return [(name, base64.b64decode(data)) for name, data in found]
+
+
+class ComparePage(Workspace):
+    def page(self, *files: str | Path, **options) -> str:
+        self.done("compare", *files, "--html", "page.html", **options)
+        self.assert_tidy()
+        return self.path("page.html").read_text(encoding="utf-8")
+
+    def shown(self, page: str) -> list[Picture]:
+        result = []
+        for i, (_, data) in enumerate(pictures_of(page)):
+            path = self.path(f"shown-{i}.png")
+            path.write_bytes(data)
+            result.append(read_png(path))
+        return result
+
+    def test_pictures_are_the_files(self) -> None:
+        for channels, name in ((1, "gray.pgm"), (3, "colour.ppm")):
+            with self.subTest(name):
+                clean = picture(97, 61, channels, seed=1)
+                noisy = picture(97, 61, channels, seed=2)
+                write_pnm(self.path("clean-" + name), clean)
+                write_pnm(self.path("noisy-" + name), noisy)
+                page = self.page("clean-" + name, "noisy-" + name)
+                self.assertEqual([p.samples for p in self.shown(page)], [clean.samples, noisy.samples])
+
+    def test_every_kind_of_content_survives_the_compression(self) -> None:
+        flat = [7] * (300 * 200)
+        stripes = [(x // 3 * 40 + y) % 256 for y in range(200) for x in range(300)]
+        rare = [0] * (300 * 200)
+        for i in range(24):  # counts like Fibonacci's make the deepest of Huffman's trees
+            a, b = 1, 1
+            for _ in range(i):
+                a, b = b, a + b
+            for k in range(min(a, 2000)):
+                rare[(i * 2311 + k * 29) % len(rare)] = 5 * i + 1
+        for name, samples in (("flat", flat), ("stripes", stripes), ("rare", rare)):
+            with self.subTest(name):
+                image = Picture(300, 200, 1, samples)
+                write_pnm(self.path("a.pgm"), image)
+                page = self.page("a.pgm", "a.pgm")
+                self.assertEqual(self.shown(page)[1].samples, samples)
+                self.assertIn("∞", page)
+        write_pnm(self.path("one.pgm"), Picture(1, 1, 1, [200]))
+        self.assertEqual(self.shown(self.page("one.pgm", "one.pgm"))[0].samples, [200])
+
+    def test_more_than_8_bits_are_scaled(self) -> None:
+        image = picture(40, 30)
+        write_pnm(self.path("wide.pgm"), image.scaled(65535))
+        write_npy(self.path("float.npy"), image.scaled(1, whole=False))
+        for name in ("wide.pgm", "float.npy"):
+            with self.subTest(name):
+                self.assertEqual(self.shown(self.page(name, name))[0].samples, image.samples)
+
+    def test_numbers_are_those_of_the_table(self) -> None:
+        write_pnm(self.path("a.pgm"), picture(64, 48, seed=1))
+        write_pnm(self.path("b.pgm"), picture(64, 48, seed=2))
+        told = self.done("compare", "a.pgm", "b.pgm", "--html", "page.html").out_lines[1].split()
+        page = self.path("page.html").read_text(encoding="utf-8")
+        row = re.search(r"<tr><th>b.pgm</th>(.*?)</tr>", page)
+        assert row
+        cells = re.findall(r"<td>([^<]*)</td>", row[1])
+        self.assertEqual(cells[:3], [f"{float(told[0]):.2f}", f"{float(told[1]):.4f}", f"{float(told[2]):.4f}"])
+
+    def test_large_pictures_show_their_middle(self) -> None:
+        width, height = 2500, 2000
+        rows = bytearray(width * height)
+        rows[(height // 2) * width + width // 2] = 255
+        self.path("large.pgm").write_bytes(b"P5\n%d %d\n255\n" % (width, height) + rows)
+        page = self.page("large.pgm", "large.pgm")
+        self.assertIn("Shown is the middle, 2000 x 2000 pixels from (250, 0)", page)
+        header = pictures_of(page)[0][1][16:24]
+        self.assertEqual(header, (2000).to_bytes(4, "big") + (2000).to_bytes(4, "big"))
+
+    def test_nothing_is_fetched(self) -> None:
+        page = self.page("gray.pgm", "gray.pgm")
+        self.assertEqual(re.findall(r"(?:https?:)?//[a-z]", re.sub(r"base64,[^\"]*", "", page)), [])
+        self.assertIn("default-src 'none'", page)
+
+    def test_names_are_text(self) -> None:
+        name = '<b>"&.pgm'
+        write_pnm(self.path(name), picture(24, 18))
+        page = self.page("gray.pgm", name)
+        self.assertIn("&lt;b&gt;&quot;&amp;.pgm", page)
+        self.assertNotIn("<b>", page)
+
+    def test_a_file_that_fails_is_not_on_the_page(self) -> None:
+        result = self.run_here("compare", "gray.pgm", "missing.pgm", "gray.pgm", "--html", "page.html")
+        self.assertEqual(result.code, 1)
+        names = [name for name, _ in pictures_of(self.path("page.html").read_text(encoding="utf-8"))]
+        self.assertEqual(names, ["gray.pgm", "gray.pgm"])
+        result = self.run_here("compare", "gray.pgm", "missing.pgm", "--html", "none.html")
+        self.assertEqual(result.code, 1)
+        self.assertFalse(self.path("none.html").exists())
+
+    def test_never_over_an_image(self) -> None:
+        before = self.bytes_of("gray.pgm")
+        result = self.run_here("compare", "gray.pgm", "gray.pgm", "--html", "./gray.pgm")
+        self.assertEqual(result.code, 2)
+        self.assertEqual(len(result.err_lines), 1)
+        self.assertEqual(self.bytes_of("gray.pgm"), before)
+
+    def test_a_page_that_cannot_be_written_is_one_line(self) -> None:
+        result = self.run_here("compare", "gray.pgm", "gray.pgm", "--html", "nowhere/page.html")
+        self.assertEqual(result.code, 1)
+        self.assertEqual(len(result.err_lines), 1)
+        self.assertIn("nowhere", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()

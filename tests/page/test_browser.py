@@ -1,0 +1,255 @@
+"""The pages in a browser: they render, plots are there, the slider moves, nothing is fetched, no error is logged.
+
+Needs Chromium with its driver (Debian: chromium, chromium-driver) and selenium; skipped with the reason where one is
+missing, failed where UNGRAIN_REQUIRE names "browser".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+from support import PROGRAM, REPOSITORY, picture, write_pnm  # noqa: E402
+
+STUDY = Path(PROGRAM).with_name("ungrain-study")
+RESULTS = REPOSITORY / "tests/page/results"
+PHONE = 360  # CSS pixels
+
+
+def why_not() -> str:
+    try:
+        import selenium  # noqa: F401
+    except ImportError:
+        return "selenium is not in build/venv"
+    if not (shutil.which("chromium") or shutil.which("google-chrome")):
+        return "no Chromium on this machine"
+    if not shutil.which("chromedriver"):
+        return "no chromedriver on this machine"
+    return ""
+
+
+if why_not() and "browser" not in os.environ.get("UNGRAIN_REQUIRE", ""):
+    pytest.skip(why_not(), allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or shutil.which("google-chrome")
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars",
+                     "--disable-background-networking", "--disable-component-update"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    driver.set_window_size(1200, 900)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def study_page(tmp_path_factory) -> Path:
+    """Measurements like a GPU's, with pictures made here."""
+    if not os.access(STUDY, os.X_OK):
+        pytest.skip("ungrain-study was not built")
+    folder = tmp_path_factory.mktemp("study")
+    subprocess.run([STUDY, "all", "--device", "cpu", "--quick", "--ladder", "none of them", "--json", folder / "results"],
+                   check=True, capture_output=True, timeout=300)
+    subprocess.run([STUDY, "report", RESULTS, folder / "results", "--html", folder / "page.html"], check=True, timeout=60)
+    return folder / "page.html"
+
+
+@pytest.fixture(scope="module")
+def compare_page(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("compare")
+    files = [write_pnm(folder / f"{name}.ppm", picture(120, 80, 3, seed))
+             for seed, name in ((1, "clean"), (2, "noisy"), (3, "result"))]
+    subprocess.run([PROGRAM, "compare", *files, "--html", folder / "page.html"], check=True, capture_output=True, timeout=60)
+    return folder / "page.html"
+
+
+@pytest.fixture(params=["study", "compare"])
+def page(request) -> Path:
+    return request.getfixturevalue(f"{request.param}_page")
+
+
+def open_page(browser, page: Path) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser.get_log("browser"), browser.get_log("performance")  # what was before
+    browser.get(page.as_uri())
+    WebDriverWait(browser, 20).until(lambda b: b.execute_script("return document.querySelector('.viewer.live') !== null"))
+
+
+def colour_at(browser, share: float) -> list[int]:
+    """The canvas's colour at that share of its width, in the middle of its height."""
+    return browser.execute_script(
+        "const c = document.querySelector('.viewer canvas');"
+        "return [...c.getContext('2d').getImageData(c.width * arguments[0], c.height / 2, 1, 1).data]", share)
+
+
+def line_at(browser) -> float:
+    """Where the split is drawn, as a share of the width: the white line across both pictures."""
+    return browser.execute_script(
+        "const c = document.querySelector('.viewer canvas');"
+        "for (let x = 0; x < c.width; ++x) {"
+        "  const column = c.getContext('2d').getImageData(x, 0, 1, c.height).data;"
+        "  if (column.every((value) => value === 255)) return x / c.width;"
+        "} return -1;")
+
+
+def choose(browser, what: str, value: str) -> None:
+    browser.execute_script(
+        "const s = document.querySelector(`.viewer [data-choose=\"${arguments[0]}\"]`);"
+        "s.value = arguments[1]; s.dispatchEvent(new Event('change'));", what, value)
+
+
+def move_slider(browser, share: float) -> None:
+    browser.execute_script(
+        "const s = document.querySelector('.viewer .split'); s.value = 1000 * arguments[0];"
+        "s.dispatchEvent(new Event('input'));", share)
+
+
+def test_nothing_is_fetched_and_nothing_is_wrong(browser, page) -> None:
+    open_page(browser, page)
+    choose(browser, "mode", "difference")
+    asked = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    urls = [m["params"]["request"]["url"] for m in asked if m["method"] == "Network.requestWillBeSent"]
+    assert urls and all(url.startswith(("file:", "data:")) for url in urls), urls
+    assert sum(url.startswith("file:") for url in urls) == 1
+    assert browser.get_log("browser") == []
+
+
+def test_slider_moves(browser, page) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    open_page(browser, page)
+    for share in (0.25, 0.8):
+        move_slider(browser, share)
+        assert abs(line_at(browser) - share) < 0.01
+    canvas = browser.find_element("css selector", ".viewer canvas")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
+    ActionChains(browser).move_to_element(canvas).click_and_hold().move_by_offset(-200, 0).release().perform()
+    width = canvas.size["width"]
+    assert abs(line_at(browser) - (0.5 - 200 / width)) < 0.02
+    value = float(browser.execute_script("return document.querySelector('.viewer .split').value")) / 1000
+    assert abs(value - (0.5 - 200 / width)) < 0.02
+
+
+def test_left_and_right_are_the_chosen_pictures(browser, page) -> None:
+    """With the same picture on both sides the slider changes nothing, with two it does."""
+    open_page(browser, page)
+    choose(browser, "left", "0")
+    choose(browser, "right", "0")
+    seen = []
+    for share in (0.1, 0.9):
+        move_slider(browser, share)
+        seen.append([colour_at(browser, 0.3 + i / 50) for i in range(10)])
+    assert seen[0] == seen[1]
+    choose(browser, "right", "1")
+    move_slider(browser, 0.9)
+    left = [colour_at(browser, 0.3 + i / 50) for i in range(10)]
+    move_slider(browser, 0.1)
+    right = [colour_at(browser, 0.3 + i / 50) for i in range(10)]
+    assert left == seen[0] and left != right
+
+
+def test_difference_is_gray_where_pictures_agree(browser, page) -> None:
+    open_page(browser, page)
+    choose(browser, "left", "1")
+    choose(browser, "right", "1")
+    choose(browser, "mode", "difference")
+    assert all(colour_at(browser, i / 10) == [128, 128, 128, 255] for i in range(1, 10))
+    choose(browser, "left", "0")
+    seen = [colour_at(browser, i / 100) for i in range(1, 100)]
+    assert len({tuple(colour) for colour in seen}) > 5
+
+
+def test_zoom_shows_pixels(browser, page) -> None:
+    open_page(browser, page)
+    choose(browser, "zoom", "8")
+    move_slider(browser, 0)
+    same = browser.execute_script(
+        "const c = document.querySelector('.viewer canvas');"
+        "const d = c.getContext('2d').getImageData(20, c.height >> 1, c.width - 40, 1).data;"
+        "let runs = 0, changes = 0; for (let i = 4; i < d.length; i += 4) { if (d[i] === d[i - 4]) ++runs; else ++changes; }"
+        "return runs / (runs + changes)")
+    assert same > 0.8  # eight screen pixels a pixel
+
+
+def test_numbers_are_said_with_the_pictures(browser, page) -> None:
+    open_page(browser, page)
+    choose(browser, "right", "1")
+    text = browser.execute_script("return document.querySelector('.viewer [data-name=right]').textContent")
+    assert "dB" in text and "SSIM" in text and "FSIM" in text
+    assert browser.execute_script("return document.querySelectorAll('table.metrics tbody tr').length") >= 2
+
+
+def test_plots_are_there_and_drawn(browser, study_page) -> None:
+    open_page(browser, study_page)
+    plots = browser.execute_script(
+        "return [...document.querySelectorAll('.plot > svg')].map((svg) => ({"
+        "  wide: svg.getBoundingClientRect().width,"
+        "  shapes: svg.querySelectorAll('path.line, rect.bar').length,"
+        "  bad: /NaN|Infinity|undefined/i.test(svg.innerHTML)}))")
+    assert len(plots) > 25
+    assert all(plot["wide"] > 200 and plot["shapes"] > 0 and not plot["bad"] for plot in plots)
+
+
+def test_readable_on_a_phone(browser, page) -> None:
+    try:
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                {"width": PHONE, "height": 740, "deviceScaleFactor": 2, "mobile": True})
+        open_page(browser, page)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= PHONE
+        sizes = browser.execute_script(
+            "return [...document.querySelectorAll('.plot svg text')].filter((t) => t.checkVisibility()).map((t) =>"
+            "  parseFloat(getComputedStyle(t).fontSize) * t.ownerSVGElement.getBoundingClientRect().width /"
+            "  t.ownerSVGElement.viewBox.baseVal.width)")
+        assert all(size >= 9 for size in sizes), min(sizes)
+        move_slider(browser, 0.5)
+        assert abs(line_at(browser) - 0.5) < 0.02
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def brightness(browser, expression: str) -> float:
+    colour = browser.execute_script(f"return {expression}")
+    return sum(float(part) for part in colour[colour.index("(") + 1:-1].split(",")[:3]) / 3
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark(browser, page, scheme) -> None:
+    try:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia",
+                                {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        open_page(browser, page)
+        paper = brightness(browser, "getComputedStyle(document.body).backgroundColor")
+        ink = brightness(browser, "getComputedStyle(document.body).color")
+        assert abs(paper - ink) > 150 and (paper > ink) == (scheme == "light")
+        lines = browser.execute_script(
+            "return [...document.querySelectorAll('.plot path.line')].slice(0, 40).map((l) => getComputedStyle(l).stroke)")
+        for colour in lines:
+            parts = [float(part) for part in colour[colour.index("(") + 1:-1].split(",")[:3]]
+            assert max(abs(part - paper) for part in parts) > 80, colour
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_without_scripts_the_pictures_are_shown(browser, page) -> None:
+    try:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+        browser.get(page.as_uri())
+        shown = browser.find_elements("css selector", ".viewer .pictures img")
+        assert shown and all(image.is_displayed() for image in shown)
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
