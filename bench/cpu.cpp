@@ -20,6 +20,7 @@
 #include "bench/cases.h"
 #include "bench/ceilings.h"
 #include "bench/common.h"
+#include "bench/parts.h"
 #include "bench/trial.h"
 #include "cpu/simd.h"
 #include "io/image_file.h"
@@ -147,6 +148,7 @@ Json measure(const Case& what, const Size& size, const Options& options, const E
   row["ms"] = median(ms);
   row["spread"] = (quantile(ms, 0.75) - quantile(ms, 0.25)) / 2 / median(ms);
   row["mpixel_per_s"] = static_cast<double>(size.width) * size.height / median(ms) / 1e3;
+  row["psnr"] = trial.psnr();
   row["bounds"] = bounds(trial, options.simd, trial.threads(), ceilings);
   return row;
 }
@@ -167,9 +169,9 @@ void print_row(const Json& row) {
     return;
   }
   const double ms = row["ms"];
-  fmt::print("| {:>9.3f} | {:>3.0f} % | {:>8.1f} | {:>6} | {:>5} | {:>5} |\n", ms,
+  fmt::print("| {:>9.3f} | {:>3.0f} % | {:>8.1f} | {:>6} | {:>5.2f} | {:>5} | {:>5} |\n", ms,
              100 * row["spread"].get<double>(), row["mpixel_per_s"].get<double>(), error_text(row),
-             share_text(row["bounds"]["fma_ms"].get<double>() / ms),
+             row["psnr"].get<double>(), share_text(row["bounds"]["fma_ms"].get<double>() / ms),
              share_text(row["bounds"]["copy_ms"].get<double>() / ms));
   std::fflush(stdout);
 }
@@ -196,8 +198,8 @@ bool run_all(const Options& options) {
              about["multiply_adds_per_ns"][simd]["one_thread"].get<double>(),
              about["copy_bytes_per_ns"]["rate"].get<double>());
   fmt::print(
-      "| filter | image | ms | +- | Mpixel/s | error | of FMA | of copy "
-      "|\n|---|---|---|---|---|---|---|---|\n");
+      "| filter | image | ms | +- | Mpixel/s | error | PSNR | of FMA | of copy "
+      "|\n|---|---|---|---|---|---|---|---|---|\n");
   bool right = true;
   for (const Size& size : sizes) {
     for (const Case& what : chosen) {
@@ -223,6 +225,8 @@ class Answers {
     if (what == "machine") return machine(options_.simd, threads_of(request), options_.quick, ceilings_);
     if (what == "open") return open(request);
     if (what == "run") return {{"ms", trial(request).run_for(request.at("seconds"))}};
+    if (what == "psnr") return {{"psnr", trial(request).psnr()}};
+    if (what == "parts") return parts(request);
     if (what == "save") return save(request);
     if (what == "close") return {{"closed", trials_.erase(request.at("id").get<int>())}};
     invalid(fmt::format("nobody knows how to '{}'", what));
@@ -274,7 +278,20 @@ class Answers {
     return answer;
   }
 
-  // The picture of a kind and size, or a trial's result, as an NPY file.
+  // Where the time of a case of bm3d goes, on one thread.
+  Json parts(const Json& request) {
+    const Size size{request.at("width"), request.at("height")};
+    Trial trial(case_named(request.at("case")), {.size = size, .threads = 1, .simd = options_.simd});
+    const PartRates rates{ceilings_.multiply_adds(options_.simd, 1), ceilings_.copy(tile_copy_bytes, 1)};
+    Json list = Json::array();
+    for (const PartTime& one : measure_parts(trial, rates)) {
+      list.push_back(
+          {{"step", one.step}, {"part", one.part}, {"ns", one.ns}, {"fma", one.fma}, {"copy", one.copy}});
+    }
+    return {{"parts", list}, {"copy_bytes_per_ns", rates.copy_bytes}, {"copy_bytes", tile_copy_bytes}};
+  }
+
+  // The picture of a kind and size, with or without its noise, or a trial's result, as an NPY file.
   Json save(const Json& request) {
     const std::string path = request.at("path");
     if (request.contains("id")) {
@@ -282,7 +299,13 @@ class Answers {
     } else {
       const Size size{request.at("width"), request.at("height")};
       const bool rgb = request.at("colour") == "rgb";
-      io::write_image(path, noisy_picture(spec_of(size, type_named(request.at("type")), rgb))->view());
+      const ImageSpec spec = spec_of(size, type_named(request.at("type")), rgb);
+      if (request.value("clean", false)) {
+        const Image clean = clean_picture(spec);
+        io::write_image(path, clean.view());
+      } else {
+        io::write_image(path, noisy_picture(spec)->view());
+      }
     }
     return {{"path", path}};
   }

@@ -41,6 +41,9 @@ class Ours:
             return [self.first.pop()]
         return self.program.ask("run", id=self.id, seconds=seconds)["ms"]
 
+    def psnr(self):
+        return self.program.ask("psnr", id=self.id)["psnr"]
+
     def save(self, path):
         self.program.ask("save", id=self.id, path=str(path))
 

@@ -1,8 +1,9 @@
 """The results as tables."""
 import statistics
 
-COLUMNS = ("filter", "image", "ours ms", "±", "peer", "peer ms", "peer / ours", "error", "Mpixel/s", "of FMA", "of copy")
-WIDTHS = (38, 9, 9, 5, 28, 9, 11, 7, 8, 6, 7)
+COLUMNS = ("filter", "image", "ours ms", "±", "peer", "peer ms", "peer / ours", "error", "PSNR", "Mpixel/s", "of FMA",
+           "of copy")
+WIDTHS = (38, 9, 9, 5, 28, 9, 11, 7, 5, 8, 6, 7)
 
 
 def number(value):
@@ -19,6 +20,10 @@ def error_text(row):
     return f"{row['error']:.0e}" if row["type"].startswith("f") else f"{row['error']:.0f} step"
 
 
+def psnr_text(row):
+    return f"{row['psnr']:.2f}" if "psnr" in row else "-"
+
+
 def size_text(row):
     return f"{row['width']}x{row['height']}"
 
@@ -27,9 +32,9 @@ def cells(row):
     """One for each peer; one without, where there is none."""
     head = [row["name"], size_text(row)]
     if not row["right"]:
-        return [[*head, "WRONG", "", "", "", "", error_text(row), "", "", ""]]
+        return [[*head, "WRONG", "", "", "", "", error_text(row), "", "", "", ""]]
     ours = row["ours"]
-    tail = [error_text(row), number(row["mpixel_per_s"]),
+    tail = [error_text(row), psnr_text(row), number(row["mpixel_per_s"]),
             percent(row["bounds"]["fma_ms"] / ours["ms"]) if row["bounds"]["fma_ms"] else "-",
             percent(row["bounds"]["copy_ms"] / ours["ms"])]
     own = [*head, number(ours["ms"]), percent(ours["spread"]) if ours["turns"] > 1 else "-"]
@@ -106,11 +111,32 @@ def instructions(results):
     return table(["filter", *(f"{s}, ms" for s in sets)], rows)
 
 
+def parts(results):
+    """A column for each case: nanoseconds a pixel, and the shares of both ceilings."""
+    def cell(one):
+        shares = [percent(one[bound] / one["ns"]) for bound in ("fma", "copy") if one[bound] > 0]
+        return number(one["ns"]) + (f" ({', '.join(shares)})" if len(shares) == 2 else
+                                    f" (-, {shares[0]})" if shares else "")
+
+    cases = results["parts"]
+    rows = [[f"{first['step']} {first['part']}".strip(), *(cell(case["parts"][i]) for case in cases)]
+            for i, first in enumerate(cases[0]["parts"])]
+    rows.append(["all", *(number(sum(one["ns"] for one in case["parts"])) for case in cases)])
+    return table(["step and part", *(case["name"] for case in cases)], rows)
+
+
+def parts_words(results):
+    case = results["parts"][0]
+    return (f"{case['size']}; nanoseconds a pixel of one thread, the processor's time; in brackets the shares of the FMA "
+            f"ceiling and of the rate of copies within the caches ({case['copy_bytes'] >> 20} MiB: "
+            f"{case['copy_bytes_per_ns']:.0f} GB/s) that the part's least work takes.")
+
+
 def differences(results):
     rows = [[row["name"], peer["library"] + " " + peer["function"], f"{peer['mean_difference']:.1e}",
-             f"{peer['largest_difference']:.1e}"]
+             f"{peer['largest_difference']:.1e}", psnr_text(row), psnr_text(peer)]
             for row in results["rows"] for peer in row.get("peers", ()) if "mean_difference" in peer]
-    return table(["case", "peer", "mean difference", "largest"], rows) if rows else []
+    return table(["case", "peer", "mean difference", "largest", "PSNR", "peer's"], rows) if rows else []
 
 
 def ceilings_line(machine):
@@ -127,18 +153,31 @@ def conditions_line(results):
     return f"{clock}load average {results['load']:.1f} before"
 
 
+def again_words(results, section):
+    """How a section was measured that is not of the same run as the rest."""
+    again = results.get("again", {}).get(section)
+    return f" Measured by itself: {conditions_line(again)}, {again['date']}, commit {again['commit']}." if again else ""
+
+
+def threads_words(results, section):
+    count = results.get("again", {}).get(section, results["machine"])["threads"]
+    return "one thread" if count == 1 else f"{count} threads"
+
+
 SIZES_TITLE = "Cost over the size of the image"
 
 
 def sections(results):
     """Title, words and lines of what was measured besides the table."""
-    parts = (("Ours against ours", "", comparisons, "rows"),
+    found = (("Ours against ours", "", comparisons, "rows"),
+             ("Where bm3d's time goes", parts_words, parts, "parts"),
              ("Threads", "1080p; efficiency: the time of one thread over that of all, divided by their number.", scaling,
               "threads"),
-             (SIZES_TITLE, "Nanoseconds a pixel, all threads.", costs, "sizes"),
-             ("Tiny images", "How many times as fast as the reference, on all threads.", tiny, "tiny"),
+             (SIZES_TITLE, f"Nanoseconds a pixel, {threads_words(results, 'sizes')}.", costs, "sizes"),
+             ("Tiny images", f"How many times as fast as the reference, on {threads_words(results, 'tiny')}.", tiny, "tiny"),
              ("Sets of vector instructions", "512x512, one thread.", instructions, "simd"))
-    made = [(title, words, body(results)) for title, words, body, key in parts if results[key]]
+    made = [(title, (words if isinstance(words, str) else words(results)) + again_words(results, key), body(results))
+            for title, words, body, key in found if results.get(key)]
     return [one for one in made if one[2]]
 
 
@@ -163,6 +202,7 @@ def page(results, about, picture):
     found = differences(results)
     if found:
         text += ["## Peers' results and ours", "",
-                 "As shares of the range, on the first size; a peer that computes the same differs by rounding.", "",
+                 "As shares of the range, on the first size; a peer that computes the same differs by rounding. PSNR in dB, "
+                 "against the picture without noise; bm3d stands beside another filter.", "",
                  *found, ""]
     return "\n".join([*text, *about]) + "\n"

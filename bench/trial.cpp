@@ -15,15 +15,40 @@ namespace {
 
 constexpr int tile_side = 1024;
 
-Image noisy_tile(ImageSpec spec) {
+ImageSpec floats_of(ImageSpec spec) {
+  spec.range = spec.white();
+  spec.type = PixelType::f32;
+  return spec;
+}
+
+struct Tile {
+  Image clean;
+  Image noisy;
+};
+
+// The first tile of a picture. Rendering takes longer than most filters: tiles stay.
+const Tile& tile_of(ImageSpec spec) {
   spec.width = std::min(spec.width, tile_side);
   spec.height = std::min(spec.height, tile_side);
-  ImageSpec clean_spec = spec;
-  clean_spec.type = PixelType::f32;
-  const Image clean = render_scene(clean_spec);
+  static std::vector<std::unique_ptr<const Tile>> tiles;
+  for (const auto& tile : tiles) {
+    if (tile->noisy.spec() == spec) return *tile;
+  }
+  Image clean = render_scene(floats_of(spec));
   Image noisy(spec);
-  add_noise(clean.view(), noisy.view(), {NoiseKind::gaussian, 25.0 / 255 * clean_spec.white(), 1});
-  return noisy;
+  add_noise(std::as_const(clean).view(), noisy.view(), {NoiseKind::gaussian, 25.0 / 255 * spec.white(), 1});
+  tiles.push_back(std::make_unique<const Tile>(Tile{std::move(clean), std::move(noisy)}));
+  return *tiles.back();
+}
+
+// A part of an image that lies interleaved.
+ConstImageView part_of(const Image& image, int x, int y, int width, int height) {
+  const Strides strides = interleaved_strides(image.spec());
+  ImageSpec part = image.spec();
+  part.width = width;
+  part.height = height;
+  const std::byte* first = image.samples<std::byte>() + y * strides.y + x * strides.x;
+  return {static_cast<const void*>(first), part, strides};
 }
 
 Image repeated(const Image& tile, const ImageSpec& spec) {
@@ -57,21 +82,12 @@ std::shared_ptr<const Image> noisy_picture(const ImageSpec& spec) {
   for (const auto& [of, image] : made) {
     if (of == spec) return image.lock();
   }
-  // Rendering takes longer than most filters: tiles stay.
-  static std::vector<std::unique_ptr<const Image>> tiles;
-  ImageSpec tile_spec = spec;
-  tile_spec.width = std::min(spec.width, tile_side);
-  tile_spec.height = std::min(spec.height, tile_side);
-  auto tile =
-      std::find_if(tiles.begin(), tiles.end(), [&](const auto& one) { return one->spec() == tile_spec; });
-  if (tile == tiles.end()) {
-    tiles.push_back(std::make_unique<const Image>(noisy_tile(tile_spec)));
-    tile = tiles.end() - 1;
-  }
-  auto whole = std::make_shared<const Image>(repeated(**tile, spec));
+  auto whole = std::make_shared<const Image>(repeated(tile_of(spec).noisy, spec));
   made.emplace_back(spec, whole);
   return whole;
 }
+
+Image clean_picture(const ImageSpec& spec) { return repeated(tile_of(spec).clean, floats_of(spec)); }
 
 Trial::Trial(const Case& what, const Setup& setup)
     : case_(what),
@@ -108,9 +124,7 @@ void Trial::check_at(Denoiser& reference, int x, int y, int side) {
   view.region = region;
   reference.run(std::as_const(*in_).view(), view);
 
-  const Strides strides = interleaved_strides(whole);
-  const std::byte* first = out_.samples<std::byte>() + region.y * strides.y + region.x * strides.x;
-  const ConstImageView got(static_cast<const void*>(first), part, strides);
+  const ConstImageView got = part_of(out_, region.x, region.y, part.width, part.height);
   const double unit = is_float(part.type) ? part.white() : 1;
   const double difference = case_.mean_error > 0 ? std::sqrt(mse(std::as_const(expected).view(), got))
                                                  : max_abs(std::as_const(expected).view(), got);
@@ -121,6 +135,22 @@ bool Trial::right() const {
   const double unit = is_float(spec().type) ? 1 : spec().white();
   const double most = case_.mean_error > 0 ? case_.mean_error * unit : is_float(spec().type) ? 1e-4 : 1;
   return error_ >= 0 && error_ <= most;
+}
+
+double Trial::psnr() const {
+  const Image& clean = tile_of(spec()).clean;
+  double squares = 0;
+  for (int y = 0; y < spec().height; y += tile_side) {
+    for (int x = 0; x < spec().width; x += tile_side) {
+      const int width = std::min(tile_side, spec().width - x);
+      const int height = std::min(tile_side, spec().height - y);
+      ConstImageView got = part_of(out_, x, y, width, height);
+      got.spec.range = spec().white();
+      squares += mse(part_of(clean, 0, 0, width, height), got) * width * height;
+    }
+  }
+  const double mean = squares / (static_cast<double>(spec().width) * spec().height);
+  return 10 * std::log10(spec().white() * spec().white() / mean);
 }
 
 double Trial::run_once() {

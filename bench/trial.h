@@ -14,6 +14,8 @@ namespace ungrain::bench {
 // The scene with noise of 25 of 255; the same for the same spec. What lies beyond 1024 pixels repeats what
 // lies before, so that large images are made quickly.
 std::shared_ptr<const Image> noisy_picture(const ImageSpec& spec);
+// The same without noise, in floats with the same white level.
+Image clean_picture(const ImageSpec& spec);
 
 struct Setup {
   Size size;
@@ -34,6 +36,8 @@ class Trial {
   double first_ms() const { return first_ms_; }
   double error() const { return error_; }
   bool right() const;
+  // Of the whole result of the last run against the picture without noise, in dB.
+  double psnr() const;
 
   double run_once();                            // ms
   std::vector<double> run_for(double seconds);  // ms of each run, at least one

@@ -31,13 +31,17 @@ def sources_hash(folders):
     return digest.hexdigest()[:16]
 
 
+def version():
+    """Of the repository, today."""
+    dirty = " with changes" if _output("git", "status", "--porcelain", "--untracked-files=no") else ""
+    return {"date": datetime.date.today().isoformat(), "commit": _output("git", "rev-parse", "--short", "HEAD") + dirty}
+
+
 def describe(folders):
     """The lines to put under a result, for sources in these folders."""
-    dirty = " with changes" if _output("git", "status", "--porcelain", "--untracked-files=no") else ""
     return [
         f"- machine: {_processor()}, {os.cpu_count()} processors",
         f"- compiler: {_output('c++', '--version').splitlines()[0]}",
-        f"- date: {datetime.date.today().isoformat()}",
-        f"- commit: {_output('git', 'rev-parse', '--short', 'HEAD')}{dirty}",
+        *(f"- {key}: {value}" for key, value in version().items()),
         f"- sources: {' '.join(folders)} {sources_hash(folders)}",
     ]

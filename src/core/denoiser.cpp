@@ -22,6 +22,8 @@ namespace {
 constexpr int band_pixels = 1 << 20;
 // Bands of full tiles where they are high enough.
 constexpr int tile_rows = 64;
+// So many times the rows that are worked on again in every band: some 4 % of bm3d's time.
+constexpr int rows_for_repeated = 12;
 
 Pipeline build_pipeline(const Method& method, Device device, const void* params, const ImageSpec& spec) {
   Pipeline pipeline = build_for(method, device)(params, spec);
@@ -35,7 +37,9 @@ int planned_rows(const Pipeline& pipeline, const ImageSpec& spec, const Options&
   const std::size_t limit = options.memory > 0 ? options.memory : free_memory() / 2;
   const auto bytes = [&](int rows) { return BufferPlan(pipeline, spec, options, rows, threads).bytes(); };
   if (options.band_rows > 0) return std::min(options.band_rows, spec.height);
-  int rows = std::clamp(band_pixels / spec.width, 1, spec.height);
+  int repeated = 0;
+  for (const Stage& stage : pipeline.stages) repeated = std::max(repeated, stage.repeated_rows);
+  int rows = std::clamp(std::max(band_pixels / spec.width, rows_for_repeated * repeated), 1, spec.height);
   if (rows > tile_rows && rows < spec.height) rows = rows / tile_rows * tile_rows;
   // What each pixel and each other one have in common is found once where both are in one band.
   if (total_reach(pipeline, {spec.width, spec.height}).whole) rows = spec.height;

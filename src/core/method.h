@@ -61,6 +61,8 @@ struct Stage {
   // What the workers share, in floats: for each pixel that a call makes, and besides. Not on a GPU.
   std::size_t shared_per_pixel = 0;
   std::size_t shared = 0;
+  // Rows whose work is done again in every band: bands are then higher. Not on a GPU.
+  int repeated_rows = 0;
   std::function<void(const StageCall&)> run = {};
   std::function<void(const DeviceStageCall&)> launch = {};  // instead of run, on a GPU
 };

@@ -1,13 +1,15 @@
-// Tiles of reference patches, each with its own sums of estimates; the sums of tiles that overlap are added
-// in the order of tiles when a row has all of them. Tiles lie where the image's coordinates say, whatever the
-// band, so that every sum has one order. Rows of tiles are worked on from top to bottom, and only those whose
-// estimates are still to be added are kept.
+// Tiles of reference patches, each with its own sums of estimates. Some tiles are worked on at a time, in
+// reading order; then their sums are added to those of the rows, in the order of tiles. Tiles lie where the
+// image's coordinates say, whatever the band, so that every sum has one order. Of the rows only those are
+// kept whose estimates are not complete.
 #include "methods/bm3d/fast.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <memory>
 
 #include "methods/bm3d/filter_simd.h"
@@ -20,6 +22,33 @@ namespace {
 constexpr int patch = filter_patch;
 constexpr int tile_side = 72;        // pixels between tiles, about
 constexpr int tiles_in_flight = 48;  // at least, so that threads need not wait for each other often
+
+std::atomic<Bm3dTimes*> watching = nullptr;
+
+// Tells the parts of a thread's work, one after the other, to who is watching.
+class PartClock {
+ public:
+  explicit PartClock(int step) : times_(watching.load(std::memory_order_relaxed)), step_(step) {
+    if (times_ != nullptr) last_ = now();
+  }
+  void done(Bm3dPart part) {
+    if (times_ == nullptr) return;
+    const std::int64_t time = now();
+    times_->ns[step_][static_cast<int>(part)] += time - last_;
+    last_ = time;
+  }
+
+ private:
+  static std::int64_t now() {
+    timespec time = {};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+  }
+
+  Bm3dTimes* times_;
+  int step_;
+  std::int64_t last_ = 0;
+};
 
 constexpr int up_to(int step, int n) { return (n + step - 1) / step * step; }
 constexpr std::size_t line_up(std::size_t floats) { return (floats + 15) / 16 * 16; }
@@ -164,19 +193,24 @@ class FastStep {
     }
     tiles_across_ = (across_.count() + shape_.references - 1) / shape_.references;
     tiles_down_ = (down_.count() + shape_.references - 1) / shape_.references;
-    at_once_ = std::min(tiles_down_, (tiles_in_flight + tiles_across_ - 1) / tiles_across_);
-    kept_ = std::min(tiles_down_,
-                     at_once_ + (2 * shape_.reach + patch - 1) / (shape_.references * step_.spacing) + 1);
+    // Whole rows of tiles, or equal parts of a row.
+    rows_at_once_ = std::min(tiles_down_, (tiles_in_flight + tiles_across_ - 1) / tiles_across_);
+    const int parts = std::max(1, tiles_across_ / tiles_in_flight);
+    at_once_ = (rows_at_once_ * tiles_across_ + parts - 1) / parts;
+    kept_ = shape_.side + (rows_at_once_ - 1) * shape_.references * step_.spacing;
+    row_ = line_up(spec.width);
     const int positions = shape_.side - patch + 1;
     area_ = match_area({0, 0, positions, positions});
-    width_ = spec.width;
     most_ = step_.group;
     if (index == 0 && settings.steps > 1) found_ = std::max(most_, settings.pool);
     if (index == 1 || settings.steps == 1) found_ = most_;
   }
 
-  std::size_t scratch() const { return std::max(memory_at(nullptr).floats, 2 * line_up(width_)) + 32; }
-  std::size_t common() const { return static_cast<std::size_t>(kept_) * tiles_across_ * tile_sums() + 32; }
+  std::size_t scratch() const { return memory_at(nullptr).floats + 32; }
+  // The sums of tiles, and of rows.
+  std::size_t common() const {
+    return at_once_ * tile_sums() + 2 * static_cast<std::size_t>(planes_) * kept_ * row_ + 32;
+  }
 
   // The basic estimate, and the groups that step 2 is to look at.
   int planes() const { return planes_ + (index_ == 0 && settings_.steps > 1 ? cells_.planes() : 0); }
@@ -190,18 +224,29 @@ class FastStep {
     const Range tile_columns{columns.begin / side, (columns.end - 1) / side + 1};
     const Range tile_rows{rows.begin / side, (rows.end - 1) / side + 1};
     const int across = tile_columns.end - tile_columns.begin;
-    int done = out.y0;
-    for (int begin = tile_rows.begin; begin < tile_rows.end; begin += at_once_) {
-      const int end = std::min(tile_rows.end, begin + at_once_);
-      call.workers.for_each(static_cast<std::int64_t>(end - begin) * across,
-                            [&](std::int64_t item, int worker) {
-                              const int tx = tile_columns.begin + static_cast<int>(item % across);
-                              const int ty = begin + static_cast<int>(item / across);
-                              filter_tile(call, tx, ty, columns, rows, worker);
-                            });
-      const int complete = end == tile_rows.end ? out.y1 : std::clamp(first_row(end), out.y0, out.y1);
-      finish(call, {done, complete}, tile_columns, {tile_rows.begin, end});
+    const int tiles = across * (tile_rows.end - tile_rows.begin);
+    const auto column_of = [&](int tile) { return tile_columns.begin + tile % across; };
+    const auto row_of = [&](int tile) { return tile_rows.begin + tile / across; };
+    int done = out.y0;     // rows that are divided
+    int started = out.y0;  // rows that have sums
+    for (int begin = 0, end = 0; begin < tiles; begin = end) {
+      end = std::min({tiles, begin + at_once_, (begin / across + rows_at_once_) * across});
+      call.workers.for_each(end - begin, [&](std::int64_t item, int worker) {
+        const int tile = begin + static_cast<int>(item);
+        filter_tile(call, column_of(tile), row_of(tile), columns, rows, sums_of_tile(call, tile - begin),
+                    worker);
+      });
+      const int touched = std::clamp(first_row(row_of(end - 1)) + shape_.side, started, out.y1);
+      const int complete = end == tiles ? out.y1 : std::clamp(first_row(row_of(end)), done, out.y1);
+      for_rows(call, {done, touched}, [&](int y) {
+        if (y >= started) clear_row(call, y);
+        for (int tile = begin; tile < end; ++tile) {
+          add_row(call, tile - begin, first_column(column_of(tile)), y - first_row(row_of(tile)), y);
+        }
+        if (y < complete) divide_row(call, y);
+      });
       done = complete;
+      started = touched;
     }
   }
 
@@ -272,14 +317,18 @@ class FastStep {
     return memory + (beyond == 0 ? 0 : (line - beyond) / sizeof(float));
   }
 
-  // A tile's sums of weighted values, then of weights, for each plane.
-  float* sums_of(const StageCall& call, int tx, int ty) const {
-    return aligned(call.shared.data()) +
-           (static_cast<std::size_t>(ty % kept_) * tiles_across_ + tx) * tile_sums();
+  // Tiles' sums of weighted values, then of weights, for each plane; then those of rows.
+  static float* shared_of(const StageCall& call) { return aligned(call.shared.data()); }
+  float* sums_of_tile(const StageCall& call, int place) const {
+    return shared_of(call) + static_cast<std::size_t>(place) * tile_sums();
+  }
+  float* sums_of_row(const StageCall& call, int plane, int y) const {
+    return shared_of(call) + at_once_ * tile_sums() +
+           2 * row_ * (static_cast<std::size_t>(plane) * kept_ + y % kept_);
   }
 
   void filter_tile(const StageCall& call, int tx, int ty, const Range& columns, const Range& rows,
-                   int worker) const {
+                   float* sums, int worker) const {
     const int side = shape_.references;
     const Range xs{std::max(columns.begin, tx * side), std::min(columns.end, (tx + 1) * side)};
     const Range ys{std::max(rows.begin, ty * side), std::min(rows.end, (ty + 1) * side)};
@@ -294,38 +343,51 @@ class FastStep {
     tile.energies = reinterpret_cast<std::int32_t*>(memory.energies);
     const ColumnTile columns_of{shape_.side, shape_.side, shape_.pitch};
 
-    float* sums = sums_of(call, tx, ty);
+    PartClock clock(index_);
     std::fill_n(sums, tile_sums(), 0.0F);
+    clock.done(Bm3dPart::sums);
     for (int plane = 0; plane < planes_; ++plane) {
       const bool finds = !settings_.opponent || plane == 0;
       if (index_ == 1) {
         const ConstPlanes basic = copy(call.in[1], plane, false, left, top, memory.image);
+        clock.done(Bm3dPart::copies);
         if (finds && settings_.pool > 0) rescore_groups(call.in[1], plane, xs, ys, left, top, memory);
-        if (finds && settings_.pool == 0) find_groups(call, basic, tile, plane, xs, ys, left, top, memory);
+        if (finds && settings_.pool == 0)
+          find_groups(call, basic, tile, plane, xs, ys, left, top, memory, clock);
+        clock.done(Bm3dPart::matching);
         transform_columns(step_.transform, columns_of, memory.image, memory.basic);
+        clock.done(Bm3dPart::columns);
       }
       const ConstPlanes noisy = copy(call.in[0], plane, settings_.opponent, left, top, memory.image);
-      if (index_ == 0 && finds) find_groups(call, noisy, tile, plane, xs, ys, left, top, memory);
+      clock.done(Bm3dPart::copies);
+      if (index_ == 0 && finds) find_groups(call, noisy, tile, plane, xs, ys, left, top, memory, clock);
+      clock.done(Bm3dPart::matching);
       transform_columns(step_.transform, columns_of, memory.image, memory.noisy);
+      clock.done(Bm3dPart::columns);
       float* values = sums + 2 * plane * shape_.plane;
       float* weights = values + shape_.plane;
       std::fill_n(memory.filtered, columns_of.floats(), 0.0F);
+      clock.done(Bm3dPart::sums);
       const std::int32_t* places = memory.places;
       const int groups = (xs.end - xs.begin) * (ys.end - ys.begin);
       for (int group = 0; group < groups; ++group, places += most_) {
         filter_group({tables_[plane], step_.transform, memory.noisy, index_ == 0 ? nullptr : memory.basic,
                       places, memory.sizes[group], memory.filtered, weights});
       }
+      clock.done(Bm3dPart::groups);
       add_columns(step_.transform, columns_of, tables_[plane], memory.filtered, values);
       spread_weights(columns_of, tables_[plane], weights);
+      clock.done(Bm3dPart::sums);
     }
   }
 
   void find_groups(const StageCall& call, const ConstPlanes& image, MatchTile& tile, int plane,
-                   const Range& xs, const Range& ys, int left, int top, const Memory& memory) const {
+                   const Range& xs, const Range& ys, int left, int top, const Memory& memory,
+                   PartClock& clock) const {
     const MatchScale& scale = scales_[plane];
     tile.deep = scale.deep;
     const bool within = fill_match_tile(image, 0, call.image, scale, tile);
+    clock.done(Bm3dPart::integers);
     const int at_once = within ? references_at_once(step_.search, step_.spacing) : 1;
     int number = 0;
     for (int yi = ys.begin; yi < ys.end; ++yi) {
@@ -454,41 +516,50 @@ class FastStep {
     for (int x = 0; x < width; ++x) to[x] = of_r * r[x] + of_g * g[x] + of_b * b[x];
   }
 
-  void finish(const StageCall& call, const Range& rows, const Range& tile_columns,
-              const Range& tile_rows) const {
+  // Calls body(y) for all rows.
+  template <class Body>
+  void for_rows(const StageCall& call, const Range& rows, Body body) const {
     if (rows.begin >= rows.end) return;
-    const Rect& out = call.out.rect;
-    const bool to_rgb = settings_.opponent && index_ + 1 == settings_.steps;
     constexpr int at_once = 8;
-    call.workers.for_each(
-        (rows.end - rows.begin + at_once - 1) / at_once, [&](std::int64_t item, int worker) {
-          const int begin = rows.begin + static_cast<int>(item) * at_once;
-          float* values = call.scratch_of(worker);
-          float* weights = values + line_up(width_);
-          for (int y = begin; y < std::min(rows.end, begin + at_once); ++y) {
-            for (int plane = 0; plane < planes_; ++plane) {
-              std::fill_n(values, out.width(), 0.0F);
-              std::fill_n(weights, out.width(), 0.0F);
-              for (int ty = tile_rows.begin; ty < tile_rows.end; ++ty) {
-                const int row = y - first_row(ty);
-                if (row < 0 || row >= shape_.side) continue;
-                for (int tx = tile_columns.begin; tx < tile_columns.end; ++tx) {
-                  const int left = first_column(tx);
-                  const float* sums =
-                      sums_of(call, tx, ty) + 2 * plane * shape_.plane + row * shape_.pitch - left;
-                  const float* more = sums + shape_.plane;
-                  for (int x = std::max(left, out.x0); x < std::min(left + shape_.side, out.x1); ++x) {
-                    values[x - out.x0] += sums[x];
-                    weights[x - out.x0] += more[x];
-                  }
-                }
-              }
-              float* to = call.out.row(plane, y);
-              for (int x = 0; x < out.width(); ++x) to[x] = values[x] / weights[x];
-            }
-            if (to_rgb) rgb_row(call.out, y);
-          }
-        });
+    call.workers.for_each((rows.end - rows.begin + at_once - 1) / at_once, [&](std::int64_t item, int) {
+      PartClock clock(index_);
+      const int begin = rows.begin + static_cast<int>(item) * at_once;
+      for (int y = begin; y < std::min(rows.end, begin + at_once); ++y) body(y);
+      clock.done(Bm3dPart::division);
+    });
+  }
+
+  void clear_row(const StageCall& call, int y) const {
+    for (int plane = 0; plane < planes_; ++plane) std::fill_n(sums_of_row(call, plane, y), 2 * row_, 0.0F);
+  }
+
+  // What a tile's row has to add to the output's.
+  void add_row(const StageCall& call, int place, int left, int row, int y) const {
+    if (row < 0 || row >= shape_.side) return;
+    const Rect& out = call.out.rect;
+    const int begin = std::max(left, out.x0);
+    const int count = std::min(left + shape_.side, out.x1) - begin;
+    for (int plane = 0; plane < planes_; ++plane) {
+      const float* more_values =
+          sums_of_tile(call, place) + 2 * plane * shape_.plane + row * shape_.pitch + (begin - left);
+      const float* more_weights = more_values + shape_.plane;
+      float* values = sums_of_row(call, plane, y) + (begin - out.x0);
+      float* weights = values + row_;
+      for (int x = 0; x < count; ++x) {
+        values[x] += more_values[x];
+        weights[x] += more_weights[x];
+      }
+    }
+  }
+
+  void divide_row(const StageCall& call, int y) const {
+    for (int plane = 0; plane < planes_; ++plane) {
+      const float* values = sums_of_row(call, plane, y);
+      const float* weights = values + row_;
+      float* to = call.out.row(plane, y);
+      for (int x = 0; x < call.out.rect.width(); ++x) to[x] = values[x] / weights[x];
+    }
+    if (settings_.opponent && index_ + 1 == settings_.steps) rgb_row(call.out, y);
   }
 
   static void rgb_row(const Planes& planes, int y) {
@@ -513,12 +584,13 @@ class FastStep {
   Axis down_;
   int tiles_across_ = 0;
   int tiles_down_ = 0;
-  int at_once_ = 1;  // rows of tiles
-  int kept_ = 1;
-  int width_ = 0;
-  int most_ = 1;   // patches of a group
-  int found_ = 1;  // and those that are looked for
-  Rect area_;      // of a tile at 0, 0
+  int at_once_ = 1;       // tiles that are worked on
+  int rows_at_once_ = 1;  // and rows of tiles that they are in
+  int kept_ = 1;          // rows with sums
+  std::size_t row_ = 0;   // floats
+  int most_ = 1;          // patches of a group
+  int found_ = 1;         // and those that are looked for
+  Rect area_;             // of a tile at 0, 0
   double window_[patch];
   std::unique_ptr<FilterTables[]> tables_;  // one for each plane
   std::vector<MatchScale> scales_;
@@ -540,6 +612,8 @@ bool bm3d_fast_takes(const Bm3dSettings& settings, const ImageSpec& spec) {
   return takes(settings.first) && (settings.steps == 1 || takes(settings.second));
 }
 
+void watch_bm3d(Bm3dTimes* times) { watching = times; }
+
 Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec) {
   Pipeline pipeline;
   for (int index = 0; index < settings.steps; ++index) {
@@ -551,6 +625,7 @@ Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec) {
                                .reads = index == 0 ? std::vector{0} : std::vector{0, 1},
                                .scratch = step->scratch(),
                                .shared = step->common(),
+                               .repeated_rows = reach,
                                .run = [step](const StageCall& call) { step->run(call); }});
   }
   return pipeline;

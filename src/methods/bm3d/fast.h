@@ -1,6 +1,9 @@
 // The fast version on a CPU.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include "core/method.h"
 #include "methods/bm3d/settings.h"
 
@@ -10,5 +13,27 @@ namespace ungrain {
 bool bm3d_fast_takes(const Bm3dSettings& settings, const ImageSpec& spec);
 
 Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec);
+
+// Where a run's time goes.
+enum class Bm3dPart : std::uint8_t {
+  copies,    // pixels into a tile's memory
+  integers,  // for matching, and patches' energies
+  matching,
+  columns,  // transformed once for all patches
+  groups,   // transformed, shrunk, transformed back and added to columns
+  sums,     // from columns and patches' weights to pixels
+  division,
+};
+constexpr int bm3d_parts = 7;
+
+// The processor's nanoseconds, of all threads together.
+struct Bm3dTimes {
+  std::atomic<std::int64_t> ns[2][bm3d_parts] = {};  // by step
+
+  std::int64_t of(int step, Bm3dPart part) const { return ns[step][static_cast<int>(part)]; }
+};
+
+// For benchmarks: from now on all runs add to these times; null: none do, as in the beginning.
+void watch_bm3d(Bm3dTimes* times);
 
 }  // namespace ungrain

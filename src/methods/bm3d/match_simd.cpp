@@ -29,12 +29,25 @@ namespace {
 
 constexpr int column_bits = 6;
 constexpr int place_bits = 12;
-constexpr std::int32_t farthest = 0xFFFFF;  // what a key has room for: no candidate at all
+constexpr int distance_bits = 20;
+constexpr std::int32_t farthest = (1 << distance_bits) - 1;  // what a key has room for: no candidate at all
 constexpr std::int32_t hopeless = -(1 << 30);
 constexpr int words_beyond = 8;  // right of a patch's corner
 // Rows of keys: vectors reach beyond the columns that a key has room for, with candidates of no window.
 constexpr int key_pitch = match_key_pitch;
+// Thresholds are looked for among the codes of floats, whose order is that of the numbers.
+constexpr std::int32_t code_of_half = 0x3F000000;
+constexpr int halvings = 10;
+constexpr int halvings_of_all = 12;
+// More than any distance of 12 bits and less than hopeless ones; what a key has room for.
+constexpr std::int32_t highest_code(bool deep) { return deep ? 0x4E000000 : 0x497FFFE0; }
 constexpr int match_list = match_columns * match_columns + longest_match_vector;
+
+// Distances that keys have no room for lose their last bits: with 12 bits patches may be far from each other
+// in units of the noise, and a group is to have its patches all the same.
+int key_shift(std::int32_t threshold) {
+  return std::max(0, static_cast<int>(std::bit_width(static_cast<std::uint32_t>(threshold))) - distance_bits);
+}
 
 }  // namespace
 }  // namespace ungrain
@@ -163,6 +176,7 @@ struct Window {
   int rows;       // inside the area
   int first_row;  // of the window's that lies inside
   int side;
+  bool deep;
   const std::uint32_t* words;  // at the first candidate
   const std::int32_t* energies;
   std::uint32_t* reference_words;  // [reference][row of the patch][word]
@@ -289,8 +303,41 @@ HWY_INLINE Keys Insert(Keys key, Keys before, Keys here) {
   return hn::Min(here, hn::Max(key, Along(before, here)));
 }
 
+// The same as below from all candidates of 12 bits, where too few columns lie inside the image: the farthest
+// one shall not decide how many bits keys have for the others. Bytes have room, and a list of all costs less.
+HWY_NOINLINE std::int32_t FindThresholdOfAll(const Window& w, int r, int wanted) {
+  const std::int32_t* sums = w.sums + r * match_columns * key_pitch + w.shift[r];
+  const Sums own = hn::Set(ds, w.own[r]);
+  const Sums columns = hn::Set(ds, w.side);
+  const auto most = static_cast<std::int32_t>(std::bit_cast<float>(highest_code(true)));
+  // Calls body(half the distances of a vector of candidates, which of them are any).
+  const auto for_each = [&](auto body) HWY_ATTR {
+    for (int row = 0; row < w.rows; ++row) {
+      for (int column = 0; column < w.side; column += lanes) {
+        const Sums distance = hn::Sub(own, hn::LoadU(ds, sums + row * key_pitch + column));
+        body(distance,
+             hn::And(hn::Lt(hn::Iota(ds, column), columns), hn::Lt(distance, hn::Set(ds, most + 1))));
+      }
+    }
+  };
+  Sums longest = hn::Zero(ds);
+  for_each([&](Sums distance, hn::Mask<Signed> counts)
+               HWY_ATTR { longest = hn::Max(longest, hn::IfThenElseZero(counts, distance)); });
+  std::int32_t low = -1;
+  std::int32_t high = hn::GetLane(hn::MaxOfLanes(ds, longest));
+  for (int i = 0; i < halvings_of_all && low < high; ++i) {
+    const std::int32_t middle = low + (high - low) / 2;
+    std::size_t count = 0;
+    for_each([&](Sums distance, hn::Mask<Signed> counts) HWY_ATTR {
+      count += hn::CountTrue(ds, hn::And(counts, hn::Lt(distance, hn::Set(ds, middle + 1))));
+    });
+    (count >= static_cast<std::size_t>(wanted) ? high : low) = middle;
+  }
+  return high;
+}
+
 // Half the distance up to which there are `wanted` candidates, or a few more: from the best of columns, for
-// all references at once, as each waits for what it found before. At most farthest - 1.
+// all references at once, as each waits for what it found before.
 template <int Parts, int Vectors>
 HWY_INLINE void FindThresholds(const Window& w, int wanted, std::int32_t* thresholds) {
   constexpr int most_vectors = Parts * (Vectors > 0 ? Vectors : match_columns / lanes);
@@ -300,8 +347,8 @@ HWY_INLINE void FindThresholds(const Window& w, int wanted, std::int32_t* thresh
   std::int32_t low[most_references_at_once];
   std::int32_t high[most_references_at_once];
   for (int r = 0; r < w.references; ++r) {
-    low[r] = 0x3F000000;   // 1/2
-    high[r] = 0x497FFFE0;  // farthest - 1
+    low[r] = code_of_half;
+    high[r] = highest_code(w.deep);
     for (int part = 0; part < Parts; ++part) {
       const std::int32_t* best = w.best + (part * most_references_at_once + r) * key_pitch + w.shift[r];
       for (int v = 0; v < vectors; ++v) {
@@ -312,7 +359,6 @@ HWY_INLINE void FindThresholds(const Window& w, int wanted, std::int32_t* thresh
       }
     }
   }
-  constexpr int halvings = 10;
   for (int i = 0; i < halvings; ++i) {
     for (int r = 0; r < w.references; ++r) {
       const std::int32_t middle = low[r] + (high[r] - low[r]) / 2;
@@ -324,8 +370,11 @@ HWY_INLINE void FindThresholds(const Window& w, int wanted, std::int32_t* thresh
       low[r] = enough ? low[r] : middle;
     }
   }
-  for (int r = 0; r < w.references; ++r)
-    thresholds[r] = static_cast<std::int32_t>(std::bit_cast<float>(high[r]));
+  for (int r = 0; r < w.references; ++r) {
+    thresholds[r] = w.deep && high[r] == highest_code(true)
+                        ? FindThresholdOfAll(w, r, wanted)
+                        : static_cast<std::int32_t>(std::bit_cast<float>(high[r]));
+  }
 }
 
 // Keys of the candidates up to a threshold; returns how many. The reference itself is not among them: it
@@ -336,6 +385,7 @@ HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uin
   static_assert(lanes == 16 && match_columns == 64);
   const Sums own = hn::Set(ds, w.own[r]);
   const Sums below = hn::Sub(own, hn::Set(ds, threshold + 1));
+  const int shift = key_shift(threshold);
   const std::int32_t* sums = w.sums + r * match_columns * key_pitch + w.shift[r];
   // Bits go to memory and are looked at when all are there: nothing is to be foreseen, nothing waits.
   const int vectors = Vectors > 0 ? Vectors : (w.side + lanes - 1) / lanes;
@@ -377,7 +427,7 @@ HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uin
     const std::uint32_t first = places[i] % 4 * lanes;
     const Keys distance = hn::BitCast(du, hn::Sub(own, hn::LoadU(ds, sums + row * key_pitch + first)));
     const Keys place = hn::Add(column, hn::Set(du, (row << column_bits) + first));
-    const Keys keys = hn::Or(hn::ShiftLeft<place_bits>(distance), place);
+    const Keys keys = hn::Or(hn::ShiftLeft<place_bits>(hn::ShiftRightSame(distance, shift)), place);
     _mm512_storeu_si512(list + hits,
                         _mm512_maskz_compress_epi32(static_cast<__mmask16>(filled[i]), keys.raw));
     hits += std::popcount(filled[i]);
@@ -402,6 +452,7 @@ HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uin
   const Sums below = hn::Set(ds, w.own[r] - threshold - 1);
   const std::int32_t* sums = w.sums + r * match_columns * key_pitch + w.shift[r];
   const int half = w.side / 2;
+  const int shift = key_shift(threshold);
   int hits = 0;
   for (int row = 0; row < w.rows; ++row, sums += key_pitch) {
     std::uint64_t mask = 0;
@@ -412,7 +463,7 @@ HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uin
     if (row == half - w.first_row) mask &= ~(std::uint64_t{1} << half);
     for (; mask != 0; mask &= mask - 1) {
       const int column = std::countr_zero(mask);
-      const auto distance = static_cast<std::uint32_t>(w.own[r] - sums[column]);
+      const auto distance = static_cast<std::uint32_t>(w.own[r] - sums[column]) >> shift;
       list[hits++] = distance << place_bits | static_cast<std::uint32_t>(row << column_bits | column);
     }
   }
@@ -471,7 +522,8 @@ HWY_INLINE void SortTwo(const std::uint32_t* a, const std::uint32_t* b, int coun
 }
 
 HWY_INLINE void WriteGroup(const Window& w, const MatchCall& call, const std::uint32_t* sorted, int hits,
-                           MatchGroup& group) {
+                           std::int32_t threshold, MatchGroup& group) {
+  const std::uint32_t largest = call.largest >> key_shift(threshold);
   const int half = w.side / 2;
   const int own_row = half - w.first_row;
   group.dx[0] = group.dy[0] = 0;
@@ -482,7 +534,7 @@ HWY_INLINE void WriteGroup(const Window& w, const MatchCall& call, const std::ui
     group.dx[i] = static_cast<std::int16_t>(static_cast<int>(key & (match_columns - 1)) - half);
     group.dy[i] =
         static_cast<std::int16_t>(static_cast<int>((key >> column_bits) & (match_columns - 1)) - own_row);
-    count += key >> place_bits <= call.largest ? 1 : 0;
+    count += key >> place_bits <= largest ? 1 : 0;
   }
   group.count = count;
 }
@@ -506,7 +558,7 @@ HWY_NOINLINE void Select(const Window& w, const MatchCall& call) {
     alignas(64) std::uint32_t sorted[2][N];
     SortTwo<N>(lists[0], lists[1], most, sorted[0], sorted[1]);
     for (int i = 0; i < 2 && r + i < w.references; ++i)
-      WriteGroup(w, call, sorted[i], hits[i], call.groups[r + i]);
+      WriteGroup(w, call, sorted[i], hits[i], thresholds[r + i], call.groups[r + i]);
   }
 }
 
@@ -531,6 +583,7 @@ void FindMatchesOfDepth(const MatchCall& call) {
   w.tile = &tile;
   w.references = call.references;
   w.side = call.search;
+  w.deep = Deep;
   w.columns = call.x[call.references - 1] - call.x[0] + call.search;
   const int top = std::max(call.y - half, tile.area.y0);
   w.first_row = top - (call.y - half);
@@ -661,7 +714,8 @@ void RescoreUpTo(const RescoreCall& call, MatchGroup& group) {
   const hn::CappedTag<float, match_patch> df;
   constexpr int step = static_cast<int>(HWY_MIN(HWY_LANES(float), std::size_t{match_patch}));
   constexpr int offset = match_columns / 2;  // places are not negative in keys
-  std::uint32_t list[most_matches];
+  float distances[most_matches];
+  float longest = 0;
   const float scale = 0.5F * call.inverse_step * call.inverse_step;
   for (int i = 1; i < group.count; ++i) {
     const float* patch = call.image + group.dy[i] * call.pitch + group.dx[i];
@@ -673,11 +727,15 @@ void RescoreUpTo(const RescoreCall& call, MatchGroup& group) {
         sum = hn::MulAdd(difference, difference, sum);
       }
     }
-    const float distance =
-        std::min(scale * hn::GetLane(hn::SumOfLanes(df, sum)), static_cast<float>(farthest - 1));
+    distances[i] = std::min(scale * hn::GetLane(hn::SumOfLanes(df, sum)), 1e9F);
+    longest = std::max(longest, distances[i]);
+  }
+  const int shift = key_shift(static_cast<std::int32_t>(longest));
+  std::uint32_t list[most_matches];
+  for (int i = 1; i < group.count; ++i) {
     const auto place =
         static_cast<std::uint32_t>((group.dy[i] + offset) << column_bits | (group.dx[i] + offset));
-    list[i - 1] = static_cast<std::uint32_t>(distance) << place_bits | place;
+    list[i - 1] = static_cast<std::uint32_t>(distances[i]) >> shift << place_bits | place;
   }
   const int found = group.count - 1;
   std::uint32_t nothing[most_matches];
@@ -690,7 +748,7 @@ void RescoreUpTo(const RescoreCall& call, MatchGroup& group) {
     group.dx[i] = static_cast<std::int16_t>(static_cast<int>(key & (match_columns - 1)) - offset);
     group.dy[i] =
         static_cast<std::int16_t>(static_cast<int>((key >> column_bits) & (match_columns - 1)) - offset);
-    count += key >> place_bits <= call.largest ? 1 : 0;
+    count += key >> place_bits <= call.largest >> shift ? 1 : 0;
   }
   group.count = count;
 }
