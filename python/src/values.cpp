@@ -25,12 +25,22 @@ const MethodInfo& cached_info(const std::string& method) {
   throw Error(ErrorCode::internal, "a method that is not listed");
 }
 
+// Python's own words cannot be arguments: lambda is written lambda_.
+std::string python_name(const std::string& name) {
+  const bool reserved = nb::cast<bool>(nb::module_::import_("keyword").attr("iskeyword")(name));
+  return reserved ? name + "_" : name;
+}
+std::string library_name(std::string name) {
+  if (name.ends_with('_')) name.pop_back();
+  return name;
+}
+
 const ParamInfo& descriptor(const MethodInfo& method, const std::string& name) {
   for (const ParamInfo& info : method.params) {
     if (info.name == name) return info;
   }
   std::string known;
-  for (const ParamInfo& info : method.params) known += (known.empty() ? "" : ", ") + info.name;
+  for (const ParamInfo& info : method.params) known += (known.empty() ? "" : ", ") + python_name(info.name);
   throw nb::type_error((method.name + " has no parameter '" + name + "'; it has " + known).c_str());
 }
 
@@ -126,7 +136,7 @@ HeldParams read_params(const std::string& method, nb::handle preset, const nb::d
   // A preset may follow from what is given, and what is given stands.
   const auto set_given = [&] {
     for (const auto& [key, value] : given) {
-      const auto name = nb::cast<std::string>(key);
+      const std::string name = library_name(nb::cast<std::string>(key));
       read.params.set(name, read_value(descriptor(info, name), value, read.held));
     }
   };
@@ -141,7 +151,7 @@ HeldParams read_params(const std::string& method, nb::handle preset, const nb::d
 nb::dict to_dict(const MethodParams& params) {
   nb::dict dict;
   for (const ParamInfo& info : cached_info(std::string(params.method())).params)
-    dict[info.name.c_str()] = to_python(info, params.get(info.name));
+    dict[python_name(info.name).c_str()] = to_python(info, params.get(info.name));
   return dict;
 }
 
@@ -168,7 +178,7 @@ nb::dict to_dict(const MethodInfo& method) {
   nb::list params;
   for (const ParamInfo& info : method.params) {
     nb::dict dict;
-    dict["name"] = info.name;
+    dict["name"] = python_name(info.name);
     dict["help"] = info.help;
     dict["kind"] = name_of(info.kind);
     dict["unit"] = name_of(info.unit);

@@ -1,6 +1,6 @@
 """One function a method, made from the library's own descriptors: names, defaults, ranges and help are written there.
 
-`_methods.pyi`, which type checkers read, is made from the same when the package is built (stubs.py).
+`_methods.pyi`, which type checkers read, is made from the same when the package is built (src/stubs.py).
 """
 
 from __future__ import annotations
