@@ -49,6 +49,9 @@ std::uint8_t rounded(float value) {
   return static_cast<std::uint8_t>(std::lrintf(std::clamp(value, 0.0F, 255.0F)));
 }
 
+// On the way back OpenCV drops the fraction.
+std::uint8_t truncated(float value) { return static_cast<std::uint8_t>(std::clamp(value, 0.0F, 255.0F)); }
+
 template <class Body>
 void in_parallel(std::size_t pixels, const Body& body) {
   constexpr std::size_t worth_a_thread = 1 << 16;
@@ -100,9 +103,9 @@ void lab_to_bgr(const std::uint8_t* lab, std::uint8_t* bgr, std::size_t pixels) 
       const auto mix = [&](int channel) {
         return 255 * (from_x[channel] * x + from_y[channel] * y + from_z[channel] * z);
       };
-      bgr[3 * i] = rounded(mix(2));
-      bgr[3 * i + 1] = rounded(mix(1));
-      bgr[3 * i + 2] = rounded(mix(0));
+      bgr[3 * i] = truncated(mix(2));
+      bgr[3 * i + 1] = truncated(mix(1));
+      bgr[3 * i + 2] = truncated(mix(0));
     }
   });
 }

@@ -1,6 +1,6 @@
 """Pictures, and the libraries that arrays may come from; those that are missing are skipped with the reason."""
 
-import importlib
+import importlib.util
 
 import numpy as np
 import pytest
@@ -19,41 +19,9 @@ def picture(height=48, width=40, channels=None, dtype=np.float32, seed=0, white=
     image = np.stack(planes, axis=-1) if channels else planes[0]
     dtype = np.dtype(dtype)
     if white is None:
-        white = {"u": 1.0, "i": 1.0, "f": 1.0}[dtype.kind] if dtype.kind == "f" else float(np.iinfo(dtype).max)
+        white = 1.0 if dtype.kind == "f" else float(np.iinfo(dtype).max)
     image = image * white
     return (np.rint(image) if dtype.kind in "ui" else image).astype(dtype)
-
-
-def _numpy():
-    return Library("numpy", np.asarray, np.asarray, lambda a: a.ctypes.data)
-
-
-def _torch_cpu():
-    torch = pytest.importorskip("torch", reason="PyTorch is missing")
-    return Library("torch", torch.from_numpy, lambda t: t.numpy(), lambda t: t.data_ptr())
-
-
-def gpu_missing():
-    """Why GPU arrays cannot be tried, or nothing."""
-    for device in ungrain.devices():
-        if device.name.startswith("cuda") and not device.usable:
-            return device.reason
-    return None
-
-
-def _cupy():
-    cupy = pytest.importorskip("cupy", reason="CuPy is missing")
-    if reason := gpu_missing():
-        pytest.skip(f"GPU arrays: {reason}")
-    return Library("cupy", cupy.asarray, cupy.asnumpy, lambda a: a.data.ptr, gpu=True)
-
-
-def _torch_cuda():
-    torch = pytest.importorskip("torch", reason="PyTorch is missing")
-    if reason := gpu_missing():
-        pytest.skip(f"GPU arrays: {reason}")
-    return Library("torch cuda", lambda a: torch.from_numpy(np.ascontiguousarray(a)).cuda(), lambda t: t.cpu().numpy(),
-                   lambda t: t.data_ptr(), gpu=True)
 
 
 class Library:
@@ -66,18 +34,59 @@ class Library:
         return self.name
 
 
-MAKERS = {"numpy": _numpy, "torch": _torch_cpu, "cupy": _cupy, "torch-cuda": _torch_cuda}
+def has(module):
+    return importlib.util.find_spec(module) is not None
 
 
-@pytest.fixture(params=list(MAKERS))
+def gpu_missing():
+    """Why arrays on a GPU cannot be tried, or nothing."""
+    reasons = [device.reason for device in ungrain.devices() if device.name == "cuda" and not device.usable]
+    return reasons[0] if reasons else None
+
+
+def _numpy():
+    return Library("numpy", np.asarray, np.asarray, lambda a: a.ctypes.data)
+
+
+def _torch():
+    import torch
+    return Library("torch", torch.from_numpy, lambda t: t.numpy(), lambda t: t.data_ptr())
+
+
+def _cupy():
+    import cupy
+    return Library("cupy", cupy.asarray, cupy.asnumpy, lambda a: a.data.ptr, gpu=True)
+
+
+def _torch_cuda():
+    import torch
+    return Library("torch-cuda", lambda a: torch.from_numpy(np.ascontiguousarray(a)).cuda(), lambda t: t.cpu().numpy(),
+                   lambda t: t.data_ptr(), gpu=True)
+
+
+MAKERS = {"numpy": _numpy, "torch": _torch, "cupy": _cupy, "torch-cuda": _torch_cuda}
+
+
+def missing(name):
+    """Why arrays of this kind cannot be tried, or nothing."""
+    module = name.partition("-")[0]
+    if not has(module):
+        return {"cupy": "CuPy", "torch": "PyTorch"}[module] + " is missing"
+    if name in ("cupy", "torch-cuda") and gpu_missing():
+        return f"no arrays on a GPU: {gpu_missing()}"
+    return None
+
+
+# What cannot be tried is told once, by test_array_libraries.py.
+AVAILABLE = [name for name in MAKERS if not missing(name)]
+ON_GPU = [name for name in AVAILABLE if name in ("cupy", "torch-cuda")]
+
+
+@pytest.fixture(params=AVAILABLE)
 def library(request):
     return MAKERS[request.param]()
 
 
-@pytest.fixture(params=["cupy", "torch-cuda"])
+@pytest.fixture(params=ON_GPU)
 def gpu_library(request):
     return MAKERS[request.param]()
-
-
-def has(module):
-    return importlib.util.find_spec(module) is not None

@@ -79,7 +79,9 @@ def test_nl_means(channels, h, template, search):
     expected = cv2.fastNlMeansDenoising(image, None, h, template, search)
     result = ours_cv2.fastNlMeansDenoising(image, None, h, template, search)
     difference = result.astype(int) - expected
-    assert np.abs(difference).max() <= 3 and np.sqrt((difference**2).mean()) < 0.5
+    weak = h == 10  # half of the noise
+    assert np.abs(difference).max() <= (8 if weak else 2)
+    assert np.sqrt((difference**2).mean()) < (1.2 if weak else 0.5)
     np.testing.assert_array_equal(ours_cv2.fastNlMeansDenoising(image, [h], None, template, search), result)
     np.testing.assert_array_equal(ours_cv2.fastNlMeansDenoising(image, h=h, templateWindowSize=template,
                                                                 searchWindowSize=search), result)
@@ -93,7 +95,7 @@ def test_nl_means_of_colours(h, hc, channels):
     expected = cv2.fastNlMeansDenoisingColored(image, None, h, hc, 7, 21)
     result = ours_cv2.fastNlMeansDenoisingColored(image, None, h, hc, 7, 21)
     assert result.shape == expected.shape and decibels(result, expected, 255) > 45
-    assert abs(decibels(result, clean, 255) - decibels(expected, clean, 255)) < 0.1
+    assert abs(decibels(result, clean, 255) - decibels(expected, clean, 255)) < 0.25
 
 
 @needs_opencv
@@ -102,10 +104,12 @@ def test_opencvs_lab():
     lab = every.copy()
     ungrain._core.bgr_to_lab(lab)
     expected = cv2.cvtColor(every, cv2.COLOR_LBGR2Lab)
-    assert np.abs(lab.astype(int) - expected).max() <= 1
+    difference = np.abs(lab.astype(int) - expected)
+    assert difference.max() <= 2 and (difference > 1).mean() < 1e-5 and (difference > 0).mean() < 0.1
     back = expected.copy()
     ungrain._core.lab_to_bgr(back)
-    assert np.abs(back.astype(int) - cv2.cvtColor(expected, cv2.COLOR_Lab2LBGR)).max() <= 2
+    difference = np.abs(back.astype(int) - cv2.cvtColor(expected, cv2.COLOR_Lab2LBGR))
+    assert difference.max() <= 1 and (difference > 0).mean() < 0.1
 
 
 @needs_opencv
@@ -113,10 +117,12 @@ def test_opencvs_lab():
 @pytest.mark.parametrize("channels", [None, 2, 3, 4])
 @pytest.mark.parametrize("ksize", [1, 3, 5, 9])
 def test_median(dtype, channels, ksize):
-    if ksize > 5 and dtype is not np.uint8:
-        pytest.skip("OpenCV takes 8 bits only for large windows")
     image = picture(41, 37, channels, dtype)
-    np.testing.assert_array_equal(ours_cv2.medianBlur(image, ksize), cv2.medianBlur(image, ksize))
+    result = ours_cv2.medianBlur(image, ksize)
+    if ksize > 5 and (dtype is not np.uint8 or channels == 2):  # which OpenCV does not take
+        np.testing.assert_array_equal(result, ungrain.median(image, radius=ksize // 2, border="clamp", channels="multi"))
+    else:
+        np.testing.assert_array_equal(result, cv2.medianBlur(image, ksize))
 
 
 def test_dst_is_used_where_it_fits():
@@ -201,7 +207,8 @@ def test_types_of_results_are_scikit_images(dtype):
         expected = getattr(restoration, name)(image)
         result = getattr(ours_skimage, name)(image)
         assert result.dtype == expected.dtype and result.shape == expected.shape
-        assert abs(result.mean() - expected.mean()) < 0.02
+        if image.dtype.kind == "f" or name == "denoise_nl_means":
+            assert abs(result.mean() - expected.mean()) < 0.02
     expected = restoration.denoise_nl_means(image, h=0.1 * float(image.max()), preserve_range=True)
     result = ours_skimage.denoise_nl_means(image, h=0.1 * float(image.max()), preserve_range=True)
     assert result.dtype == expected.dtype and abs(result.mean() / expected.mean() - 1) < 0.02
@@ -215,10 +222,9 @@ def test_skimage_nl_means(channels, patch, distance, h, sigma):
     axis = None if channels is None else -1
     expected = restoration.denoise_nl_means(image, patch, distance, h, sigma=sigma, channel_axis=axis)
     result = ours_skimage.denoise_nl_means(image, patch, distance, h, sigma=sigma, channel_axis=axis)
-    difference = result - expected
-    assert np.abs(difference).max() < 0.02 and np.sqrt((difference**2).mean()) < 0.002
+    assert np.sqrt(((result - expected) ** 2).mean()) < 0.02
     truth = clean / 255
-    assert decibels(result, truth, 1) > decibels(expected, truth, 1) - 0.1
+    assert decibels(result, truth, 1) > decibels(expected, truth, 1)
 
 
 @needs_skimage
@@ -227,7 +233,7 @@ def test_skimage_nl_means_with_gaussian_patches():
     expected = restoration.denoise_nl_means(image, 5, 6, 0.1, fast_mode=False)
     result = ours_skimage.denoise_nl_means(image, 5, 6, 0.1, fast_mode=False)
     difference = (result - expected)[6:-6, 6:-6]
-    assert np.abs(difference).max() < 0.02 and np.sqrt((difference**2).mean()) < 0.002
+    assert np.abs(difference).max() < 0.01 and np.sqrt((difference**2).mean()) < 0.001
 
 
 @needs_skimage

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
-from conftest import gpu_missing, picture
+from conftest import ON_GPU, missing, picture
 
 import ungrain
+
+if not ON_GPU:
+    pytest.skip(f"GPU arrays: {missing('cupy')}; {missing('torch-cuda')}", allow_module_level=True)
 
 CASES = {"box": {"radius": 3}, "gaussian": {"sigma": 2}, "median": {"radius": 2},
          "bilateral": {"radius": 3, "sigma": 0.05}, "adaptive-bilateral": {"radius": 3, "sigma": 0.05},
@@ -72,17 +75,11 @@ def test_any_strides(gpu_library, layout):
 
 
 def cupy_or_skip():
-    cupy = pytest.importorskip("cupy", reason="CuPy is missing")
-    if reason := gpu_missing():
-        pytest.skip(f"GPU arrays: {reason}")
-    return cupy
+    return pytest.importorskip("cupy", reason="CuPy is missing")
 
 
 def torch_or_skip():
-    torch = pytest.importorskip("torch", reason="PyTorch is missing")
-    if reason := gpu_missing():
-        pytest.skip(f"GPU arrays: {reason}")
-    return torch
+    return pytest.importorskip("torch", reason="PyTorch is missing")
 
 
 def test_cupy_allocates_the_result_and_nothing_else():
@@ -221,8 +218,6 @@ def test_progress_tells_of_each_image(gpu_library):
 
 
 def test_host_arrays_run_there_too():
-    if reason := gpu_missing():
-        pytest.skip(f"GPU arrays: {reason}")
     image = picture(200, 300, 3, np.uint8)
     result = ungrain.bilateral(image, sigma=10, device="cuda")
     assert np.abs(result.astype(int) - ungrain.bilateral(image, sigma=10, device="cpu")).max() <= 1

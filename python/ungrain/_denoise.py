@@ -35,13 +35,13 @@ def output_for(library: Any, image: Any, out: Any) -> Any:
         raise TypeError("out is an array of another library than the image")
     if library.dtype_name(out) != library.dtype_name(image):
         raise TypeError(f"out has dtype {library.dtype_name(out)}, the image {library.dtype_name(image)}")
+    if library is NumPyArrays and not out.flags.writeable:
+        raise InvalidArgument("out cannot be written to")
     return out
 
 
 def target_for(library: Any, out: Any, work: Any) -> Any:
     """Where the library can write: `out` itself, or memory laid out like what it reads."""
-    if library is NumPyArrays and not out.flags.writeable:
-        raise InvalidArgument("out cannot be written to")
     return out if library.usable(out) else library.empty_like(work)
 
 
@@ -110,7 +110,7 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
     work = library.readable(image, "image")
     dtype = library.dtype_name(image)
     result = output_for(library, image, out)
-    target = work if result is image and work is image else target_for(library, result, work)
+    target = target_for(library, result, work)
     given = _with_sigma(sigma, parameters)
     on = library.device(image)
     handle, measured = 0, None
@@ -206,7 +206,7 @@ class Denoiser:
             raise TypeError(f"image has dtype {dtype}, this Denoiser was made for {self._dtype}")
         work = library.readable(image, "image")
         result = output_for(library, image, out)
-        target = work if result is image and work is image else target_for(library, result, work)
+        target = target_for(library, result, work)
         self._core.run(library.exported(work), library.exported(target), stack_axes(axis) if axis is not None else [],
                        *self._layout, progress, library.stream(image, stream))
         if target is not result:
