@@ -40,7 +40,8 @@ def main():
     clean = cells()
     noisy = ungrain.add_noise(clean, PHOTONS, "poisson", seed=2, range=WHITE, axis=0)
 
-    # Straight away: each frame with its own noise measured. range= says that white is 4095, not 65535.
+    # Straight away: each frame with its own noise measured, which is what the dark background has; the cells' is stronger
+    # and stays. range= says that white is 4095, not 65535.
     plain = ungrain.denoise(noisy, axis=0, range=WHITE)
 
     # With the noise made even first: it is 1 everywhere then, and nothing needs to be measured.
@@ -50,7 +51,7 @@ def main():
     before, after, best = (ungrain.psnr(clean, each, axis=0, range=WHITE).mean() for each in (noisy, plain, even))
     print(f"{len(clean)} frames of {clean.shape[1]} x {clean.shape[2]}, uint16, white at {WHITE}")
     print(f"PSNR {before:.2f} dB -> {after:.2f} dB in one call, {best:.2f} dB over Anscombe's square root")
-    assert plain.dtype == np.uint16 and before + 5 < after and after - 0.5 < best
+    assert plain.dtype == np.uint16 and before < after and before + 10 < best
 
 
 if __name__ == "__main__":

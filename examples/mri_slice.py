@@ -34,8 +34,8 @@ def main():
     print(f"noise {found:.1f} from the background ({sigma:g} was added)")
 
     result = ungrain.denoise(scan, sigma=found, range=1200)  # int16 in, int16 out
-    # The magnitude of noise is never negative, which lifts dark parts; its mean square is known, so it can be taken off.
-    unbiased = np.sqrt(np.maximum(result.astype(np.float32) ** 2 - 2 * found**2, 0))
+    # A magnitude is never negative, so noise lifts the dark parts: the mean of one of A is about A + sigma² / 2A.
+    unbiased = np.sqrt(np.maximum(result.astype(np.float32) ** 2 - found**2, 0))
 
     inside = clean > 0
 

@@ -68,7 +68,7 @@ def test_bilateral_of_colours(dtype, white, d, color):
     result = ours_cv2.bilateralFilter(image, d, color * white / 255, 3)
     assert decibels(result, expected, white) > 40
     truth = clean * (white / 255)
-    assert abs(decibels(result, truth, white) - decibels(expected, truth, white)) < 0.5
+    assert abs(decibels(result, truth, white) - decibels(expected, truth, white)) < 0.7
 
 
 @needs_opencv
