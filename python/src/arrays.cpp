@@ -57,9 +57,10 @@ Axes axes_of(const std::vector<std::size_t>& shape, const Layout& layout) {
     left.erase(found);
   }
   if (left.size() != 2) {
-    invalid("an array of shape " + text(shape) +
-            (axes.stack.empty() ? "" : " with " + std::to_string(axes.stack.size()) + " of its axes stacked") +
-            " is no image: height x width, or height x width x channels; axis= names the axes of a stack");
+    invalid(
+        "an array of shape " + text(shape) +
+        (axes.stack.empty() ? "" : " with " + std::to_string(axes.stack.size()) + " of its axes stacked") +
+        " is no image: height x width, or height x width x channels; axis= names the axes of a stack");
   }
   axes.y = left[0];
   axes.x = left[1];
@@ -177,7 +178,8 @@ InputImages input_images(nb::handle array, const Layout& layout, const char* nam
 
 OutputImages output_images(nb::handle array, const Layout& layout, const char* name) {
   OutputImages images;
-  if (!nb::try_cast(array, images.array, false)) invalid(std::string(name) + " is no array that can be written");
+  if (!nb::try_cast(array, images.array, false))
+    invalid(std::string(name) + " is no array that can be written");
   describe(images, images.array, layout, name);
   return images;
 }

@@ -1,5 +1,5 @@
-// ungrain._core: what Python needs of the library. Arrays are read and written where they lie; which array a result
-// becomes, and what types are converted, the package decides.
+// ungrain._core: what Python needs of the library. Arrays are read and written where they lie; which array a
+// result becomes, and what types are converted, the package decides.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -28,9 +28,10 @@ namespace {
 Stream stream_of(std::uintptr_t handle) { return {reinterpret_cast<void*>(handle)}; }
 
 void denoise_call(nb::handle image, nb::handle out, const std::string& method, nb::handle preset,
-                  const nb::dict& given, const std::vector<int>& axis, int channel_axis, const std::string& channels,
-                  double range, const std::string& device, int threads, std::size_t memory,
-                  const std::string& nonfinite, nb::handle progress, nb::handle measured, std::uintptr_t stream) {
+                  const nb::dict& given, const std::vector<int>& axis, int channel_axis,
+                  const std::string& channels, double range, const std::string& device, int threads,
+                  std::size_t memory, const std::string& nonfinite, nb::handle progress, nb::handle measured,
+                  std::uintptr_t stream) {
   const Layout layout{axis, channel_axis, channels, range};
   const InputImages in = input_images(image, layout, "image");
   const OutputImages to = output_images(out, layout, "out");
@@ -52,23 +53,25 @@ void make_denoiser(HeldDenoiser* self, const std::string& method, nb::handle pre
   const ImageSpec spec = image_spec(shape, pixel_type(dtype), layout);
   std::optional<InputImages> host;
   if (!measured.is_none()) host = input_images(measured, layout, "like");
-  new (self) HeldDenoiser(read_params(method, preset, given, spec.white()), spec, host ? &host->first : nullptr,
-                          options_of(device, threads, memory, nonfinite));
+  new (self) HeldDenoiser(read_params(method, preset, given, spec.white()), spec,
+                          host ? &host->first : nullptr, options_of(device, threads, memory, nonfinite));
 }
 
 void run_denoiser(HeldDenoiser& self, nb::handle image, nb::handle out, const std::vector<int>& axis,
                   int channel_axis, const std::string& channels, nb::handle progress, std::uintptr_t stream) {
   const Layout layout{axis, channel_axis, channels, self.denoiser().spec().range};
-  self.run(input_images(image, layout, "image"), output_images(out, layout, "out"), progress, stream_of(stream));
+  self.run(input_images(image, layout, "image"), output_images(out, layout, "out"), progress,
+           stream_of(stream));
 }
 
-nb::list estimate_call(nb::handle image, const std::vector<int>& axis, int channel_axis, const std::string& channels,
-                       double range) {
+nb::list estimate_call(nb::handle image, const std::vector<int>& axis, int channel_axis,
+                       const std::string& channels, double range) {
   const InputImages in = input_images(image, {axis, channel_axis, channels, range}, "image");
   std::vector<NoiseEstimate> found;
   {
     const nb::gil_scoped_release unlocked;
-    for (std::size_t index = 0; index < in.offsets.size(); ++index) found.push_back(estimate_noise(in.at(index)));
+    for (std::size_t index = 0; index < in.offsets.size(); ++index)
+      found.push_back(estimate_noise(in.at(index)));
   }
   nb::list list;
   for (const NoiseEstimate& estimate : found)
@@ -85,8 +88,9 @@ NoiseKind noise_kind(const std::string& wanted) {
   throw Error(ErrorCode::invalid_argument, "kind takes one of " + known + ", got '" + wanted + "'");
 }
 
-void add_noise_call(nb::handle image, nb::handle out, const std::string& kind, double amount, std::uint64_t seed,
-                    const std::vector<int>& axis, int channel_axis, const std::string& channels, double range) {
+void add_noise_call(nb::handle image, nb::handle out, const std::string& kind, double amount,
+                    std::uint64_t seed, const std::vector<int>& axis, int channel_axis,
+                    const std::string& channels, double range) {
   const Layout layout{axis, channel_axis, channels, range};
   const InputImages in = input_images(image, layout, "image");
   const OutputImages to = output_images(out, layout, "out");
@@ -113,7 +117,9 @@ nb::list compare_call(nb::handle truth, nb::handle image, const std::vector<int>
     for (std::size_t index = 0; index < first.offsets.size(); ++index)
       found.push_back(compare(first.at(index), second.at(index), {ssim, fsim}));
   }
-  const auto optional = [](const std::optional<double>& value) { return value ? nb::cast(*value) : nb::none(); };
+  const auto optional = [](const std::optional<double>& value) {
+    return value ? nb::cast(*value) : nb::none();
+  };
   nb::list list;
   for (const Metrics& metrics : found) {
     nb::dict dict;
@@ -186,8 +192,8 @@ NB_MODULE(_core, module) {
   module.def("estimate", &estimate_call, "image"_a, "axis"_a, "channel_axis"_a, "channels"_a, "range"_a);
   module.def("add_noise", &add_noise_call, "image"_a, "out"_a, "kind"_a, "amount"_a, "seed"_a, "axis"_a,
              "channel_axis"_a, "channels"_a, "range"_a);
-  module.def("compare", &compare_call, "truth"_a, "image"_a, "axis"_a, "channel_axis"_a, "channels"_a, "range"_a,
-             "ssim"_a, "fsim"_a);
+  module.def("compare", &compare_call, "truth"_a, "image"_a, "axis"_a, "channel_axis"_a, "channels"_a,
+             "range"_a, "ssim"_a, "fsim"_a);
   module.def("methods", &methods_call);
   module.def("devices", &devices_call);
   module.def("noise_kinds", &noise_kinds_call);
@@ -206,8 +212,8 @@ NB_MODULE(_core, module) {
       .def("__init__", &make_denoiser, "method"_a, "preset"_a.none(), "given"_a, "shape"_a, "dtype"_a,
            "channel_axis"_a, "channels"_a, "range"_a, "device"_a, "threads"_a, "memory"_a, "nonfinite"_a,
            "measured"_a.none())
-      .def("run", &run_denoiser, "image"_a, "out"_a, "axis"_a, "channel_axis"_a, "channels"_a, "progress"_a.none(),
-           "stream"_a)
+      .def("run", &run_denoiser, "image"_a, "out"_a, "axis"_a, "channel_axis"_a, "channels"_a,
+           "progress"_a.none(), "stream"_a)
       .def("wait", &HeldDenoiser::wait)
       .def("clone", &HeldDenoiser::clone)
       .def("report", [](const HeldDenoiser& self) { return to_dict(self.report()); })

@@ -12,10 +12,10 @@ namespace {
 bool on_gpu(const ConstImageView& view) { return view.space.memory == Space::Memory::cuda; }
 
 void check_fit(const InputImages& in, const OutputImages& out) {
-  if (in.shape != out.shape)
-    throw Error(ErrorCode::invalid_argument, "out has another shape than the image");
+  if (in.shape != out.shape) throw Error(ErrorCode::invalid_argument, "out has another shape than the image");
   if (in.first.space != out.first.space)
-    throw Error(ErrorCode::invalid_argument, "out lies elsewhere than the image: both on the host, or on one GPU");
+    throw Error(ErrorCode::invalid_argument,
+                "out lies elsewhere than the image: both on the host, or on one GPU");
 }
 
 // An output of another type has that type's own white.
@@ -100,8 +100,8 @@ Options options_of(const std::string& device, int threads, std::size_t memory, c
   return options;
 }
 
-void denoise(const InputImages& in, const OutputImages& out, const InputImages* measured, const HeldParams& params,
-             Options options, nb::handle progress, Stream stream) {
+void denoise(const InputImages& in, const OutputImages& out, const InputImages* measured,
+             const HeldParams& params, Options options, nb::handle progress, Stream stream) {
   check_fit(in, out);
   Listener listener;
   listener.listen(progress, in.offsets.size());

@@ -15,8 +15,8 @@
 
 namespace ungrain::python {
 
-// What a run tells Python of, between its bands: the caller's callback hears how far it is, and signals (Ctrl-C) are
-// seen. Either may stop it.
+// What a run tells Python of, between its bands: the caller's callback hears how far it is, and signals
+// (Ctrl-C) are seen. Either may stop it.
 class Listener {
  public:
   void listen(nanobind::handle callback, std::size_t images);
@@ -39,15 +39,17 @@ class Listener {
 
 Options options_of(const std::string& device, int threads, std::size_t memory, const std::string& nonfinite);
 
-// One call: each image of the stack by itself, with the noise measured on it where that is left open. `measured` is a
-// copy of the images in the host's memory, where they lie on a GPU and the noise is to be measured.
-void denoise(const InputImages& in, const OutputImages& out, const InputImages* measured, const HeldParams& params,
-             Options options, nanobind::handle progress, Stream stream);
+// One call: each image of the stack by itself, with the noise measured on it where that is left open.
+// `measured` is a copy of the images in the host's memory, where they lie on a GPU and the noise is to be
+// measured.
+void denoise(const InputImages& in, const OutputImages& out, const InputImages* measured,
+             const HeldParams& params, Options options, nanobind::handle progress, Stream stream);
 
 // A Denoiser that Python holds on to.
 class HeldDenoiser {
  public:
-  HeldDenoiser(const HeldParams& params, const ImageSpec& spec, const ConstImageView* measured, Options options);
+  HeldDenoiser(const HeldParams& params, const ImageSpec& spec, const ConstImageView* measured,
+               Options options);
 
   void run(const InputImages& in, const OutputImages& out, nanobind::handle progress, Stream stream);
   void wait();

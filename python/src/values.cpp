@@ -44,7 +44,9 @@ const ParamInfo& descriptor(const MethodInfo& method, const std::string& name) {
   throw nb::type_error((method.name + " has no parameter '" + name + "'; it has " + known).c_str());
 }
 
-bool is_number(nb::handle value) { return PyNumber_Check(value.ptr()) != 0 && !nb::isinstance<nb::str>(value); }
+bool is_number(nb::handle value) {
+  return PyNumber_Check(value.ptr()) != 0 && !nb::isinstance<nb::str>(value);
+}
 
 double number(nb::handle value) {
   const double result = PyFloat_AsDouble(value.ptr());

@@ -17,10 +17,11 @@ struct HeldParams {
   std::vector<nanobind::object> held;
 };
 
-// `given` maps names to what the caller wrote: numbers, words, lists, arrays, None or "auto". A name that the method
-// has not is a TypeError, a value that it does not take an Error; both name the parameter. The preset comes first, what
-// was given stands.
-HeldParams read_params(const std::string& method, nanobind::handle preset, const nanobind::dict& given, double white);
+// `given` maps names to what the caller wrote: numbers, words, lists, arrays, None or "auto". A name that the
+// method has not is a TypeError, a value that it does not take an Error; both name the parameter. The preset
+// comes first, what was given stands.
+HeldParams read_params(const std::string& method, nanobind::handle preset, const nanobind::dict& given,
+                       double white);
 
 nanobind::dict to_dict(const MethodParams& params);  // unset: None
 nanobind::dict to_dict(const Report& report);
