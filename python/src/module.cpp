@@ -27,18 +27,21 @@ namespace {
 
 Stream stream_of(std::uintptr_t handle) { return {reinterpret_cast<void*>(handle)}; }
 
-void denoise_call(nb::handle image, nb::handle out, const std::string& method, nb::handle preset,
-                  const nb::dict& given, const std::vector<int>& axis, int channel_axis,
-                  const std::string& channels, double range, const std::string& device, int threads,
-                  std::size_t memory, const std::string& nonfinite, nb::handle progress, nb::handle measured,
-                  std::uintptr_t stream) {
+// Returns the noise level in pixel values that the last image was filtered with; 0 where there is none.
+double denoise_call(nb::handle image, nb::handle out, const std::string& method, nb::handle preset,
+                    const nb::dict& given, const std::vector<int>& axis, int channel_axis,
+                    const std::string& channels, double range, const std::string& device, int threads,
+                    std::size_t memory, const std::string& nonfinite, nb::handle progress,
+                    nb::handle measured, std::uintptr_t stream) {
   const Layout layout{axis, channel_axis, channels, range};
   const InputImages in = input_images(image, layout, "image");
   const OutputImages to = output_images(out, layout, "out");
   std::optional<InputImages> host;
   if (!measured.is_none()) host = input_images(measured, layout, "image");
-  denoise(in, to, host ? &*host : nullptr, read_params(method, preset, given, in.first.spec.white()),
-          options_of(device, threads, memory, nonfinite), progress, stream_of(stream));
+  const std::optional<MethodParams> used =
+      denoise(in, to, host ? &*host : nullptr, read_params(method, preset, given, in.first.spec.white()),
+              options_of(device, threads, memory, nonfinite), progress, stream_of(stream));
+  return used ? noise_level(*used) : 0;
 }
 
 bool needs_image(const std::string& method, nb::handle preset, const nb::dict& given) {
@@ -218,6 +221,7 @@ NB_MODULE(_core, module) {
       .def("clone", &HeldDenoiser::clone)
       .def("report", [](const HeldDenoiser& self) { return to_dict(self.report()); })
       .def("params", [](const HeldDenoiser& self) { return to_dict(self.denoiser().params()); })
+      .def("noise_level", [](const HeldDenoiser& self) { return noise_level(self.denoiser().params()); })
       .def("device", [](const HeldDenoiser& self) { return name(self.denoiser().device()); })
       .def("reach", [](const HeldDenoiser& self) {
         const ungrain::Denoiser::Reach reach = self.denoiser().reach();

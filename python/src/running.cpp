@@ -100,13 +100,15 @@ Options options_of(const std::string& device, int threads, std::size_t memory, c
   return options;
 }
 
-void denoise(const InputImages& in, const OutputImages& out, const InputImages* measured,
-             const HeldParams& params, Options options, nb::handle progress, Stream stream) {
+std::optional<MethodParams> denoise(const InputImages& in, const OutputImages& out,
+                                    const InputImages* measured, const HeldParams& params, Options options,
+                                    nb::handle progress, Stream stream) {
   check_fit(in, out);
   Listener listener;
   listener.listen(progress, in.offsets.size());
   options.cancel = listener.token();
   options.progress = [&listener](double fraction) { listener.tell(fraction); };
+  std::optional<MethodParams> used;
   try {
     const nb::gil_scoped_release unlocked;
     const bool each_by_itself = params.params.needs_image();
@@ -119,6 +121,7 @@ void denoise(const InputImages& in, const OutputImages& out, const InputImages* 
             resolve(params.params, measured != nullptr ? measured->at(index) : image);
         denoiser.reset();  // its memory first
         denoiser = ungrain::Denoiser::create(resolved, image.spec, options);
+        used = denoiser->params();
       }
       run_one(*denoiser, image, output_at(out, index, image.spec.type), stream);
       if (on_gpu(image)) {
@@ -133,6 +136,7 @@ void denoise(const InputImages& in, const OutputImages& out, const InputImages* 
     throw;
   }
   listener.rethrow();  // raised in the last call of the callback, when all was done
+  return used;
 }
 
 HeldDenoiser::HeldDenoiser(const HeldParams& params, const ImageSpec& spec, const ConstImageView* measured,

@@ -41,9 +41,10 @@ Options options_of(const std::string& device, int threads, std::size_t memory, c
 
 // One call: each image of the stack by itself, with the noise measured on it where that is left open.
 // `measured` is a copy of the images in the host's memory, where they lie on a GPU and the noise is to be
-// measured.
-void denoise(const InputImages& in, const OutputImages& out, const InputImages* measured,
-             const HeldParams& params, Options options, nanobind::handle progress, Stream stream);
+// measured. Returns the parameters that the last image was filtered with; none where there was no image.
+std::optional<MethodParams> denoise(const InputImages& in, const OutputImages& out,
+                                    const InputImages* measured, const HeldParams& params, Options options,
+                                    nanobind::handle progress, Stream stream);
 
 // A Denoiser that Python holds on to.
 class HeldDenoiser {

@@ -22,8 +22,7 @@ def function(info: dict) -> str:
         optional = " | None" if default is None else ""
         words.append(f"{each['name']}: {_methods.annotation(each)}{optional} = {value(default)}")
     words += [f"{o.name}: {o.annotation} = {value(o.default)}" for o in _methods.OPTIONS]
-    arguments = "\n".join(textwrap.wrap(", ".join(words), 112, initial_indent="    ", subsequent_indent="    ",
-                                        break_long_words=False, break_on_hyphens=False))
+    arguments = ",\n".join("    " + word for word in words)
     doc = textwrap.indent(f'"""{_methods.docstring(info)}"""', "    ")
     return f"def {_methods.function_name(info)}(\n{arguments},\n) -> Array:\n{doc}\n"
 

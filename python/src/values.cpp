@@ -150,6 +150,17 @@ HeldParams read_params(const std::string& method, nb::handle preset, const nb::d
   return read;
 }
 
+double noise_level(const MethodParams& params) {
+  for (const ParamInfo& info : cached_info(std::string(params.method())).params) {
+    if (info.name != "sigma" || info.unit != Unit::intensity) continue;
+    const ParamValue value = params.get(info.name);
+    if (const double* number = std::get_if<double>(&value)) return *number;
+    if (const auto* list = std::get_if<std::vector<double>>(&value); list != nullptr && !list->empty())
+      return *std::max_element(list->begin(), list->end());
+  }
+  return 0;
+}
+
 nb::dict to_dict(const MethodParams& params) {
   nb::dict dict;
   for (const ParamInfo& info : cached_info(std::string(params.method())).params)

@@ -23,6 +23,9 @@ struct HeldParams {
 HeldParams read_params(const std::string& method, nanobind::handle preset, const nanobind::dict& given,
                        double white);
 
+// The noise's standard deviation in pixel values, the largest of several; 0 where the method has none.
+double noise_level(const MethodParams& params);
+
 nanobind::dict to_dict(const MethodParams& params);  // unset: None
 nanobind::dict to_dict(const Report& report);
 nanobind::dict to_dict(const MethodInfo& info);

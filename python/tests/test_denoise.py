@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -245,6 +246,19 @@ def test_range_is_the_white_level():
     np.testing.assert_allclose(scaled / 1000, expected, atol=1e-4)
     with pytest.raises(ValueError, match="range"):
         ungrain.denoise(image, range=-1)
+
+
+def test_a_white_level_that_cannot_be_is_warned_of():
+    image = picture(64, 64) * 1000
+    with pytest.warns(UserWarning, match="more than half of white, which is taken to be 1 for float32; say range="):
+        ungrain.nlm(image, search=5)
+    with pytest.warns(UserWarning, match="say range="):
+        ungrain.Denoiser("bm3d", like=image)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ungrain.nlm(image, search=5, range=1000)
+        ungrain.nlm(image / 1000, search=5)
+        ungrain.gaussian(image, sigma=3)
 
 
 # ---- out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -43,6 +44,17 @@ def output_for(library: Any, image: Any, out: Any) -> Any:
 def target_for(library: Any, out: Any, work: Any) -> Any:
     """Where the library can write: `out` itself, or memory laid out like what it reads."""
     return out if library.usable(out) else library.empty_like(work)
+
+
+_WHITE = {"uint8": 255.0, "uint16": 65535.0, "int16": 32767.0}
+
+
+def _check_white(noise_level: float, dtype: str, range: float | None) -> None:
+    """Floats that do not go from 0 to 1 and nobody said so: strengths that follow the noise would be far off."""
+    white = _WHITE.get(dtype, 1.0)
+    if range is None and noise_level > white / 2:
+        warnings.warn(f"the noise's sigma, {noise_level:.4g}, is more than half of white, which is taken to be {white:g} for "
+                      f"{dtype}; say range= if it is not", stacklevel=3)
 
 
 def _with_sigma(sigma: Any, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -120,11 +132,12 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
             device = on
         if _core.needs_image(method, preset, given):
             measured = library.to_host(work, handle)
-    _core.denoise(library.exported(work), library.exported(target), method, preset, given,
-                  stack_axes(axis) if axis is not None else [], channel_axis, channels, white_level(dtype, range),
-                  device, threads, memory, nonfinite, progress, measured, handle)
+    level = _core.denoise(library.exported(work), library.exported(target), method, preset, given,
+                          stack_axes(axis) if axis is not None else [], channel_axis, channels, white_level(dtype, range),
+                          device, threads, memory, nonfinite, progress, measured, handle)
     if target is not result:
         library.store(target, result)
+    _check_white(level, dtype, range)
     return result if out is None else out
 
 
@@ -196,6 +209,7 @@ class Denoiser:
         self._core = _core.Denoiser(method, preset, given, [operator.index(n) for n in shape or ()],
                                     CONVERTED.get(self._dtype, (self._dtype,))[0], channel_axis, channels,
                                     white_level(self._dtype, range), device, threads, memory, nonfinite, measured)
+        _check_white(self._core.noise_level(), self._dtype, range)
 
     def __call__(self, image: Array, *, axis: Axis = None, out: Array | None = None, stream: Any = None,
                  progress: Progress = None) -> Array:
