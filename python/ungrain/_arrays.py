@@ -7,6 +7,7 @@ int16, and samples of the other byte order, are converted on the way in and back
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,6 @@ def white_level(dtype: str, given: float | None) -> float:
 
 class NumPyArrays:
     """Arrays in the host's memory."""
-
-    on_gpu = False
 
     @staticmethod
     def adopt(image: Any, name: str) -> Any:
@@ -88,7 +87,7 @@ class NumPyArrays:
         return array
 
     @staticmethod
-    def to_host(array: Any, stream: int) -> Any:
+    def to_host(array: Any) -> Any:
         return array
 
     @staticmethod
@@ -100,14 +99,17 @@ class NumPyArrays:
         return None
 
     @staticmethod
-    def stream(array: Any, given: Any) -> int:
+    def current_stream(array: Any) -> int:
         return 0
+
+    @staticmethod
+    def on_stream(array: Any, stream: Any) -> AbstractContextManager[Any]:
+        """The stream is the library's current one inside."""
+        return nullcontext()
 
 
 class CuPyArrays(NumPyArrays):
     """Arrays in a GPU's memory."""
-
-    on_gpu = True
 
     @staticmethod
     def adopt(image: Any, name: str) -> Any:
@@ -143,9 +145,9 @@ class CuPyArrays(NumPyArrays):
         return array.__dlpack__(stream=-1)  # the work is put on the caller's stream: nothing to wait for
 
     @staticmethod
-    def to_host(array: Any, stream: int) -> Any:
+    def to_host(array: Any) -> Any:
         import cupy
-        with array.device, cupy.cuda.ExternalStream(stream):
+        with array.device:
             return cupy.asnumpy(array)
 
     @staticmethod
@@ -159,12 +161,15 @@ class CuPyArrays(NumPyArrays):
         return f"cuda:{array.device.id}"
 
     @staticmethod
-    def stream(array: Any, given: Any) -> int:
-        if given is not None:
-            return stream_handle(given)
+    def current_stream(array: Any) -> int:
         import cupy
         with array.device:
             return cupy.cuda.get_current_stream().ptr
+
+    @staticmethod
+    def on_stream(array: Any, stream: Any) -> AbstractContextManager[Any]:
+        import cupy
+        return cupy.cuda.ExternalStream(stream_handle(stream), array.device.id)
 
 
 class TorchArrays(NumPyArrays):
@@ -206,12 +211,8 @@ class TorchArrays(NumPyArrays):
         return array.__dlpack__(stream=-1) if array.is_cuda else array
 
     @staticmethod
-    def to_host(array: Any, stream: int) -> Any:
-        if not array.is_cuda:
-            return array.numpy()
-        import torch
-        with torch.cuda.stream(torch.cuda.ExternalStream(stream, array.device)):
-            return array.cpu().numpy()
+    def to_host(array: Any) -> Any:
+        return array.cpu().numpy()
 
     @staticmethod
     def from_host(array: Any, like: Any) -> Any:
@@ -223,13 +224,20 @@ class TorchArrays(NumPyArrays):
         return f"cuda:{array.device.index}" if array.is_cuda else None
 
     @staticmethod
-    def stream(array: Any, given: Any) -> int:
+    def current_stream(array: Any) -> int:
         if not array.is_cuda:
             return 0
-        if given is not None:
-            return stream_handle(given)
         import torch
         return torch.cuda.current_stream(array.device).cuda_stream
+
+    @staticmethod
+    def on_stream(array: Any, stream: Any) -> AbstractContextManager[Any]:
+        if not array.is_cuda:
+            return nullcontext()
+        import torch
+        handle = stream_handle(stream)
+        return torch.cuda.stream(torch.cuda.ExternalStream(handle, array.device) if handle
+                                 else torch.cuda.default_stream(array.device))
 
 
 def stream_handle(stream: Any) -> int:
@@ -279,5 +287,4 @@ def host_array(image: Any, name: str = "image") -> tuple[Any, str]:
     """The samples in the host's memory as the library reads them, and the name of the type they came as."""
     library, image = adopt(image, name)
     dtype = library.dtype_name(image)
-    stream = library.stream(image, None)
-    return NumPyArrays.readable(library.to_host(image, stream), name), dtype
+    return NumPyArrays.readable(library.to_host(image), name), dtype

@@ -57,6 +57,20 @@ def _check_white(noise_level: float, dtype: str, range: float | None) -> None:
                       f"{dtype}; say range= if it is not", stacklevel=3)
 
 
+def _worked_on(library: Any, image: Any, out: Any, stream: Any, run: Callable[[Any, Any, int], Any]) -> tuple[Any, Any]:
+    """The result's array, and what `run` returned; it is given what to read, where to write, and the stream."""
+    if stream is not None:
+        with library.on_stream(image, stream):
+            return _worked_on(library, image, out, None, run)
+    work = library.readable(image, "image")
+    result = output_for(library, image, out)
+    target = target_for(library, result, work)
+    returned = run(work, target, library.current_stream(image))
+    if target is not result:
+        library.store(target, result)
+    return result if out is None else out, returned
+
+
 def _with_sigma(sigma: Any, parameters: dict[str, Any]) -> dict[str, Any]:
     if not (isinstance(sigma, str) and sigma == "auto"):
         parameters["sigma"] = sigma
@@ -119,26 +133,22 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
         Of the same library, shape, type and memory layout, on the same device.
     """
     library, image = adopt(image)
-    work = library.readable(image, "image")
     dtype = library.dtype_name(image)
-    result = output_for(library, image, out)
-    target = target_for(library, result, work)
+    layout = (stack_axes(axis) if axis is not None else [], channel_axis, channels, white_level(dtype, range))
     given = _with_sigma(sigma, parameters)
-    on = library.device(image)
-    handle, measured = 0, None
-    if on is not None:
-        handle = library.stream(image, stream)
-        if device == "auto":
-            device = on
-        if _core.needs_image(method, preset, given):
-            measured = library.to_host(work, handle)
-    level = _core.denoise(library.exported(work), library.exported(target), method, preset, given,
-                          stack_axes(axis) if axis is not None else [], channel_axis, channels, white_level(dtype, range),
-                          device, threads, memory, nonfinite, progress, measured, handle)
-    if target is not result:
-        library.store(target, result)
+
+    def run(work: Any, target: Any, handle: int) -> float:
+        on, device_ = library.device(image), device
+        measured = None
+        if on is not None:
+            device_ = on if device == "auto" else device
+            if _core.needs_image(method, preset, given):
+                measured = library.to_host(work)
+        return _core.denoise(library.exported(work), library.exported(target), method, preset, given, *layout, device_,
+                             threads, memory, nonfinite, progress, measured, handle)
+    result, level = _worked_on(library, image, out, stream, run)
     _check_white(level, dtype, range)
-    return result if out is None else out
+    return result
 
 
 @dataclass(frozen=True)
@@ -195,7 +205,7 @@ class Denoiser:
             shape, self._dtype = tuple(like.shape), library.dtype_name(like)
             on = library.device(like)
             if needs_image:
-                measured = NumPyArrays.readable(library.to_host(work, library.stream(like, None)), "like")
+                measured = NumPyArrays.readable(library.to_host(work), "like")
             if on is not None and device == "auto":
                 device = on
         else:
@@ -218,14 +228,11 @@ class Denoiser:
         dtype = library.dtype_name(image)
         if dtype != self._dtype:
             raise TypeError(f"image has dtype {dtype}, this Denoiser was made for {self._dtype}")
-        work = library.readable(image, "image")
-        result = output_for(library, image, out)
-        target = target_for(library, result, work)
-        self._core.run(library.exported(work), library.exported(target), stack_axes(axis) if axis is not None else [],
-                       *self._layout, progress, library.stream(image, stream))
-        if target is not result:
-            library.store(target, result)
-        return result if out is None else out
+        axes = stack_axes(axis) if axis is not None else []
+
+        def run(work: Any, target: Any, handle: int) -> None:
+            self._core.run(library.exported(work), library.exported(target), axes, *self._layout, progress, handle)
+        return _worked_on(library, image, out, stream, run)[0]
 
     def wait(self) -> None:
         """Until the last call's work on a GPU is done; what went wrong in it is raised here."""
