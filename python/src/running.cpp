@@ -26,7 +26,8 @@ ImageView output_at(const OutputImages& out, std::size_t index, PixelType in_typ
 }
 
 Report run_one(ungrain::Denoiser& denoiser, const ConstImageView& in, const ImageView& out, Stream stream) {
-  if (!on_gpu(in)) return denoiser.run(in, out);
+  // Where the work runs elsewhere, run() says that the image lies on a GPU.
+  if (!on_gpu(in) || denoiser.device().kind != Device::Kind::cuda) return denoiser.run(in, out);
   denoiser.run_async(in, out, stream);
   Report report;
   report.device = denoiser.device();

@@ -12,6 +12,8 @@ if not ON_GPU:
 CASES = {"box": {"radius": 3}, "gaussian": {"sigma": 2}, "median": {"radius": 2},
          "bilateral": {"radius": 3, "sigma": 0.05}, "adaptive-bilateral": {"radius": 3, "sigma": 0.05},
          "nlm": {"search": 9, "patch": 5, "sigma": 0.05}, "nlm-bilateral": {"search": 9, "patch": 5, "sigma": 0.05}}
+if "cuda" in ungrain._methods._INFO["bm3d"]["backends"]:
+    CASES["bm3d"] = {"sigma": 0.05, "profile": "fast"}
 
 
 def address(library, array):
@@ -27,8 +29,11 @@ def test_results_are_the_cpus(gpu_library, method, channels):
     given = gpu_library.make(image)
     result = ungrain.denoise(given, method, **CASES[method])
     assert type(result) is type(given) and result.device == given.device
-    np.testing.assert_allclose(gpu_library.read(result), ungrain.denoise(image, method, device="cpu", **CASES[method]),
-                               atol=2e-4)
+    expected = ungrain.denoise(image, method, device="cpu", **CASES[method])
+    if method == "bm3d":  # patches that are equally near may be grouped otherwise
+        assert ungrain.psnr(expected, result) > 45
+    else:
+        np.testing.assert_allclose(gpu_library.read(result), expected, atol=2e-4)
     np.testing.assert_array_equal(gpu_library.read(given), image)
 
 
