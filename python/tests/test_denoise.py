@@ -436,6 +436,7 @@ def test_threads_get_the_same_bits():
 INTERRUPTED = """
 import os, signal, threading, numpy as np, ungrain
 image = np.random.default_rng(0).random((3000, 3000), np.float32)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which what runs in the background has not
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     ungrain.nlm(image, sigma=0.1, search=51, device="cpu")
