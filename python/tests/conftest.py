@@ -1,5 +1,6 @@
 """Pictures, and the libraries that arrays may come from; those that are missing are skipped with the reason."""
 
+import importlib
 import importlib.util
 
 import numpy as np
@@ -72,8 +73,11 @@ def missing(name):
     module = name.partition("-")[0]
     if not has(module):
         return {"cupy": "CuPy", "torch": "PyTorch"}[module] + " is missing"
-    if name in ("cupy", "torch-cuda") and gpu_missing():
-        return f"no arrays on a GPU: {gpu_missing()}"
+    if name in ("cupy", "torch-cuda"):
+        if gpu_missing():
+            return f"no arrays on a GPU: {gpu_missing()}"
+        if not importlib.import_module(module).cuda.is_available():
+            return "it sees no GPU"
     return None
 
 
