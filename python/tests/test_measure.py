@@ -102,3 +102,8 @@ def test_ssim_is_scikit_images():
     expected = metrics.structural_similarity(a.astype(float), b.astype(float), data_range=1, gaussian_weights=True,
                                              sigma=1.5, use_sample_covariance=False)
     assert ungrain.ssim(a, b) == pytest.approx(expected, abs=5e-3)  # which crops another frame
+
+
+def test_every_kind_of_noise_is_documented():
+    for kind, _ in ungrain._core.noise_kinds():
+        assert f'"{kind}"' in ungrain.add_noise.__doc__

@@ -105,6 +105,7 @@ JUNK = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(m
                  st.just(object()), st.just({}), st.binary(max_size=4))
 
 
+@pytest.mark.filterwarnings("ignore:the noise")
 @settings(max_examples=200)
 @given(st.sampled_from(["bilateral", "nlm", "bm3d", "gaussian"]), st.data())
 def test_any_value_is_taken_or_refused_by_name(method, data):

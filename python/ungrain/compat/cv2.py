@@ -65,7 +65,7 @@ def bilateralFilter(src: Any, d: int, sigmaColor: float, sigmaSpace: float, dst:
                    border=border, channels=_separate(image), out=out)
 
 
-def _windows(templateWindowSize: int, searchWindowSize: int) -> dict[str, int]:
+def _windows(templateWindowSize: int, searchWindowSize: int) -> dict[str, Any]:
     return {"patch": templateWindowSize // 2 * 2 + 1, "search": searchWindowSize // 2 * 2 + 1}
 
 

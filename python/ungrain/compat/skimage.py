@@ -95,7 +95,7 @@ def denoise_nl_means(image: Any, patch_size: int = 7, patch_distance: int = 11, 
     return result.astype(dtype, copy=False)
 
 
-def _finest_details(image: np.ndarray) -> np.ndarray:
+def _finest_details(image: Any) -> Any:
     """The coefficients of a Daubechies-2 wavelet that are high-pass along every axis; edges mirrored."""
     root3 = math.sqrt(3)
     taps = [tap / math.sqrt(32) for tap in (-1 - root3, 3 + root3, root3 - 3, 1 - root3)]
