@@ -1,0 +1,55 @@
+// Arrays of any library as the views that ungrain works on.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "ungrain/image.h"
+
+namespace ungrain::python {
+
+// How an array's axes are to be read.
+struct Layout {
+  std::vector<int> stack_axes;  // each index along these is an image of its own
+  int channel_axis = -1;        // counted in the whole array; only looked at where three axes are left
+  std::string channels = "auto";
+  double range = 0;  // white level; 0: the type's own
+};
+
+// An array as images: one, or a stack of them that have everything but their place in common.
+template <class Pointer>
+struct Images {
+  BasicImageView<Pointer> first;
+  std::vector<std::ptrdiff_t> offsets;  // bytes, of each image from `first`
+  std::vector<std::size_t> shape;       // the array's own
+
+  BasicImageView<Pointer> at(std::size_t index) const {
+    using Byte =
+        std::conditional_t<std::is_const_v<std::remove_pointer_t<Pointer>>, const std::byte, std::byte>;
+    BasicImageView<Pointer> view = first;
+    view.data = static_cast<Byte*>(first.data) + offsets[index];
+    return view;
+  }
+};
+
+// Holds on to the array for as long as its images are in use.
+struct InputImages : Images<const void*> {
+  nanobind::ndarray<nanobind::ro> array;
+};
+struct OutputImages : Images<void*> {
+  nanobind::ndarray<> array;
+};
+
+// `array` is a NumPy array, a DLPack capsule or anything that makes one. `name` is what messages call it.
+InputImages input_images(nanobind::handle array, const Layout& layout, const char* name);
+OutputImages output_images(nanobind::handle array, const Layout& layout, const char* name);
+
+// What an array of that shape and type would be read as.
+ImageSpec image_spec(const std::vector<std::size_t>& shape, PixelType type, const Layout& layout);
+PixelType pixel_type(const std::string& dtype);
+
+}  // namespace ungrain::python

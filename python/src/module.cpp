@@ -1,0 +1,232 @@
+// ungrain._core: what Python needs of the library. Arrays are read and written where they lie; which array a
+// result becomes, and what types are converted, the package decides.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <limits>
+#include <optional>
+
+#include "arrays.h"
+#include "opencv_lab.h"
+#include "running.h"
+#include "ungrain/error.h"
+#include "ungrain/estimate.h"
+#include "ungrain/metrics.h"
+#include "ungrain/noise.h"
+#include "ungrain/version.h"
+#include "values.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace ungrain::python {
+namespace {
+
+Stream stream_of(std::uintptr_t handle) { return {reinterpret_cast<void*>(handle)}; }
+
+// Returns the noise level in pixel values that the last image was filtered with; 0 where there is none.
+double denoise_call(nb::handle image, nb::handle out, const std::string& method, nb::handle preset,
+                    const nb::dict& given, const std::vector<int>& axis, int channel_axis,
+                    const std::string& channels, double range, const std::string& device, int threads,
+                    std::size_t memory, const std::string& nonfinite, nb::handle progress,
+                    nb::handle measured, std::uintptr_t stream) {
+  const Layout layout{axis, channel_axis, channels, range};
+  const InputImages in = input_images(image, layout, "image");
+  const OutputImages to = output_images(out, layout, "out");
+  std::optional<InputImages> host;
+  if (!measured.is_none()) host = input_images(measured, layout, "image");
+  const std::optional<MethodParams> used =
+      denoise(in, to, host ? &*host : nullptr, read_params(method, preset, given, in.first.spec.white()),
+              options_of(device, threads, memory, nonfinite), progress, stream_of(stream));
+  return used ? noise_level(*used) : 0;
+}
+
+bool needs_image(const std::string& method, nb::handle preset, const nb::dict& given) {
+  return read_params(method, preset, given, 1).params.needs_image();
+}
+
+void make_denoiser(HeldDenoiser* self, const std::string& method, nb::handle preset, const nb::dict& given,
+                   const std::vector<std::size_t>& shape, const std::string& dtype, int channel_axis,
+                   const std::string& channels, double range, const std::string& device, int threads,
+                   std::size_t memory, const std::string& nonfinite, nb::handle measured) {
+  const Layout layout{{}, channel_axis, channels, range};
+  const ImageSpec spec = image_spec(shape, pixel_type(dtype), layout);
+  std::optional<InputImages> host;
+  if (!measured.is_none()) host = input_images(measured, layout, "like");
+  new (self) HeldDenoiser(read_params(method, preset, given, spec.white()), spec,
+                          host ? &host->first : nullptr, options_of(device, threads, memory, nonfinite));
+}
+
+void run_denoiser(HeldDenoiser& self, nb::handle image, nb::handle out, const std::vector<int>& axis,
+                  int channel_axis, const std::string& channels, nb::handle progress, std::uintptr_t stream) {
+  const Layout layout{axis, channel_axis, channels, self.denoiser().spec().range};
+  self.run(input_images(image, layout, "image"), output_images(out, layout, "out"), progress,
+           stream_of(stream));
+}
+
+nb::list estimate_call(nb::handle image, const std::vector<int>& axis, int channel_axis,
+                       const std::string& channels, double range) {
+  const InputImages in = input_images(image, {axis, channel_axis, channels, range}, "image");
+  std::vector<NoiseEstimate> found;
+  {
+    const nb::gil_scoped_release unlocked;
+    for (std::size_t index = 0; index < in.offsets.size(); ++index)
+      found.push_back(estimate_noise(in.at(index)));
+  }
+  nb::list list;
+  for (const NoiseEstimate& estimate : found)
+    list.append(nb::make_tuple(estimate.sigma, estimate.channels, estimate.correlation));
+  return list;
+}
+
+NoiseKind noise_kind(const std::string& wanted) {
+  std::string known;
+  for (const NoiseInfo& info : noise_models()) {
+    if (info.amount.name == wanted) return info.kind;
+    known += (known.empty() ? "" : ", ") + info.amount.name;
+  }
+  throw Error(ErrorCode::invalid_argument, "kind takes one of " + known + ", got '" + wanted + "'");
+}
+
+void add_noise_call(nb::handle image, nb::handle out, const std::string& kind, double amount,
+                    std::uint64_t seed, const std::vector<int>& axis, int channel_axis,
+                    const std::string& channels, double range) {
+  const Layout layout{axis, channel_axis, channels, range};
+  const InputImages in = input_images(image, layout, "image");
+  const OutputImages to = output_images(out, layout, "out");
+  if (in.shape != to.shape) throw Error(ErrorCode::invalid_argument, "out has another shape than the image");
+  Noise noise{noise_kind(kind), amount, seed};
+  const nb::gil_scoped_release unlocked;
+  for (std::size_t index = 0; index < in.offsets.size(); ++index, ++noise.seed) {
+    ImageView view = to.at(index);
+    if (view.spec.type != in.first.spec.type) view.spec.range = 0;
+    add_noise(in.at(index), view, noise);
+  }
+}
+
+nb::list compare_call(nb::handle truth, nb::handle image, const std::vector<int>& axis, int channel_axis,
+                      const std::string& channels, double range, bool ssim, bool fsim) {
+  const Layout layout{axis, channel_axis, channels, range};
+  const InputImages first = input_images(truth, layout, "truth");
+  const InputImages second = input_images(image, layout, "image");
+  if (first.shape != second.shape)
+    throw Error(ErrorCode::invalid_argument, "the image has another shape than the truth");
+  std::vector<Metrics> found;
+  {
+    const nb::gil_scoped_release unlocked;
+    for (std::size_t index = 0; index < first.offsets.size(); ++index)
+      found.push_back(compare(first.at(index), second.at(index), {ssim, fsim}));
+  }
+  const auto optional = [](const std::optional<double>& value) {
+    return value ? nb::cast(*value) : nb::none();
+  };
+  nb::list list;
+  for (const Metrics& metrics : found) {
+    nb::dict dict;
+    dict["mse"] = metrics.mse;
+    dict["psnr"] = metrics.psnr;
+    dict["max_abs"] = metrics.max_abs;
+    dict["ssim"] = optional(metrics.ssim);
+    dict["fsim"] = optional(metrics.fsim);
+    dict["fsimc"] = optional(metrics.fsimc);
+    list.append(dict);
+  }
+  return list;
+}
+
+nb::list methods_call() {
+  nb::list list;
+  for (const MethodInfo& info : methods()) list.append(to_dict(info));
+  return list;
+}
+
+nb::list devices_call() {
+  nb::list list;
+  for (const DeviceInfo& info : devices()) list.append(to_dict(info));
+  return list;
+}
+
+nb::list noise_kinds_call() {
+  nb::list list;
+  for (const NoiseInfo& info : noise_models())
+    list.append(nb::make_tuple(info.amount.name, info.amount.help));
+  return list;
+}
+
+// 8-bit pixels of three samples, packed; the result replaces them.
+using PackedPixels = nb::ndarray<std::uint8_t, nb::shape<-1, -1, 3>, nb::c_contig, nb::device::cpu>;
+
+void to_lab(PackedPixels image) {
+  const nb::gil_scoped_release unlocked;
+  bgr_to_lab(image.data(), image.data(), image.shape(0) * image.shape(1));
+}
+
+void from_lab(PackedPixels image) {
+  const nb::gil_scoped_release unlocked;
+  lab_to_bgr(image.data(), image.data(), image.shape(0) * image.shape(1));
+}
+
+void raise_error(const Error& error) {
+  const nb::object made = nb::module_::import_("ungrain._errors")
+                              .attr("from_code")(static_cast<int>(error.code()), std::string(error.what()));
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  module.doc() = "What the package is made over; not for direct use.";
+  module.attr("version") = UNGRAIN_VERSION;
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const Error& error) {
+      raise_error(error);
+    }
+  });
+
+  module.def("denoise", &denoise_call, "image"_a, "out"_a, "method"_a, "preset"_a.none(), "given"_a, "axis"_a,
+             "channel_axis"_a, "channels"_a, "range"_a, "device"_a, "threads"_a, "memory"_a, "nonfinite"_a,
+             "progress"_a.none(), "measured"_a.none(), "stream"_a);
+  module.def("needs_image", &needs_image, "method"_a, "preset"_a.none(), "given"_a);
+  module.def("estimate", &estimate_call, "image"_a, "axis"_a, "channel_axis"_a, "channels"_a, "range"_a);
+  module.def("add_noise", &add_noise_call, "image"_a, "out"_a, "kind"_a, "amount"_a, "seed"_a, "axis"_a,
+             "channel_axis"_a, "channels"_a, "range"_a);
+  module.def("compare", &compare_call, "truth"_a, "image"_a, "axis"_a, "channel_axis"_a, "channels"_a,
+             "range"_a, "ssim"_a, "fsim"_a);
+  module.def("methods", &methods_call);
+  module.def("devices", &devices_call);
+  module.def("noise_kinds", &noise_kinds_call);
+  module.def("bgr_to_lab", &to_lab, "image"_a.noconvert());
+  module.def("lab_to_bgr", &from_lab, "image"_a.noconvert());
+  module.def(
+      "address",
+      [](nb::handle array) {
+        nb::ndarray<nb::ro> read;
+        if (!nb::try_cast(array, read, false)) throw nb::type_error("no array that can be read");
+        return reinterpret_cast<std::uintptr_t>(read.data());
+      },
+      "array"_a, "Where the library finds the first sample: tells a view from a copy.");
+
+  nb::class_<HeldDenoiser>(module, "Denoiser")
+      .def("__init__", &make_denoiser, "method"_a, "preset"_a.none(), "given"_a, "shape"_a, "dtype"_a,
+           "channel_axis"_a, "channels"_a, "range"_a, "device"_a, "threads"_a, "memory"_a, "nonfinite"_a,
+           "measured"_a.none())
+      .def("run", &run_denoiser, "image"_a, "out"_a, "axis"_a, "channel_axis"_a, "channels"_a,
+           "progress"_a.none(), "stream"_a)
+      .def("wait", &HeldDenoiser::wait)
+      .def("clone", &HeldDenoiser::clone)
+      .def("report", [](const HeldDenoiser& self) { return to_dict(self.report()); })
+      .def("params", [](const HeldDenoiser& self) { return to_dict(self.denoiser().params()); })
+      .def("noise_level", [](const HeldDenoiser& self) { return noise_level(self.denoiser().params()); })
+      .def("device", [](const HeldDenoiser& self) { return name(self.denoiser().device()); })
+      .def("reach", [](const HeldDenoiser& self) {
+        const ungrain::Denoiser::Reach reach = self.denoiser().reach();
+        return nb::make_tuple(reach.y, reach.x);
+      });
+}
+
+}  // namespace ungrain::python

@@ -1,0 +1,202 @@
+#include "running.h"
+
+#include <nanobind/stl/string.h>
+
+#include "ungrain/error.h"
+
+namespace nb = nanobind;
+
+namespace ungrain::python {
+namespace {
+
+bool on_gpu(const ConstImageView& view) { return view.space.memory == Space::Memory::cuda; }
+
+void check_fit(const InputImages& in, const OutputImages& out) {
+  if (in.shape != out.shape) throw Error(ErrorCode::invalid_argument, "out has another shape than the image");
+  if (in.first.space != out.first.space)
+    throw Error(ErrorCode::invalid_argument,
+                "out lies elsewhere than the image: both on the host, or on one GPU");
+}
+
+// An output of another type has that type's own white.
+ImageView output_at(const OutputImages& out, std::size_t index, PixelType in_type) {
+  ImageView view = out.at(index);
+  if (view.spec.type != in_type) view.spec.range = 0;
+  return view;
+}
+
+Report run_one(ungrain::Denoiser& denoiser, const ConstImageView& in, const ImageView& out, Stream stream) {
+  // Where the work runs elsewhere, run() says that the image lies on a GPU.
+  if (!on_gpu(in) || denoiser.device().kind != Device::Kind::cuda) return denoiser.run(in, out);
+  denoiser.run_async(in, out, stream);
+  Report report;
+  report.device = denoiser.device();
+  return report;
+}
+
+// Only one run at a time.
+class Busy {
+ public:
+  explicit Busy(std::atomic_flag& flag) : flag_(flag) {
+    if (flag_.test_and_set()) {
+      throw Error(ErrorCode::invalid_argument,
+                  "this Denoiser is at work in another thread: each thread takes its own, by clone()");
+    }
+  }
+  ~Busy() { flag_.clear(); }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  std::atomic_flag& flag_;
+};
+
+}  // namespace
+
+void Listener::listen(nb::handle callback, std::size_t images) {
+  callback_ = nb::borrow(callback);
+  images_ = images;
+  image_ = 0;
+  raised_ = nullptr;
+}
+
+void Listener::forget() {
+  callback_ = nb::none();
+  raised_ = nullptr;
+}
+
+void Listener::tell(double fraction) {
+  if (stopped()) return;
+  const nb::gil_scoped_acquire lock;
+  try {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (callback_.is_none()) return;
+    const double done = (static_cast<double>(image_) + fraction) / static_cast<double>(images_);
+    if (callback_(done).is(Py_False)) token_.cancel();
+  } catch (...) {
+    raised_ = std::current_exception();
+    token_.cancel();
+  }
+}
+
+void Listener::rethrow() {
+  if (raised_) std::rethrow_exception(std::exchange(raised_, nullptr));
+}
+
+Options options_of(const std::string& device, int threads, std::size_t memory, const std::string& nonfinite) {
+  Options options;
+  options.device = parse_device(device);
+  options.threads = threads;
+  options.memory = memory;
+  if (nonfinite == "fill") {
+    options.nonfinite = NonFinite::fill;
+  } else if (nonfinite == "keep") {
+    options.nonfinite = NonFinite::keep;
+  } else if (nonfinite == "error") {
+    options.nonfinite = NonFinite::error;
+  } else {
+    throw Error(ErrorCode::invalid_argument,
+                "nonfinite takes one of fill, keep, error, got '" + nonfinite + "'");
+  }
+  return options;
+}
+
+std::optional<MethodParams> denoise(const InputImages& in, const OutputImages& out,
+                                    const InputImages* measured, const HeldParams& params, Options options,
+                                    nb::handle progress, Stream stream) {
+  check_fit(in, out);
+  Listener listener;
+  listener.listen(progress, in.offsets.size());
+  options.cancel = listener.token();
+  options.progress = [&listener](double fraction) { listener.tell(fraction); };
+  std::optional<MethodParams> used;
+  try {
+    const nb::gil_scoped_release unlocked;
+    const bool each_by_itself = params.params.needs_image();
+    std::optional<ungrain::Denoiser> denoiser;
+    for (std::size_t index = 0; index < in.offsets.size(); ++index) {
+      listener.begin_image(index);
+      const ConstImageView image = in.at(index);
+      if (!denoiser || each_by_itself) {
+        const MethodParams resolved =
+            resolve(params.params, measured != nullptr ? measured->at(index) : image);
+        denoiser.reset();  // its memory first
+        denoiser = ungrain::Denoiser::create(resolved, image.spec, options);
+        used = denoiser->params();
+      }
+      run_one(*denoiser, image, output_at(out, index, image.spec.type), stream);
+      if (on_gpu(image)) {
+        // The working memory goes with the denoiser, so the GPU must be done with it.
+        if (each_by_itself || index + 1 == in.offsets.size()) denoiser->wait();
+        listener.tell(1);
+        if (listener.stopped()) throw Error(ErrorCode::cancelled, "cancelled");
+      }
+    }
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::cancelled) listener.rethrow();
+    throw;
+  }
+  listener.rethrow();  // raised in the last call of the callback, when all was done
+  return used;
+}
+
+HeldDenoiser::HeldDenoiser(const HeldParams& params, const ImageSpec& spec, const ConstImageView* measured,
+                           Options options)
+    : held_(params.held), options_(std::move(options)) {
+  const nb::gil_scoped_release unlocked;
+  make(measured != nullptr ? resolve(params.params, *measured) : params.params, spec);
+}
+
+void HeldDenoiser::make(const MethodParams& params, const ImageSpec& spec) {
+  options_.cancel = listener_->token();
+  options_.progress = [listener = listener_.get()](double fraction) { listener->tell(fraction); };
+  denoiser_ = ungrain::Denoiser::create(params, spec, options_);
+}
+
+void HeldDenoiser::run(const InputImages& in, const OutputImages& out, nb::handle progress, Stream stream) {
+  check_fit(in, out);
+  const Busy busy(busy_);
+  listener_->listen(progress, in.offsets.size());
+  try {
+    const nb::gil_scoped_release unlocked;
+    for (std::size_t index = 0; index < in.offsets.size(); ++index) {
+      listener_->begin_image(index);
+      const ConstImageView image = in.at(index);
+      report_ = run_one(*denoiser_, image, output_at(out, index, image.spec.type), stream);
+      if (!on_gpu(image)) continue;
+      if (options_.nonfinite == NonFinite::error) denoiser_->wait();
+      listener_->tell(1);
+      if (listener_->stopped()) throw Error(ErrorCode::cancelled, "cancelled");
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::cancelled) throw;
+    // A token stays set: the next run needs another one, and a denoiser that knows it.
+    listener_->renew_token();
+    make(MethodParams(denoiser_->params()), ImageSpec(denoiser_->spec()));
+    listener_->rethrow();
+    throw;
+  }
+  if (listener_->stopped()) {  // in the last call of the callback, when all was done
+    listener_->renew_token();
+    make(MethodParams(denoiser_->params()), ImageSpec(denoiser_->spec()));
+  }
+  listener_->rethrow();
+  listener_->forget();
+}
+
+void HeldDenoiser::wait() {
+  const Busy busy(busy_);
+  const nb::gil_scoped_release unlocked;
+  denoiser_->wait();
+}
+
+std::unique_ptr<HeldDenoiser> HeldDenoiser::clone() {
+  std::unique_ptr<HeldDenoiser> other(new HeldDenoiser());
+  other->held_ = held_;
+  other->options_ = options_;
+  const nb::gil_scoped_release unlocked;
+  other->make(denoiser_->params(), denoiser_->spec());
+  return other;
+}
+
+}  // namespace ungrain::python

@@ -1,0 +1,74 @@
+// Runs on arrays, with the interpreter's lock given up while they last.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "arrays.h"
+#include "ungrain/denoiser.h"
+#include "values.h"
+
+namespace ungrain::python {
+
+// What a run tells Python of, between its bands: the caller's callback hears how far it is, and signals
+// (Ctrl-C) are seen. Either may stop it.
+class Listener {
+ public:
+  void listen(nanobind::handle callback, std::size_t images);
+  void forget();
+  void begin_image(std::size_t index) { image_ = index; }
+  void tell(double fraction);  // without the lock
+  const CancelToken& token() const { return token_; }
+  bool stopped() const { return token_.cancelled(); }
+  void renew_token() { token_ = CancelToken(); }
+  // What the callback or a signal's handler raised, if that is what stopped the run.
+  void rethrow();
+
+ private:
+  nanobind::object callback_ = nanobind::none();
+  CancelToken token_;
+  std::exception_ptr raised_;
+  std::size_t images_ = 1;
+  std::size_t image_ = 0;
+};
+
+Options options_of(const std::string& device, int threads, std::size_t memory, const std::string& nonfinite);
+
+// One call: each image of the stack by itself, with the noise measured on it where that is left open.
+// `measured` is a copy of the images in the host's memory, where they lie on a GPU and the noise is to be
+// measured. Returns the parameters that the last image was filtered with; none where there was no image.
+std::optional<MethodParams> denoise(const InputImages& in, const OutputImages& out,
+                                    const InputImages* measured, const HeldParams& params, Options options,
+                                    nanobind::handle progress, Stream stream);
+
+// A Denoiser that Python holds on to.
+class HeldDenoiser {
+ public:
+  HeldDenoiser(const HeldParams& params, const ImageSpec& spec, const ConstImageView* measured,
+               Options options);
+
+  void run(const InputImages& in, const OutputImages& out, nanobind::handle progress, Stream stream);
+  void wait();
+  std::unique_ptr<HeldDenoiser> clone();
+
+  const ungrain::Denoiser& denoiser() const { return *denoiser_; }
+  const Report& report() const { return report_; }
+
+ private:
+  HeldDenoiser() = default;
+  void make(const MethodParams& params, const ImageSpec& spec);
+
+  std::vector<nanobind::object> held_;
+  Options options_;
+  std::unique_ptr<Listener> listener_ = std::make_unique<Listener>();
+  std::optional<ungrain::Denoiser> denoiser_;
+  Report report_;
+  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+};
+
+}  // namespace ungrain::python

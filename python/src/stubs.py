@@ -1,0 +1,51 @@
+"""stubs.py OUT: writes _methods.pyi, the signatures of the methods' functions, from the module that was just built."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+
+from ungrain import _denoise, _methods
+
+
+def value(default: object) -> str:
+    if isinstance(default, bool) or not isinstance(default, (str, int, float)):
+        return repr(default)
+    return f'"{default}"' if isinstance(default, str) else repr(default)
+
+
+def function(info: dict) -> str:
+    words = ["image: Array", "*"]
+    for each in info["params"]:
+        default = _methods.default_of(each)
+        optional = " | None" if default is None else ""
+        words.append(f"{each['name']}: {_methods.annotation(each)}{optional} = {value(default)}")
+    words += [f"{o.name}: {o.annotation} = {value(o.default)}" for o in _methods.OPTIONS]
+    arguments = ",\n".join("    " + word for word in words)
+    doc = textwrap.indent(f'"""{_methods.docstring(info)}"""', "    ")
+    return f"def {_methods.function_name(info)}(\n{arguments},\n) -> Array:\n{doc}\n"
+
+
+def main() -> None:
+    names = sorted(_methods.__all__)
+    lines = ["# Made from the library's descriptors when the package was built; do not edit.",
+             "from collections.abc import Sequence",
+             "from typing import Any, Literal",
+             "",
+             "from ._denoise import Array, Axis, Progress",
+             "",
+             f"__all__ = {names!r}",
+             "",
+             f"def methods() -> list[str]:\n    \"\"\"{inspect.getdoc(_methods.methods)}\"\"\"",
+             "",
+             f"def parameters(method: str) -> list[dict[str, Any]]:\n    \"\"\"{inspect.getdoc(_methods.parameters)}\"\"\"",
+             ""]
+    lines += [function(info) for info in _methods._INFO.values()]
+    assert _denoise.Array  # what the stub imports is there
+    with open(sys.argv[1], "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

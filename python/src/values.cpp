@@ -1,0 +1,233 @@
+#include "values.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "arrays.h"
+#include "ungrain/error.h"
+
+namespace nb = nanobind;
+
+namespace ungrain::python {
+namespace {
+
+const MethodInfo& cached_info(const std::string& method) {
+  static const std::vector<MethodInfo> all = methods();
+  for (const MethodInfo& info : all) {
+    if (info.name == method) return info;
+  }
+  method_info(method);  // throws, with the nearest name
+  throw Error(ErrorCode::internal, "a method that is not listed");
+}
+
+// Python's own words cannot be arguments: lambda is written lambda_.
+std::string python_name(const std::string& name) {
+  const bool reserved = nb::cast<bool>(nb::module_::import_("keyword").attr("iskeyword")(name));
+  return reserved ? name + "_" : name;
+}
+std::string library_name(std::string name) {
+  if (name.ends_with('_')) name.pop_back();
+  return name;
+}
+
+const ParamInfo& descriptor(const MethodInfo& method, const std::string& name) {
+  for (const ParamInfo& info : method.params) {
+    if (info.name == name) return info;
+  }
+  std::string known;
+  for (const ParamInfo& info : method.params) known += (known.empty() ? "" : ", ") + python_name(info.name);
+  throw nb::type_error((method.name + " has no parameter '" + name + "'; it has " + known).c_str());
+}
+
+bool is_number(nb::handle value) {
+  return PyNumber_Check(value.ptr()) != 0 && !nb::isinstance<nb::str>(value);
+}
+
+double number(nb::handle value) {
+  const double result = PyFloat_AsDouble(value.ptr());
+  if (result == -1.0 && PyErr_Occurred() != nullptr) throw nb::python_error();
+  return result;
+}
+
+ParamValue image_value(nb::handle value, std::vector<nb::object>& held) {
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  nb::object array = numpy.attr("ascontiguousarray")(value, numpy.attr("float32"));
+  const InputImages image = input_images(array, {}, "sigma_map");
+  held.push_back(std::move(array));
+  return image.first;
+}
+
+ParamValue read_value(const ParamInfo& info, nb::handle value, std::vector<nb::object>& held) {
+  if (value.is_none()) return std::monostate{};
+  if (nb::isinstance<nb::str>(value)) {
+    auto word = nb::cast<std::string>(value);
+    if (word == "auto" && info.fallback != Fallback::none) return std::monostate{};
+    if (!info.named.empty() && word == info.named) return info.named_value;
+    return word;
+  }
+  if (info.kind == ParamKind::image) return image_value(value, held);
+  if (info.kind == ParamKind::choice && nb::isinstance<nb::bool_>(value))
+    return std::string(value.is(Py_True) ? "on" : "off");
+  // One-element arrays are numbers too, which a list of strengths must not be taken for.
+  if (PySequence_Check(value.ptr()) != 0) {
+    std::vector<double> list;
+    for (const nb::handle element : nb::borrow<nb::sequence>(value)) list.push_back(number(element));
+    return list;
+  }
+  if (is_number(value)) return number(value);
+  return nb::cast<std::string>(nb::str(value));  // which is refused, with the parameter's name
+}
+
+nb::object to_python(const ParamInfo& info, const ParamValue& value) {
+  if (const double* number = std::get_if<double>(&value)) {
+    if (!info.named.empty() && *number == info.named_value) return nb::cast(info.named);
+    if (info.kind == ParamKind::integer) return nb::cast(static_cast<long long>(*number));
+    return nb::cast(*number);
+  }
+  if (const auto* word = std::get_if<std::string>(&value)) return nb::cast(*word);
+  if (const auto* list = std::get_if<std::vector<double>>(&value)) return nb::cast(*list);
+  if (const auto* view = std::get_if<ConstImageView>(&value); view != nullptr && view->data != nullptr)
+    return nb::cast("image");
+  return nb::none();
+}
+
+const char* name_of(ParamKind kind) {
+  switch (kind) {
+    case ParamKind::real:
+      return "real";
+    case ParamKind::integer:
+      return "integer";
+    case ParamKind::choice:
+      return "choice";
+    case ParamKind::per_channel:
+      return "per_channel";
+    case ParamKind::image:
+      return "image";
+  }
+  return "?";
+}
+
+const char* name_of(Unit unit) {
+  switch (unit) {
+    case Unit::none:
+      return "";
+    case Unit::pixels:
+      return "pixels";
+    case Unit::intensity:
+      return "pixel values";
+    case Unit::intensity_squared:
+      return "pixel values squared";
+    case Unit::delta_e:
+      return "delta E";
+    case Unit::delta_e_squared:
+      return "delta E squared";
+  }
+  return "?";
+}
+
+}  // namespace
+
+HeldParams read_params(const std::string& method, nb::handle preset, const nb::dict& given, double white) {
+  const MethodInfo& info = cached_info(method);
+  HeldParams read{MethodParams::defaults(method), {}};
+  // A preset may follow from what is given, and what is given stands.
+  const auto set_given = [&] {
+    for (const auto& [key, value] : given) {
+      const std::string name = library_name(nb::cast<std::string>(key));
+      read.params.set(name, read_value(descriptor(info, name), value, read.held));
+    }
+  };
+  set_given();
+  if (!preset.is_none()) {
+    read.params.apply_preset(nb::cast<std::string>(preset), white);
+    set_given();
+  }
+  return read;
+}
+
+double noise_level(const MethodParams& params) {
+  for (const ParamInfo& info : cached_info(std::string(params.method())).params) {
+    if (info.name != "sigma" || info.unit != Unit::intensity) continue;
+    const ParamValue value = params.get(info.name);
+    if (const double* number = std::get_if<double>(&value)) return *number;
+    if (const auto* list = std::get_if<std::vector<double>>(&value); list != nullptr && !list->empty())
+      return *std::max_element(list->begin(), list->end());
+  }
+  return 0;
+}
+
+nb::dict to_dict(const MethodParams& params) {
+  nb::dict dict;
+  for (const ParamInfo& info : cached_info(std::string(params.method())).params)
+    dict[python_name(info.name).c_str()] = to_python(info, params.get(info.name));
+  return dict;
+}
+
+nb::dict to_dict(const Report& report) {
+  nb::dict stages;
+  for (const StageTime& stage : report.stages) stages[stage.name.c_str()] = stage.ms;
+  nb::dict strengths;
+  for (const Strength& strength : report.strengths)
+    strengths[strength.name.c_str()] = nb::make_tuple(strength.value, strength.on_255);
+  nb::dict dict;
+  dict["device"] = name(report.device);
+  dict["threads"] = report.threads;
+  dict["bands"] = report.bands;
+  dict["ms"] = report.ms;
+  dict["stages_ms"] = stages;
+  dict["buffer_bytes"] = report.buffer_bytes;
+  dict["nonfinite_pixels"] = report.nonfinite_pixels;
+  dict["strengths"] = strengths;
+  return dict;
+}
+
+nb::dict to_dict(const MethodInfo& method) {
+  const MethodParams defaults = MethodParams::defaults(method.name);
+  nb::list params;
+  for (const ParamInfo& info : method.params) {
+    nb::dict dict;
+    dict["name"] = python_name(info.name);
+    dict["help"] = info.help;
+    dict["kind"] = name_of(info.kind);
+    dict["unit"] = name_of(info.unit);
+    dict["min"] = info.min;
+    dict["max"] = info.max;
+    dict["odd"] = info.odd;
+    dict["choices"] = info.choices;
+    dict["named"] = info.named;
+    dict["auto"] = info.fallback != Fallback::none;
+    dict["default"] = to_python(info, defaults.get(info.name));
+    dict["default_text"] = info.default_text;
+    params.append(dict);
+  }
+  nb::list presets;
+  for (const PresetInfo& preset : method.presets) presets.append(nb::make_tuple(preset.name, preset.help));
+  nb::list backends;
+  for (const auto& [there, backend] :
+       {std::pair{method.has_reference, "reference"}, {method.has_cpu, "cpu"}, {method.has_cuda, "cuda"}}) {
+    if (there) backends.append(backend);
+  }
+  nb::dict dict;
+  dict["name"] = method.name;
+  dict["summary"] = method.summary;
+  dict["params"] = params;
+  dict["presets"] = presets;
+  dict["backends"] = backends;
+  return dict;
+}
+
+nb::dict to_dict(const DeviceInfo& info) {
+  nb::dict dict;
+  dict["name"] = name(info.device);
+  dict["description"] = info.description;
+  dict["usable"] = info.usable;
+  dict["reason"] = info.reason;
+  return dict;
+}
+
+}  // namespace ungrain::python

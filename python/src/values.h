@@ -1,0 +1,34 @@
+// Parameters, descriptors and reports between Python and the library.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+#include <vector>
+
+#include "ungrain/denoiser.h"
+#include "ungrain/parameters.h"
+
+namespace ungrain::python {
+
+// Parameters and the arrays that they refer to (sigma_map).
+struct HeldParams {
+  MethodParams params;
+  std::vector<nanobind::object> held;
+};
+
+// `given` maps names to what the caller wrote: numbers, words, lists, arrays, None or "auto". A name that the
+// method has not is a TypeError, a value that it does not take an Error; both name the parameter. The preset
+// comes first, what was given stands.
+HeldParams read_params(const std::string& method, nanobind::handle preset, const nanobind::dict& given,
+                       double white);
+
+// The noise's standard deviation in pixel values, the largest of several; 0 where the method has none.
+double noise_level(const MethodParams& params);
+
+nanobind::dict to_dict(const MethodParams& params);  // unset: None
+nanobind::dict to_dict(const Report& report);
+nanobind::dict to_dict(const MethodInfo& info);
+nanobind::dict to_dict(const DeviceInfo& info);
+
+}  // namespace ungrain::python

@@ -1,0 +1,546 @@
+"""One call on any array: types, layouts, stacks, in place, and what goes wrong."""
+
+import inspect
+import pickle
+import subprocess
+import sys
+import threading
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+from conftest import picture
+
+import ungrain
+
+DTYPES = ["uint8", "uint16", "float16", "float32"]
+CONVERTED = ["float64", "int16"]
+# Quick parameters that touch more than one row.
+QUICK = {"box": {}, "gaussian": {}, "median": {}, "bilateral": {"radius": 2}, "adaptive-bilateral": {"radius": 2},
+         "nlm": {"search": 5, "patch": 3}, "nlm-bilateral": {"search": 5, "patch": 3}, "bm3d": {"profile": "fast"}}
+
+
+def test_every_method_is_here():
+    assert set(ungrain.methods()) == set(QUICK)
+
+
+@pytest.mark.parametrize("method", QUICK)
+@pytest.mark.parametrize("channels", [None, 3])
+def test_a_method_by_name_and_by_function(method, channels):
+    image = picture(channels=channels, dtype=np.uint8)
+    result = ungrain.denoise(image, method, **QUICK[method])
+    function = getattr(ungrain, method.replace("-", "_"))
+    np.testing.assert_array_equal(function(image, **QUICK[method]), result)
+    assert result.dtype == image.dtype and result.shape == image.shape
+    assert not np.array_equal(result, image)
+
+
+def test_bm3d_denoises_by_default():
+    clean = picture(96, 96)
+    noisy = ungrain.add_noise(clean, 0.1, seed=3)
+    assert ungrain.psnr(clean, ungrain.denoise(noisy)) > ungrain.psnr(clean, noisy) + 3
+
+
+@pytest.mark.parametrize("dtype", DTYPES + CONVERTED)
+@pytest.mark.parametrize("channels", [None, 1, 3])
+def test_type_and_shape_are_kept(library, dtype, channels):
+    if library.name.startswith("torch") and dtype == "uint16":
+        torch = pytest.importorskip("torch")
+        if not hasattr(torch, "uint16"):
+            pytest.skip("this PyTorch has no uint16")
+    image = picture(channels=channels, dtype=dtype)
+    given = library.make(image)
+    result = ungrain.bilateral(given, radius=2, sigma=image.max() / 20)
+    assert type(result) is type(given) and result.dtype == given.dtype and tuple(result.shape) == image.shape
+    np.testing.assert_array_equal(library.read(given), image)
+    expected = ungrain.bilateral(image, radius=2, sigma=image.max() / 20, device="cpu")
+    np.testing.assert_allclose(library.read(result).astype(float), expected.astype(float),
+                               atol={"u": 1, "i": 4, "f": 2e-4}[image.dtype.kind] * (8 if dtype == "float16" else 1))
+
+
+@pytest.mark.parametrize("dtype,worked_on_as,white", [("float64", "float32", 1), ("int16", "float32", 32767)])
+def test_converted_types_are_what_the_documentation_says(dtype, worked_on_as, white):
+    image = picture(dtype=dtype)
+    expected = ungrain.gaussian(image.astype(worked_on_as), sigma=1.5)
+    if dtype == "int16":
+        expected = np.clip(np.rint(expected), -32768, 32767)
+    np.testing.assert_array_equal(ungrain.gaussian(image, sigma=1.5), expected.astype(dtype))
+    # The white level goes along: what follows the noise is relative to it.
+    auto = ungrain.nlm(image, search=5)
+    np.testing.assert_array_equal(auto, np.rint(ungrain.nlm(image.astype("float32"), search=5, range=white)).astype(dtype)
+                                  if dtype == "int16" else ungrain.nlm(image.astype("float32"), search=5).astype(dtype))
+
+
+def test_negative_values_of_int16_survive():
+    image = (picture(dtype=np.float32) * 2000 - 1000).astype(np.int16)
+    result = ungrain.box(image, radius=1)
+    assert result.min() < -300 and abs(float(result.mean()) - float(image.mean())) < 5
+
+
+@pytest.mark.parametrize("dtype", [">u2", ">f4", ">f8", ">i2"])
+def test_other_byte_orders(dtype):
+    image = picture(dtype=np.dtype(dtype).newbyteorder("=")).astype(dtype)
+    result = ungrain.median(image)
+    assert result.dtype == np.dtype(dtype)
+    np.testing.assert_array_equal(result, ungrain.median(image.astype(image.dtype.newbyteorder("="))))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int8", "complex64", "bool"])
+def test_other_types_are_refused_by_name(dtype):
+    with pytest.raises(TypeError, match=f"image takes uint8, uint16, float16 or float32.*got {dtype}"):
+        ungrain.box(np.zeros((4, 4), dtype))
+
+
+def test_what_is_no_array_is_refused():
+    with pytest.raises(TypeError, match="image takes an array.*got list"):
+        ungrain.box([[1, 2], [3, 4]])
+    with pytest.raises(TypeError, match="got NoneType"):
+        ungrain.box(None)
+
+
+# ---- layouts
+
+LAYOUTS = {
+    "C": lambda a: np.ascontiguousarray(a),
+    "F": lambda a: np.asfortranarray(a),
+    "transposed": lambda a: np.ascontiguousarray(a.swapaxes(0, 1)).swapaxes(0, 1),
+    "upside down": lambda a: np.ascontiguousarray(a[::-1])[::-1],
+    "mirrored": lambda a: np.ascontiguousarray(a[:, ::-1])[:, ::-1],
+    "every other": lambda a: np.repeat(np.repeat(a, 2, 0), 3, 1)[::2, ::3],
+    "a part": lambda a: np.pad(a, [(3, 5), (2, 7)] + [(0, 0)] * (a.ndim - 2))[3:-5, 2:-7],
+    "planar": lambda a: np.ascontiguousarray(np.moveaxis(a, -1, 0)).transpose(1, 2, 0) if a.ndim == 3 else a,
+    "odd bytes": lambda a: _packed_field(a),
+}
+
+
+def _packed_field(array):
+    records = np.zeros(array.shape, np.dtype([("flag", "u1"), ("value", array.dtype)]))
+    records["value"] = array
+    return records["value"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64"])
+@pytest.mark.parametrize("channels", [None, 3])
+def test_any_strides(layout, dtype, channels):
+    image = picture(19, 23, channels, dtype)
+    expected = ungrain.bilateral(image, radius=2, sigma=image.max() / 20, device="cpu")
+    given = LAYOUTS[layout](image)
+    np.testing.assert_array_equal(ungrain.bilateral(given, radius=2, sigma=image.max() / 20, device="cpu"), expected)
+    # And as output, also in place.
+    out = LAYOUTS[layout](np.zeros_like(image))
+    assert ungrain.bilateral(given, radius=2, sigma=image.max() / 20, out=out, device="cpu") is out
+    np.testing.assert_array_equal(out, expected)
+    assert ungrain.bilateral(given, radius=2, sigma=image.max() / 20, out=given, device="cpu") is given
+    np.testing.assert_array_equal(given, expected)
+
+
+def test_memory_order_is_kept():
+    image = picture(19, 23, 3)
+    assert ungrain.box(np.asfortranarray(image)).flags.f_contiguous
+    planar = np.ascontiguousarray(np.moveaxis(image, -1, 0)).transpose(1, 2, 0)
+    assert ungrain.box(planar).strides == planar.strides
+
+
+def test_channels_first():
+    image = picture(19, 23, 3)
+    first = np.ascontiguousarray(np.moveaxis(image, -1, 0))
+    np.testing.assert_array_equal(ungrain.box(first, channel_axis=0), np.moveaxis(ungrain.box(image), -1, 0))
+
+
+def test_subclasses_and_read_only_arrays():
+    image = picture(dtype=np.uint8)
+    image.flags.writeable = False
+    result = ungrain.box(image)
+    assert result.flags.writeable
+    with pytest.raises(ungrain.InvalidArgument, match="out cannot be written to"):
+        ungrain.box(image, out=image)
+    masked = np.ma.masked_array(picture(dtype=np.uint8))
+    assert type(ungrain.box(masked)) is np.ndarray
+
+
+def test_anything_that_is_an_array_in_disguise():
+    class Exporter:  # only DLPack, as a library of its own would
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **arguments):
+            return self.array.__dlpack__(**arguments)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    image = picture(dtype=np.uint8)
+    result = ungrain.box(Exporter(image))
+    assert isinstance(result, np.ndarray)
+    np.testing.assert_array_equal(result, ungrain.box(image))
+    # And out again.
+    np.testing.assert_array_equal(np.from_dlpack(result), result)
+
+    class Interface:
+        __array_interface__ = image.__array_interface__
+    np.testing.assert_array_equal(ungrain.box(Interface()), ungrain.box(image))
+
+
+# ---- stacks
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@pytest.mark.parametrize("channels", [None, 3])
+def test_a_stack_is_its_images(library, axis, channels):
+    images = [picture(19, 23, channels, np.uint16, seed=s) for s in range(3)]
+    if library.name.startswith("torch"):
+        images = [(i // 257).astype(np.uint8) for i in images]
+    if channels and axis in (2, -1):
+        axis = 2
+    stack = np.stack(images, axis=axis)
+    result = library.read(ungrain.nlm(library.make(stack), axis=axis, search=5, patch=3, device="auto"))
+    for index, image in enumerate(images):
+        # Each with its own noise.
+        expected = library.read(ungrain.nlm(library.make(image), search=5, patch=3))
+        np.testing.assert_array_equal(np.take(result, index, axis=axis), expected)
+
+
+def test_a_stack_of_stacks():
+    stack = np.stack([picture(19, 23, seed=s) for s in range(6)]).reshape(2, 3, 19, 23)
+    result = ungrain.gaussian(stack, sigma=1, axis=(0, 1))
+    np.testing.assert_array_equal(result[1, 2], ungrain.gaussian(stack[1, 2], sigma=1))
+    assert ungrain.box(stack[:0], axis=(0, 1)).shape == (0, 3, 19, 23)
+
+
+def test_shapes_that_are_no_images():
+    with pytest.raises(ValueError, match=r"shape \(40, 50, 60\) has 60 channels in axis 2.*axis="):
+        ungrain.box(np.zeros((40, 50, 60), np.uint8))
+    with pytest.raises(ValueError, match=r"shape \(7,\) is no image"):
+        ungrain.box(np.zeros(7, np.uint8))
+    with pytest.raises(ValueError, match="axis takes an axis of the array, which has 2, got 2"):
+        ungrain.box(np.zeros((4, 4), np.uint8), axis=2)
+    with pytest.raises(ValueError, match="axis names axis -3 twice"):
+        ungrain.box(np.zeros((4, 4, 4), np.uint8), axis=(0, -3))
+    with pytest.raises(ValueError, match="channel_axis and axis both name"):
+        ungrain.box(np.zeros((4, 4, 4, 3), np.uint8), axis=3)
+    with pytest.raises(ValueError, match="0 x 4 pixels"):
+        ungrain.box(np.zeros((4, 0), np.uint8))
+
+
+# ---- channels, alpha, white
+
+
+def test_alpha_is_carried_through():
+    image = picture(channels=4, dtype=np.uint8)
+    result = ungrain.box(image, channels="rgba")
+    np.testing.assert_array_equal(result[..., 3], image[..., 3])
+    np.testing.assert_array_equal(result[..., :3], ungrain.box(image[..., :3]))
+    assert not np.array_equal(ungrain.box(image)[..., 3], image[..., 3])
+    with pytest.raises(ValueError, match="channels takes one of auto, gray, gray-alpha, rgb, rgba, multi, got 'bgr'"):
+        ungrain.box(image, channels="bgr")
+    with pytest.raises(ValueError, match="cannot be rgb"):
+        ungrain.box(image, channels="rgb")
+
+
+def test_range_is_the_white_level():
+    image = picture(64, 64)
+    expected = ungrain.denoise(image, device="cpu")
+    scaled = ungrain.denoise(image * 1000, range=1000, device="cpu")
+    np.testing.assert_allclose(scaled / 1000, expected, atol=1e-4)
+    with pytest.raises(ValueError, match="range"):
+        ungrain.denoise(image, range=-1)
+
+
+def test_a_white_level_that_cannot_be_is_warned_of():
+    image = picture(64, 64) * 1000
+    with pytest.warns(UserWarning, match="more than half of white, which is taken to be 1 for float32; say range="):
+        ungrain.nlm(image, search=5)
+    with pytest.warns(UserWarning, match="say range="):
+        ungrain.Denoiser("bm3d", like=image)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ungrain.nlm(image, search=5, range=1000)
+        ungrain.nlm(image / 1000, search=5)
+        ungrain.gaussian(image, sigma=3)
+
+
+# ---- out
+
+
+def test_out_must_fit():
+    image = picture(dtype=np.uint8)
+    with pytest.raises(ValueError, match="out has another shape"):
+        ungrain.box(image, out=np.zeros((3, 3), np.uint8))
+    with pytest.raises(TypeError, match="out has dtype float32, the image uint8"):
+        ungrain.box(image, out=np.zeros(image.shape, np.float32))
+    with pytest.raises(ValueError, match="overlap"):
+        ungrain.box(image[1:], out=image[:-1])
+
+
+def test_nothing_is_copied():
+    image = picture(600, 700, dtype=np.float32)
+    assert ungrain._core.address(image[5:, ::2]) == image[5:, ::2].ctypes.data
+    out = np.empty_like(image)
+    ungrain.median(image, out=out)
+    tracemalloc.start()
+    try:
+        ungrain.median(image, out=out)
+        assert tracemalloc.get_traced_memory()[1] < 20_000  # bytes; the image has 1.7 million
+        tracemalloc.reset_peak()
+        ungrain.median(image)
+        assert tracemalloc.get_traced_memory()[1] < image.nbytes + 20_000  # the result and nothing else
+    finally:
+        tracemalloc.stop()
+
+
+# ---- parameters
+
+
+@pytest.mark.parametrize("call,message", [
+    (lambda i: ungrain.bilateral(i, radius=500), "radius takes a whole number from 0 to 128, got 500"),
+    (lambda i: ungrain.bilateral(i, radius=1.5), "radius takes a whole number from 0 to 128, got 1.5"),
+    (lambda i: ungrain.bilateral(i, radius="wide"), "radius takes a whole number from 0 to 128, got 'wide'"),
+    (lambda i: ungrain.bilateral(i, radius=None), "radius takes a whole number"),
+    (lambda i: ungrain.bilateral(i, window="disk"), "window takes one of square, disc, got 'disk'; did you mean 'disc'"),
+    (lambda i: ungrain.nlm(i, patch=4), "patch takes an odd whole number"),
+    (lambda i: ungrain.bm3d(i, sigma=-1), "sigma takes a number from 0 up"),
+    (lambda i: ungrain.bm3d(i, sigma=[1, 2]), "sigma has 2 values, the image 1 colour channels"),
+    (lambda i: ungrain.denoise(i, "bilatral"), "bilateral"),
+    (lambda i: ungrain.nlm(i, preset="paper-1"), "nlm has no preset 'paper-1'"),
+    (lambda i: ungrain.box(i, device="gpu"), "device takes auto, cpu, cuda"),
+    (lambda i: ungrain.box(i, threads=-1), "threads takes a whole number"),
+    (lambda i: ungrain.box(i, nonfinite="ignore"), "nonfinite takes one of fill, keep, error, got 'ignore'"),
+])
+def test_errors_name_the_parameter(call, message):
+    with pytest.raises(ungrain.InvalidArgument, match=message) as caught:
+        call(picture(dtype=np.uint8))
+    assert isinstance(caught.value, ValueError) and caught.value.code == 1
+    assert "\n" not in str(caught.value)
+
+
+def test_unknown_parameters_are_type_errors():
+    with pytest.raises(TypeError, match="nlm has no parameter 'radius'; it has search,"):
+        ungrain.nlm(picture(), radius=3)
+    with pytest.raises(TypeError, match="box has no parameter 'sigma'"):
+        ungrain.denoise(picture(), "box", sigma=3)
+
+
+def test_values_as_python_has_them():
+    image = picture(channels=3)
+    ungrain.bm3d(image, sigma=[0.05, 0.06, 0.04], profile="fast", kaiser=False)
+    ungrain.bm3d(image, sigma=np.array([0.05, 0.06, 0.04], np.float32), profile="fast", kaiser=True)
+    expected = ungrain.nlm(image[:16, :16], search="whole-image", sigma=0.0625)
+    np.testing.assert_array_equal(expected, ungrain.nlm(image[:16, :16], search=0, sigma=np.float32(0.0625), patch="auto"))
+    assert np.isfinite(expected).all()
+
+
+def test_presets_and_what_is_given_besides():
+    image = picture(24, 24)
+    preset = ungrain.nlm(image, preset="paper-003")
+    # A default that is given is given.
+    assert not np.array_equal(preset, ungrain.nlm(image, preset="paper-003", search=21))
+    denoiser = ungrain.Denoiser("nlm", like=image, preset="paper-003", search=21)
+    assert denoiser.params["search"] == 21
+
+
+def test_sigma_map():
+    image = picture(64, 64)
+    flat = np.full(image.shape, 0.05)
+    by_map = ungrain.bm3d(image, sigma_map=flat, profile="fast")
+    assert ungrain.psnr(by_map, ungrain.bm3d(image, sigma=0.05, profile="fast")) > 40
+    np.testing.assert_array_equal(by_map, ungrain.bm3d(image, sigma_map=flat.astype(np.float32), profile="fast"))
+    with pytest.raises(ValueError, match="sigma_map"):
+        ungrain.bm3d(image, sigma_map=flat[:10])
+
+
+def test_signatures_and_docstrings_come_from_the_descriptors():
+    for method in ungrain.methods():
+        function = getattr(ungrain, method.replace("-", "_"))
+        shown = inspect.signature(function).parameters
+        for info in ungrain.parameters(method):
+            assert shown[info["name"]].kind is inspect.Parameter.KEYWORD_ONLY
+            assert info["help"].split(";")[0][:30] in " ".join(function.__doc__.split())
+            if not info["auto"] and info["kind"] != "image":
+                assert shown[info["name"]].default == info["default"]
+        assert {"device", "axis", "out", "progress"} <= set(shown)
+    assert inspect.signature(ungrain.bilateral).parameters["radius"].default == 5
+    assert 'int from 0 to 128' in ungrain.bilateral.__doc__
+
+
+# ---- NaN
+
+
+def test_nonfinite():
+    image = picture()
+    image[3, 4] = np.nan
+    assert np.isfinite(ungrain.bilateral(image, sigma=0.05)).all()
+    assert np.isnan(ungrain.bilateral(image, sigma=0.05, nonfinite="keep")[3, 4])
+    with pytest.raises(ungrain.BadPixels, match=r"pixel \(4, 3\)"):
+        ungrain.bilateral(image, sigma=0.05, nonfinite="error")
+
+
+# ---- progress, threads, interrupts
+
+
+def test_progress_goes_to_one():
+    seen = []
+    ungrain.nlm(picture(600, 600), sigma=0.05, progress=seen.append, device="cpu")
+    assert seen[-1] == 1 and seen == sorted(seen) and 0 <= seen[0]
+    seen.clear()
+    stack = np.stack([picture(300, 300, seed=s) for s in range(4)])
+    ungrain.nlm(stack, axis=0, sigma=0.05, progress=seen.append, device="cpu")
+    assert seen[-1] == 1 and seen == sorted(seen) and 0.25 in seen
+
+
+def test_progress_can_cancel():
+    image = picture(900, 900)
+    with pytest.raises(ungrain.Cancelled):
+        ungrain.nlm(image, sigma=0.05, progress=lambda fraction: False, device="cpu")
+
+    def fail(fraction):
+        raise ZeroDivisionError("from the callback")
+    with pytest.raises(ZeroDivisionError, match="from the callback"):
+        ungrain.nlm(image, sigma=0.05, progress=fail, device="cpu")
+
+
+def test_the_lock_is_released():
+    image = picture(900, 900)
+    steps, running = [], threading.Event()
+
+    def work():
+        running.set()
+        ungrain.nlm(image, sigma=0.05, device="cpu")
+        running.clear()
+    thread = threading.Thread(target=work)
+    thread.start()
+    running.wait()
+    while running.is_set():
+        steps.append(1)
+    thread.join()
+    assert len(steps) > 1000
+
+
+def test_threads_get_the_same_bits():
+    image = picture(200, 200)
+    expected = ungrain.nlm(image, sigma=0.05, device="cpu")
+    results = [None] * 4
+
+    def work(index):
+        results[index] = ungrain.nlm(image, sigma=0.05, device="cpu", threads=index)
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for result in results:
+        np.testing.assert_array_equal(result, expected)
+
+
+INTERRUPTED = """
+import os, signal, threading, numpy as np, ungrain
+image = np.random.default_rng(0).random((3000, 3000), np.float32)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which what runs in the background has not
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    ungrain.nlm(image, sigma=0.1, search=51, device="cpu")
+    print("done")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_control_c_stops_the_work():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "interrupted\n", done.stderr
+
+
+# ---- Denoiser
+
+
+def test_denoiser_is_the_same_as_the_call(library):
+    image = picture(40, 50, 3, np.uint8)
+    given = library.make(image)
+    denoiser = ungrain.Denoiser("nlm", like=given, search=5)
+    result = denoiser(given)
+    np.testing.assert_array_equal(library.read(result), library.read(ungrain.nlm(given, search=5)))
+    assert denoiser.params["sigma"] > 0 and denoiser.params["search"] == 5
+    assert denoiser.device.startswith("cuda" if library.gpu else ("cpu", "cuda"))
+    assert denoiser.reach[0] >= 2
+    out = library.make(np.zeros_like(image))
+    assert denoiser.clone()(given, out=out) is out
+    np.testing.assert_array_equal(library.read(out), library.read(result))
+    assert denoiser(given, out=given) is given
+    np.testing.assert_array_equal(library.read(given), library.read(result))
+
+
+def test_denoiser_from_a_shape():
+    image = picture(40, 50, dtype=np.uint16)
+    for dtype in (np.uint16, "uint16", np.dtype("uint16")):
+        denoiser = ungrain.Denoiser("bilateral", shape=image.shape, dtype=dtype, sigma=2000, device="cpu")
+        np.testing.assert_array_equal(denoiser(image), ungrain.bilateral(image, sigma=2000, device="cpu"))
+    assert denoiser.report.device == "cpu" and denoiser.report.ms > 0
+    assert denoiser.report.strengths["sigma"][0] == 2000
+    with pytest.raises(ungrain.InvalidArgument, match="sigma is left to be measured"):
+        ungrain.Denoiser("bilateral", shape=(4, 4), dtype="uint8")
+    with pytest.raises(TypeError, match="takes like=, or shape= and dtype="):
+        ungrain.Denoiser("bilateral", sigma=3)
+    with pytest.raises(TypeError, match="made for uint16"):
+        denoiser(image.astype(np.uint8))
+    with pytest.raises(ValueError, match="made for 50 x 40"):
+        denoiser(image[:30])
+
+
+@pytest.mark.parametrize("dtype", CONVERTED)
+def test_denoiser_converts_as_the_call_does(dtype):
+    image = picture(40, 50, dtype=dtype)
+    np.testing.assert_array_equal(ungrain.Denoiser("nlm", like=image, search=5)(image), ungrain.nlm(image, search=5))
+
+
+def test_denoiser_on_a_stack():
+    stack = np.stack([picture(30, 40, seed=s) for s in range(3)])
+    denoiser = ungrain.Denoiser("nlm", like=stack[0], search=5)
+    result = denoiser(stack, axis=0)
+    for image, one in zip(stack, result):
+        np.testing.assert_array_equal(one, denoiser(image))
+
+
+def test_denoiser_works_on_after_a_cancel():
+    image = picture(700, 700)
+    denoiser = ungrain.Denoiser("nlm", like=image, device="cpu")
+    expected = denoiser(image)
+    with pytest.raises(ungrain.Cancelled):
+        denoiser(image, progress=lambda fraction: False)
+    np.testing.assert_array_equal(denoiser(image), expected)
+
+
+def test_denoiser_in_two_threads_at_once():
+    image = picture(700, 700)
+    denoiser = ungrain.Denoiser("nlm", like=image, device="cpu")
+    inside = []
+
+    def progress(fraction):
+        if not inside:
+            inside.append(1)
+            with pytest.raises(ungrain.InvalidArgument, match="at work in another thread"):
+                denoiser(image)
+    denoiser(image, progress=progress)
+    assert inside
+
+
+# ---- devices
+
+
+def test_devices():
+    devices = ungrain.devices()
+    assert devices[0].name == "cpu" and devices[0].usable
+    assert all(d.usable or d.reason for d in devices)
+
+
+def test_a_gpu_that_is_not_there_is_an_error():
+    gpus = [d for d in ungrain.devices() if d.name.startswith("cuda")]
+    if any(d.usable for d in gpus):
+        pytest.skip("there is a GPU")
+    with pytest.raises(ungrain.NoDevice, match="cuda"):
+        ungrain.box(picture(), device="cuda")
+
+
+def test_errors_survive_pickling():  # as multiprocessing does
+    error = ungrain.InvalidArgument("radius takes …")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)

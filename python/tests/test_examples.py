@@ -1,0 +1,38 @@
+"""The examples, and the lines of the README, run as they stand."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(os.environ.get("UNGRAIN_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) >= 4
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_example_runs(example, tmp_path):
+    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, cwd=tmp_path, timeout=300,
+                          check=False)
+    if done.returncode == 77:
+        pytest.skip(f"{example.name}: {done.stdout.strip().splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def test_the_readmes_lines_run(tmp_path):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert blocks
+    setting = "import numpy as np\nimage = np.random.default_rng(0).integers(0, 255, (48, 64), dtype=np.uint8)\n" \
+              "frames = np.stack([image] * 3)\n"
+    for block in blocks:
+        done = subprocess.run([sys.executable, "-c", setting + block], capture_output=True, text=True, cwd=tmp_path,
+                              timeout=300, check=False)
+        assert done.returncode == 0, done.stderr

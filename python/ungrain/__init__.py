@@ -1,0 +1,24 @@
+"""Image denoising that keeps edges, on any array and on its own device.
+
+    import ungrain
+
+    clean = ungrain.denoise(image)                        # measures the noise, then BM3D
+    clean = ungrain.nlm(image, sigma=12, search=21)       # one function a method
+    ungrain.bilateral(image, radius=7, out=image)         # in place
+
+Images are NumPy, CuPy or PyTorch arrays, or any that speak DLPack; results are of the same library, type and layout, and
+GPU arrays stay on their GPU. `ungrain.compat.cv2` and `ungrain.compat.skimage` have those libraries' functions.
+"""
+
+from . import _methods
+from ._core import version as __version__
+from ._denoise import Denoiser, Report, denoise
+from ._errors import (BadPixels, Cancelled, DeviceError, Error, InvalidArgument, NoDevice, OutOfMemory,
+                      Unsupported)
+from ._measure import Comparison, Device, add_noise, compare, devices, estimate_sigma, fsim, psnr, ssim
+from ._methods import *  # noqa: F403
+
+__all__ = ["BadPixels", "Cancelled", "Comparison", "Denoiser", "Device", "DeviceError", "Error", "InvalidArgument",
+           "NoDevice", "OutOfMemory", "Report", "Unsupported", "__version__", "add_noise", "compare", "denoise", "devices",
+           "estimate_sigma", "fsim", "psnr", "ssim"]
+__all__ += _methods.__all__

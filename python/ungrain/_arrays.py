@@ -1,0 +1,290 @@
+"""Arrays of NumPy, CuPy and PyTorch, and of whatever else speaks DLPack: where they lie, what they become.
+
+The compiled module reads and writes uint8, uint16, float16 and float32 samples in place, through DLPack. float64 and
+int16, and samples of the other byte order, are converted on the way in and back on the way out.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+NATIVE = {np.dtype(name): name for name in ("uint8", "uint16", "float16", "float32")}
+# What others are worked on as, and the white level that goes with it where none is given.
+CONVERTED = {"float64": ("float32", 1.0), "int16": ("float32", 32767.0)}
+_INT16 = (-32768, 32767)
+_DLPACK_CPU, _DLPACK_CUDA, _DLPACK_CUDA_HOST, _DLPACK_CUDA_MANAGED = 1, 2, 3, 13
+
+
+def unsupported(name: str, dtype: object) -> TypeError:
+    return TypeError(f"{name} takes uint8, uint16, float16 or float32 (float64 and int16 are converted), got {dtype}")
+
+
+def white_level(dtype: str, given: float | None) -> float:
+    """The white level to tell the library; 0: the type's own."""
+    if given is not None:
+        return float(given)
+    return CONVERTED[dtype][1] if dtype in CONVERTED else 0.0
+
+
+class NumPyArrays:
+    """Arrays in the host's memory."""
+
+    @staticmethod
+    def adopt(image: Any, name: str) -> Any:
+        if isinstance(image, np.ndarray):
+            return image
+        if hasattr(image, "__array_interface__") or hasattr(image, "__array__"):  # a PIL image, for one
+            return np.asarray(image)
+        if hasattr(image, "__dlpack__"):
+            return np.from_dlpack(image)
+        raise TypeError(f"{name} takes an array (NumPy, CuPy, PyTorch, or any that speaks DLPack), "
+                        f"got {type(image).__name__}")
+
+    @staticmethod
+    def dtype_name(array: Any) -> str:
+        return NATIVE.get(array.dtype) or array.dtype.name
+
+    @staticmethod
+    def usable(array: Any) -> bool:
+        """Whether the library can read and write it where it lies."""
+        dtype = array.dtype
+        if dtype not in NATIVE or not array.flags.aligned:
+            return False
+        size = dtype.itemsize
+        for stride in array.strides:  # of a field of records, any number of bytes
+            if stride % size:
+                return False
+        return True
+
+    @classmethod
+    def readable(cls, array: Any, name: str) -> Any:
+        """The array itself where the library can work on it, else a copy."""
+        if cls.usable(array):
+            return array
+        wanted = array.dtype.newbyteorder("=")
+        if wanted not in NATIVE:
+            if wanted.name not in CONVERTED:
+                raise unsupported(name, array.dtype)
+            wanted = np.dtype(CONVERTED[wanted.name][0])
+        return array.astype(wanted)
+
+    @staticmethod
+    def empty_like(array: Any) -> Any:
+        return np.empty_like(array, subok=False)
+
+    @staticmethod
+    def store(result: Any, out: Any) -> None:
+        if out.dtype.kind == "i":
+            result = np.clip(np.rint(result), *_INT16)
+        np.copyto(out, result, casting="unsafe")
+
+    @staticmethod
+    def exported(array: Any) -> Any:
+        return array
+
+    @staticmethod
+    def to_host(array: Any) -> Any:
+        return array
+
+    @staticmethod
+    def from_host(array: Any, like: Any) -> Any:
+        return array
+
+    @staticmethod
+    def device(array: Any) -> str | None:
+        return None
+
+    @staticmethod
+    def current_stream(array: Any) -> int:
+        return 0
+
+    @staticmethod
+    def on_stream(array: Any, stream: Any) -> AbstractContextManager[Any]:
+        """The stream is the library's current one inside."""
+        return nullcontext()
+
+
+class CuPyArrays(NumPyArrays):
+    """Arrays in a GPU's memory."""
+
+    @staticmethod
+    def adopt(image: Any, name: str) -> Any:
+        return image
+
+    @staticmethod
+    def usable(array: Any) -> bool:
+        return array.dtype in NATIVE
+
+    @classmethod
+    def readable(cls, array: Any, name: str) -> Any:
+        if cls.usable(array):
+            return array
+        if array.dtype.name not in CONVERTED:
+            raise unsupported(name, array.dtype)
+        with array.device:
+            return array.astype(CONVERTED[array.dtype.name][0])
+
+    @staticmethod
+    def empty_like(array: Any) -> Any:
+        import cupy
+        with array.device:
+            return cupy.empty_like(array)
+
+    @staticmethod
+    def store(result: Any, out: Any) -> None:
+        import cupy
+        with out.device:
+            out[...] = cupy.clip(cupy.rint(result), *_INT16) if out.dtype.kind == "i" else result
+
+    @staticmethod
+    def exported(array: Any) -> Any:
+        return array.__dlpack__(stream=-1)  # the work is put on the caller's stream: nothing to wait for
+
+    @staticmethod
+    def to_host(array: Any) -> Any:
+        import cupy
+        with array.device:
+            return cupy.asnumpy(array)
+
+    @staticmethod
+    def from_host(array: Any, like: Any) -> Any:
+        import cupy
+        with like.device:
+            return cupy.asarray(array)
+
+    @staticmethod
+    def device(array: Any) -> str | None:
+        return f"cuda:{array.device.id}"
+
+    @staticmethod
+    def current_stream(array: Any) -> int:
+        import cupy
+        with array.device:
+            return cupy.cuda.get_current_stream().ptr
+
+    @staticmethod
+    def on_stream(array: Any, stream: Any) -> AbstractContextManager[Any]:
+        import cupy
+        return cupy.cuda.ExternalStream(stream_handle(stream), array.device.id)
+
+
+class TorchArrays(NumPyArrays):
+    """Tensors on the host or on a GPU."""
+
+    @staticmethod
+    def adopt(image: Any, name: str) -> Any:
+        if image.device.type not in ("cpu", "cuda"):
+            raise TypeError(f"{name} lies on {image.device}; tensors on the CPU and on NVIDIA GPUs can be worked on")
+        return image.detach() if image.requires_grad else image
+
+    @staticmethod
+    def dtype_name(array: Any) -> str:
+        return str(array.dtype).removeprefix("torch.")
+
+    @staticmethod
+    def usable(array: Any) -> bool:
+        return TorchArrays.dtype_name(array) in NATIVE.values()
+
+    @classmethod
+    def readable(cls, array: Any, name: str) -> Any:
+        if cls.usable(array):
+            return array
+        if TorchArrays.dtype_name(array) not in CONVERTED:
+            raise unsupported(name, array.dtype)
+        return array.float()
+
+    @staticmethod
+    def empty_like(array: Any) -> Any:
+        import torch
+        return torch.empty_like(array)
+
+    @staticmethod
+    def store(result: Any, out: Any) -> None:
+        out.copy_(result if out.is_floating_point() else result.round().clamp_(*_INT16))
+
+    @staticmethod
+    def exported(array: Any) -> Any:
+        return array.__dlpack__(stream=-1) if array.is_cuda else array
+
+    @staticmethod
+    def to_host(array: Any) -> Any:
+        return array.cpu().numpy()
+
+    @staticmethod
+    def from_host(array: Any, like: Any) -> Any:
+        import torch
+        return torch.from_numpy(array).to(like.device)
+
+    @staticmethod
+    def device(array: Any) -> str | None:
+        return f"cuda:{array.device.index}" if array.is_cuda else None
+
+    @staticmethod
+    def current_stream(array: Any) -> int:
+        if not array.is_cuda:
+            return 0
+        import torch
+        return torch.cuda.current_stream(array.device).cuda_stream
+
+    @staticmethod
+    def on_stream(array: Any, stream: Any) -> AbstractContextManager[Any]:
+        if not array.is_cuda:
+            return nullcontext()
+        import torch
+        handle = stream_handle(stream)
+        return torch.cuda.stream(torch.cuda.ExternalStream(handle, array.device) if handle
+                                 else torch.cuda.default_stream(array.device))
+
+
+def stream_handle(stream: Any) -> int:
+    """Of a number (a cudaStream_t) or any library's stream object."""
+    if isinstance(stream, int):
+        return stream
+    for attribute in ("ptr", "cuda_stream"):  # CuPy's, PyTorch's
+        if hasattr(stream, attribute):
+            return int(getattr(stream, attribute))
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    raise TypeError(f"stream takes a cudaStream_t as a number, or a stream of CuPy or PyTorch, got {type(stream).__name__}")
+
+
+def _gpu_array_of_another_library(image: Any, name: str) -> tuple[Any, Any]:
+    """Whoever is loaded looks at it without a copy, and the result is theirs."""
+    if "torch" in sys.modules and "cupy" not in sys.modules:
+        import torch
+        return TorchArrays, torch.from_dlpack(image)
+    try:
+        import cupy
+    except ImportError:
+        raise TypeError(f"{name} is a GPU array of {type(image).__module__}: "
+                        "its result needs CuPy or PyTorch, neither is there") from None
+    return CuPyArrays, cupy.from_dlpack(image)
+
+
+def adopt(image: Any, name: str = "image") -> tuple[Any, Any]:
+    """(the library it belongs to, the array)"""
+    if type(image) is np.ndarray:
+        return NumPyArrays, image
+    module = type(image).__module__
+    if module == "cupy" or module.startswith("cupy."):
+        return CuPyArrays, CuPyArrays.adopt(image, name)
+    if module == "torch" or module.startswith("torch."):
+        return TorchArrays, TorchArrays.adopt(image, name)
+    if not isinstance(image, np.ndarray) and hasattr(image, "__dlpack_device__"):
+        kind = int(image.__dlpack_device__()[0])
+        if kind in (_DLPACK_CUDA, _DLPACK_CUDA_MANAGED):
+            return _gpu_array_of_another_library(image, name)
+        if kind in (_DLPACK_CPU, _DLPACK_CUDA_HOST):
+            return NumPyArrays, np.from_dlpack(image)
+    return NumPyArrays, NumPyArrays.adopt(image, name)
+
+
+def host_array(image: Any, name: str = "image") -> tuple[Any, str]:
+    """The samples in the host's memory as the library reads them, and the name of the type they came as."""
+    library, image = adopt(image, name)
+    dtype = library.dtype_name(image)
+    return NumPyArrays.readable(library.to_host(image), name), dtype

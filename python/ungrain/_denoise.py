@@ -1,0 +1,273 @@
+"""denoise() and Denoiser: an array in, an array of the same library, type and layout out."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from . import _core
+from ._arrays import CONVERTED, NATIVE, NumPyArrays, adopt, unsupported, white_level
+from ._errors import InvalidArgument
+
+Array = TypeVar("Array")
+Axis = int | Sequence[int] | None
+Progress = Callable[[float], bool | None] | None
+
+
+def stack_axes(axis: Axis) -> list[int]:
+    if axis is None:
+        return []
+    if isinstance(axis, Sequence):
+        return [operator.index(a) for a in axis]
+    return [operator.index(axis)]
+
+
+def output_for(library: Any, image: Any, out: Any) -> Any:
+    """The caller's array, or a new one with the image's type and layout."""
+    if out is None:
+        return library.empty_like(image)
+    belongs, out = adopt(out, "out")
+    if belongs is not library:
+        raise TypeError("out is an array of another library than the image")
+    if library.dtype_name(out) != library.dtype_name(image):
+        raise TypeError(f"out has dtype {library.dtype_name(out)}, the image {library.dtype_name(image)}")
+    if library is NumPyArrays and not out.flags.writeable:
+        raise InvalidArgument("out cannot be written to")
+    return out
+
+
+def target_for(library: Any, out: Any, work: Any) -> Any:
+    """Where the library can write: `out` itself, or memory laid out like what it reads."""
+    return out if library.usable(out) else library.empty_like(work)
+
+
+_WHITE = {"uint8": 255.0, "uint16": 65535.0, "int16": 32767.0}
+
+
+def _check_white(noise_level: float, dtype: str, range: float | None) -> None:
+    """Floats that do not go from 0 to 1 and nobody said so: strengths that follow the noise would be far off."""
+    white = _WHITE.get(dtype, 1.0)
+    if range is None and noise_level > white / 2:
+        warnings.warn(f"the noise's sigma, {noise_level:.4g}, is more than half of white, which is taken to be {white:g} for "
+                      f"{dtype}; say range= if it is not", stacklevel=3)
+
+
+def _worked_on(library: Any, image: Any, out: Any, stream: Any, run: Callable[[Any, Any, int], Any]) -> tuple[Any, Any]:
+    """The result's array, and what `run` returned; it is given what to read, where to write, and the stream."""
+    if stream is not None:
+        with library.on_stream(image, stream):
+            return _worked_on(library, image, out, None, run)
+    work = library.readable(image, "image")
+    result = output_for(library, image, out)
+    target = target_for(library, result, work)
+    returned = run(work, target, library.current_stream(image))
+    if target is not result:
+        library.store(target, result)
+    return result if out is None else out, returned
+
+
+def _with_sigma(sigma: Any, parameters: dict[str, Any]) -> dict[str, Any]:
+    if not (isinstance(sigma, str) and sigma == "auto"):
+        parameters["sigma"] = sigma
+    return parameters
+
+
+def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float] | str = "auto", device: str = "auto",
+            preset: str | None = None, axis: Axis = None, channel_axis: int = -1, channels: str = "auto",
+            range: float | None = None, nonfinite: str = "fill", threads: int = 0, memory: int = 0,
+            out: Array | None = None, stream: Any = None, progress: Progress = None, **parameters: Any) -> Array:
+    """Denoise an image, or a stack of images, with any method.
+
+    Parameters
+    ----------
+    image : array
+        Height x width, or height x width x channels, of uint8, uint16, float16 or float32; NumPy, CuPy, PyTorch, or any
+        array that speaks DLPack. Any strides. float64 is worked on as float32, int16 as float32 with white at 32767,
+        and other byte orders are turned round; the result has the type that came. Nothing else is copied.
+    method : str
+        One of ``ungrain.methods()``.
+    sigma : float, sequence or "auto"
+        The noise's standard deviation in pixel values, from which the other strengths follow. "auto": measured, for
+        each image of a stack by itself.
+    device : str
+        "auto" (a GPU where there is one, else the CPU; a GPU array's own GPU), "cpu", "cuda", "cuda:N", "cuda:all" or
+        "reference". A device that was asked for is used or is an error.
+    preset : str, optional
+        Values of several parameters under one name; what is given besides stands.
+    axis : int or sequence of int, optional
+        Axes along which images are stacked; each is denoised by itself.
+    channel_axis : int
+        Where the channels are, if there are three axes besides ``axis``.
+    channels : str
+        "gray", "rgb", "rgba" and "gray-alpha" (alpha is carried through), "multi" (1 to 4 independent channels), or
+        "auto": 1 channel is gray, 3 are rgb, 2 and 4 are multi.
+    range : float, optional
+        White level in pixel values: 255 for uint8, 65535 for uint16 and 1 for float unless given. The strengths that
+        follow the noise are relative to it: say ``range=4095`` for 12 bits, or ``range=image.max()`` for floats that do
+        not go from 0 to 1.
+    nonfinite : str
+        NaN and infinity: "fill" (from the pixels around), "keep" (the same, and put back), or "error".
+    threads : int
+        0: one for each processor.
+    memory : int
+        Bytes for working buffers; 0: half of what is free.
+    out : array, optional
+        Where the result goes: an array of the same library, shape and type. ``out=image`` works in place.
+    stream : optional
+        GPU arrays: a CUDA stream, of CuPy or PyTorch or as a number. By default the one that is current in the array's
+        library. The work is put on it, and has been done when the call returns.
+    progress : callable, optional
+        Called with the fraction done, 0 to 1, now and then. Returning False stops the work: ``ungrain.Cancelled``. What
+        it raises comes through. Ctrl-C stops the work with or without it.
+    **parameters
+        The method's own: ``help(ungrain.bilateral)`` and so on.
+
+    Returns
+    -------
+    array
+        Of the same library, shape, type and memory layout, on the same device.
+    """
+    library, image = adopt(image)
+    dtype = library.dtype_name(image)
+    layout = (stack_axes(axis) if axis is not None else [], channel_axis, channels, white_level(dtype, range))
+    given = _with_sigma(sigma, parameters)
+
+    def run(work: Any, target: Any, handle: int) -> float:
+        on, device_ = library.device(image), device
+        measured = None
+        if on is not None:
+            device_ = on if device == "auto" else device
+            if _core.needs_image(method, preset, given):
+                measured = library.to_host(work)
+        return _core.denoise(library.exported(work), library.exported(target), method, preset, given, *layout, device_,
+                             threads, memory, nonfinite, progress, measured, handle)
+    result, level = _worked_on(library, image, out, stream, run)
+    _check_white(level, dtype, range)
+    return result
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run did."""
+
+    device: str
+    threads: int
+    bands: int
+    ms: float
+    stages_ms: dict[str, float]
+    buffer_bytes: int
+    nonfinite_pixels: int
+    strengths: dict[str, tuple[float, float]]  # in pixel values, and on the 0-255 scale
+
+
+class Denoiser:
+    """A method made ready for images of one shape and type: everything is checked, chosen and allocated once.
+
+    ::
+
+        denoiser = ungrain.Denoiser("nlm", like=frames[0])      # the noise is measured on it
+        for frame in frames:
+            denoiser(frame, out=frame)
+
+    Parameters
+    ----------
+    method : str
+        One of ``ungrain.methods()``.
+    like : array, optional
+        An image such as will come: its shape, type and device are taken, and the noise is measured on it where ``sigma``
+        is "auto".
+    shape, dtype : optional
+        Instead of ``like``. ``sigma``, or the strengths that follow it, must then be given.
+    sigma, device, preset, channel_axis, channels, range, nonfinite, threads, memory, **parameters
+        As for ``ungrain.denoise``.
+
+    A Denoiser is for one thread at a time; ``clone()`` makes another for the next. On GPU arrays a call puts the work on
+    the caller's stream and returns: the result is ready when the stream is, as with any operation of CuPy or PyTorch.
+    """
+
+    def __init__(self, method: str = "bm3d", *, like: Any = None, shape: Sequence[int] | None = None, dtype: Any = None,
+                 sigma: float | Sequence[float] | str = "auto", device: str = "auto", preset: str | None = None,
+                 channel_axis: int = -1, channels: str = "auto", range: float | None = None, nonfinite: str = "fill",
+                 threads: int = 0, memory: int = 0, **parameters: Any) -> None:
+        if (like is None) == (shape is None) or (shape is None) != (dtype is None):
+            raise TypeError("Denoiser takes like=, or shape= and dtype=")
+        given = _with_sigma(sigma, parameters)
+        needs_image = _core.needs_image(method, preset, given)
+        measured = None
+        if like is not None:
+            library, like = adopt(like, "like")
+            work = library.readable(like, "like")
+            shape, self._dtype = tuple(like.shape), library.dtype_name(like)
+            on = library.device(like)
+            if needs_image:
+                measured = NumPyArrays.readable(library.to_host(work), "like")
+            if on is not None and device == "auto":
+                device = on
+        else:
+            self._dtype = np.dtype(str(dtype).removeprefix("torch.") if not isinstance(dtype, type) else dtype).name
+            if needs_image:
+                raise InvalidArgument(f"{method}: sigma is left to be measured; give it, or an image with like=")
+        if self._dtype not in NATIVE.values() and self._dtype not in CONVERTED:
+            raise unsupported("dtype", self._dtype)
+        self._method = method
+        self._layout = (channel_axis, channels)
+        self._core = _core.Denoiser(method, preset, given, [operator.index(n) for n in shape or ()],
+                                    CONVERTED.get(self._dtype, (self._dtype,))[0], channel_axis, channels,
+                                    white_level(self._dtype, range), device, threads, memory, nonfinite, measured)
+        _check_white(self._core.noise_level(), self._dtype, range)
+
+    def __call__(self, image: Array, *, axis: Axis = None, out: Array | None = None, stream: Any = None,
+                 progress: Progress = None) -> Array:
+        """Denoise an image of the shape and type that this was made for, or a stack of them (``axis``)."""
+        library, image = adopt(image)
+        dtype = library.dtype_name(image)
+        if dtype != self._dtype:
+            raise TypeError(f"image has dtype {dtype}, this Denoiser was made for {self._dtype}")
+        axes = stack_axes(axis) if axis is not None else []
+
+        def run(work: Any, target: Any, handle: int) -> None:
+            self._core.run(library.exported(work), library.exported(target), axes, *self._layout, progress, handle)
+        return _worked_on(library, image, out, stream, run)[0]
+
+    def wait(self) -> None:
+        """Until the last call's work on a GPU is done; what went wrong in it is raised here."""
+        self._core.wait()
+
+    def clone(self) -> Denoiser:
+        """Another one with memory of its own, for another thread."""
+        other = object.__new__(Denoiser)
+        other._method, other._dtype, other._layout = self._method, self._dtype, self._layout
+        other._core = self._core.clone()
+        return other
+
+    @property
+    def method(self) -> str:
+        return self._method
+
+    @property
+    def device(self) -> str:
+        """What the work runs on; says what "auto" chose."""
+        return self._core.device()
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Every parameter's value, the measured and derived ones too."""
+        return self._core.params()
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """How far a pixel's neighbourhood goes: rows, columns."""
+        return self._core.reach()
+
+    @property
+    def report(self) -> Report:
+        """Of the last call's last image. Of images on a GPU only the device is known."""
+        return Report(**self._core.report())
+
+    def __repr__(self) -> str:
+        return f"<ungrain.Denoiser {self._method} on {self.device}>"

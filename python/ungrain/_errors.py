@@ -1,0 +1,58 @@
+"""What the library throws, as Python exceptions; each is also the built-in one that fits."""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """Anything that went wrong in the library. `code` is the C++ library's number for it, which never changes."""
+
+    code = 9
+
+
+class InvalidArgument(Error, ValueError):
+    """A parameter, option, size or layout that cannot be; the message names it, what it takes and what was given."""
+
+    code = 1
+
+
+class Unsupported(Error, NotImplementedError):
+    """A combination that is valid but that this build or method does not offer."""
+
+    code = 2
+
+
+class OutOfMemory(Error, MemoryError):
+    """The work does not fit the memory it may use."""
+
+    code = 3
+
+
+class NoDevice(Error, RuntimeError):
+    """The device asked for is not there."""
+
+    code = 4
+
+
+class DeviceError(Error, RuntimeError):
+    """The device failed."""
+
+    code = 5
+
+
+class Cancelled(Error):
+    """The progress callback returned False."""
+
+    code = 7
+
+
+class BadPixels(Error, ValueError):
+    """NaN or infinity, where nonfinite="error" asked for an error."""
+
+    code = 8
+
+
+_CLASSES = {c.code: c for c in (InvalidArgument, Unsupported, OutOfMemory, NoDevice, DeviceError, Cancelled, BadPixels)}
+
+
+def from_code(code: int, message: str) -> Error:
+    return _CLASSES.get(code, Error)(message)

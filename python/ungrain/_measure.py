@@ -1,0 +1,140 @@
+"""What is measured or added on the host: noise, and how far one image is from another. GPU arrays are copied there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from . import _core
+from ._arrays import NumPyArrays, adopt, host_array, white_level
+from ._denoise import Array, Axis, output_for, stack_axes, target_for
+
+
+def _stacked(values: list[Any], shape: tuple[int, ...], axis: Axis) -> Any:
+    """One value, or an array of them with the stack's shape."""
+    if axis is None:
+        return values[0]
+    axes = [a % len(shape) for a in stack_axes(axis)]
+    return np.asarray(values).reshape([shape[a] for a in axes] + list(np.shape(values[0] if values else ())))
+
+
+def estimate_sigma(image: Any, *, per_channel: bool = False, axis: Axis = None, channel_axis: int = -1,
+                   channels: str = "auto", range: float | None = None) -> Any:
+    """The standard deviation of an image's noise, in pixel values, from the image alone.
+
+    Made for Gaussian noise of one strength all over the image, also where it was cut off at black and white (``range``)
+    or compressed. Colour channels are averaged (root mean square), or told apart with ``per_channel=True``. With
+    ``axis``, an array with one estimate for each image of the stack.
+
+    ::
+
+        sigma = ungrain.estimate_sigma(image)
+    """
+    samples, dtype = host_array(image)
+    found = _core.estimate(samples, stack_axes(axis), channel_axis, channels, white_level(dtype, range))
+    values = [np.asarray(each) if per_channel else total for total, each, _ in found]
+    return _stacked(values, samples.shape, axis)
+
+
+def add_noise(image: Array, amount: float, kind: str = "gaussian", *, seed: int = 0, axis: Axis = None,
+              channel_axis: int = -1, channels: str = "auto", range: float | None = None,
+              out: Array | None = None) -> Array:
+    """Add noise of a known kind. The same seed gives the same noise on every machine.
+
+    ``kind`` is one of "gaussian" (``amount``: the standard deviation in pixel values), "salt-pepper" (the share of the
+    samples), "speckle" (the standard deviation of n in I + I n), "quantization" (the number of levels) and "poisson"
+    (photons at white). Integers are rounded and saturated, floats are not clipped. The images of a stack (``axis``) have
+    the seeds that follow.
+    """
+    library, image = adopt(image)
+    result = output_for(library, image, out)
+    samples, dtype = host_array(image)
+    if library is NumPyArrays:
+        target = target_for(library, result, samples)
+    else:
+        target = np.empty_like(samples)
+    _core.add_noise(samples, target, kind, amount, seed, stack_axes(axis), channel_axis, channels,
+                    white_level(dtype, range))
+    if target is not result:
+        library.store(target if library is NumPyArrays else library.from_host(target, image), result)
+    return result if out is None else out
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How far an image is from the truth. None: not defined for images so small (or so long)."""
+
+    mse: float
+    psnr: float
+    max_abs: float
+    ssim: float | None
+    fsim: float | None
+    fsimc: float | None
+
+
+def _compare(truth: Any, image: Any, axis: Axis, channel_axis: int, channels: str, range: float | None,
+             ssim: bool, fsim: bool) -> tuple[list[dict[str, Any]], tuple[int, ...]]:
+    first, dtype = host_array(truth, "truth")
+    second, other = host_array(image, "image")
+    if dtype != other and range is None:
+        raise TypeError(f"truth is {dtype}, image is {other}: say the white level of both with range=")
+    found = _core.compare(first, second, stack_axes(axis), channel_axis, channels, white_level(dtype, range), ssim, fsim)
+    return found, first.shape
+
+
+@overload
+def compare(truth: Any, image: Any, *, axis: None = None, channel_axis: int = -1, channels: str = "auto",
+            range: float | None = None) -> Comparison: ...
+@overload
+def compare(truth: Any, image: Any, *, axis: Axis, channel_axis: int = -1, channels: str = "auto",
+            range: float | None = None) -> list[Comparison]: ...
+def compare(truth: Any, image: Any, *, axis: Axis = None, channel_axis: int = -1, channels: str = "auto",
+            range: float | None = None) -> Comparison | list[Comparison]:
+    """MSE, PSNR, largest difference, SSIM, FSIM and FSIMc at once. Alpha does not count."""
+    found, _ = _compare(truth, image, axis, channel_axis, channels, range, True, True)
+    list_ = [Comparison(**each) for each in found]
+    return list_[0] if axis is None else list_
+
+
+def _metric(name: Literal["psnr", "ssim", "fsim"], truth: Any, image: Any, axis: Axis, channel_axis: int, channels: str,
+            range: float | None) -> Any:
+    found, shape = _compare(truth, image, axis, channel_axis, channels, range, name == "ssim", name == "fsim")
+    values = [each[name] for each in found]
+    if None in values:
+        raise ValueError(f"{name} is not defined for images of this shape: {shape}")
+    return _stacked(values, shape, axis)
+
+
+def psnr(truth: Any, image: Any, *, axis: Axis = None, channel_axis: int = -1, channels: str = "auto",
+         range: float | None = None) -> Any:
+    """Peak signal-to-noise ratio in dB, the peak being white (``range``). Infinite for identical images."""
+    return _metric("psnr", truth, image, axis, channel_axis, channels, range)
+
+
+def ssim(truth: Any, image: Any, *, axis: Axis = None, channel_axis: int = -1, channels: str = "auto",
+         range: float | None = None) -> Any:
+    """Structural similarity (Wang 2004), the mean over the channels. From 11 pixels a side on."""
+    return _metric("ssim", truth, image, axis, channel_axis, channels, range)
+
+
+def fsim(truth: Any, image: Any, *, axis: Axis = None, channel_axis: int = -1, channels: str = "auto",
+         range: float | None = None) -> Any:
+    """Feature similarity (Zhang 2011) of the luminance. From 16 pixels a side on."""
+    return _metric("fsim", truth, image, axis, channel_axis, channels, range)
+
+
+@dataclass(frozen=True)
+class Device:
+    """Something the work can run on; `reason` says why not, where it is not usable."""
+
+    name: str
+    description: str
+    usable: bool
+    reason: str
+
+
+def devices() -> list[Device]:
+    """What the work can run on."""
+    return [Device(**each) for each in _core.devices()]
