@@ -26,6 +26,11 @@ def watches(process: subprocess.Popen) -> bool:
     return blocked is not None and bool(int(blocked[1], 16) & 1 << (signal.SIGINT - 1))
 
 
+# Started in the background or by nohup we ignore Ctrl-C or hang-ups, and the programs that we start with us.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 class Signals(Workspace):
     def setUp(self) -> None:
         super().setUp()
