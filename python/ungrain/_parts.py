@@ -121,14 +121,19 @@ class Work:
         height, width = (self.shape[each] for each in axes)
         if self.parameters.get("border") == "wrap":  # what lies beyond one edge is at the other
             return height, width
-        # Every device has the same reach; the parts are made where there may be no GPU.
-        rows, columns = self.denoiser("cpu").reach
-        return rows, columns
+        key = self.key()
+        if key not in _reaches:
+            if len(_reaches) > 1000:
+                _reaches.clear()
+            # Every device has the same reach; the parts are planned where there may be no GPU.
+            _reaches[key] = self.denoiser("cpu").reach
+        return _reaches[key]
 
     def key(self) -> str:
         return repr(self)
 
 
+_reaches: dict[str, tuple[int, int]] = {}
 _idle: dict[tuple[str, str], list[Denoiser]] = {}
 _idle_lock = threading.Lock()
 
