@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ._errors import Error
-
-
-class CannotRead(Error, OSError):
-    """A part of a file that cannot be read; the message names it."""
-
-    code = 6
-
-    def __reduce__(self) -> Any:
-        return type(self), self.args
+from ._errors import CannotRead
 
 
 class Source:
     """An array in a file: what NumPy's indexing by slices returns. Only the path travels, each process opens it itself."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        self._name = path  # as messages call it
+        self._path = located(path)
         self._opened: Any = None
         array = self._array
         self.shape = tuple(array.shape)
@@ -38,6 +31,10 @@ class Source:
     @property
     def path(self) -> str:
         return self._path
+
+    @property
+    def name(self) -> str:
+        return self._name
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -61,13 +58,13 @@ class Source:
             else:
                 found = zarr.open(self._path, mode="r")
         except ImportError as error:
-            raise ImportError(f"{self._path} needs {error.name}: pip install {error.name}") from error
+            raise ImportError(f"{self._name} needs {error.name}: pip install {error.name}") from error
         except Exception as error:
-            raise CannotRead(f"{self._path} cannot be opened: {_said(error)}") from None
+            raise CannotRead(f"{self._name} cannot be opened: {_said(error)}") from None
         if isinstance(found, zarr.Group):  # a pyramid: its first level is the image
             levels = sorted(name for name, _ in found.arrays())
             if not levels:
-                raise CannotRead(f"{self._path} is a Zarr group without an array; name the array in it")
+                raise CannotRead(f"{self._name} is a Zarr group without an array; name the array in it")
             found = found[levels[0]]
         return found
 
@@ -89,14 +86,19 @@ class Source:
             try:
                 array[tuple(slice(i * chunk, (i + 1) * chunk) for i, chunk in zip(place, self.chunks))]
             except Exception as why:
-                return CannotRead(f"chunk {self._chunk_name(place)} of {self._path} cannot be read: {_said(why)}")
-        return CannotRead(f"a part of {self._path} cannot be read: {_said(error)}")
+                return CannotRead(f"chunk {self._chunk_name(place)} of {self._name} cannot be read: {_said(why)}")
+        return CannotRead(f"a part of {self._name} cannot be read: {_said(error)}")
 
     def _chunk_name(self, place: tuple[int, ...]) -> str:
         try:
             return self._array.metadata.encode_chunk_key(place)
         except Exception:  # a store that is no Zarr on disk
             return ", ".join(map(str, place))
+
+
+def located(path: str) -> str:
+    """Workers have other working folders."""
+    return path if "://" in path else os.path.abspath(path)
 
 
 def _said(error: BaseException) -> str:

@@ -20,10 +20,11 @@ from . import __version__, _core, _methods
 from ._denoise import _WHITE
 from ._errors import Error
 from ._parts import Axes, Work, denoise_parts
-from ._sources import Source, open_source
+from ._sources import Source, located, open_source
 
 DONE, FAILED, USAGE = 0, 1, 2
-_MOST_FAILURES = 10  # of blocks, before the rest is given up
+_MOST_FAILURES = 10  # different ones, before the rest is given up
+_CONNECT_SECONDS = 10
 _NEEDS = "ungrain cluster needs Dask and Zarr: pip install ungrain[dask]"
 
 
@@ -135,7 +136,7 @@ def open_output(path: str, source: Source, chunks: Sequence[int], overwrite: boo
     if "ungrain" not in out.attrs:
         raise WrongUsage(f"{path} is there and was not written by ungrain cluster; --overwrite replaces it")
     if (out.shape, out.dtype) != (source.shape, source.dtype):
-        raise WrongUsage(f"{path} is there with another shape or type than {source.path}; --overwrite replaces it")
+        raise WrongUsage(f"{path} is there with another shape or type than {source.name}; --overwrite replaces it")
     return out
 
 
@@ -226,7 +227,7 @@ def _connect(options: argparse.Namespace) -> Any:
     logging.getLogger("distributed").setLevel(logging.ERROR)
     if options.scheduler:
         try:
-            return distributed.Client(options.scheduler, timeout="10s"), None
+            return distributed.Client(options.scheduler, timeout=_CONNECT_SECONDS), None
         except OSError as error:
             raise Error(f"no scheduler answers at {options.scheduler}: {error}") from None
     count = options.workers or max(1, (os.cpu_count() or 1) // max(1, options.threads))
@@ -281,7 +282,7 @@ def run(options: argparse.Namespace, words: dict[str, str]) -> int:
             works = _measured(source, axes, work)
             told["parameters"] = [each.parameters for each in works]
             out = create_output(options.output, source, chunks, told)
-        job = Job(source, options.output, axes, tuple(works))
+        job = Job(source, located(options.output), axes, tuple(works))
         return _run_blocks(client, as_completed, job, out, options)
     finally:
         client.close()
@@ -291,7 +292,7 @@ def run(options: argparse.Namespace, words: dict[str, str]) -> int:
 
 def _measured(source: Source, axes: Axes, work: Work) -> list[Work]:
     from . import dask as on_dask
-    return on_dask._resolved(on_dask.read(source.path), axes, work)
+    return on_dask._resolved(on_dask.read(source.name), axes, work)
 
 
 def _run_blocks(client: Any, as_completed: Any, job: Job, out: Any, options: argparse.Namespace) -> int:
@@ -316,7 +317,7 @@ def _run_blocks(client: Any, as_completed: Any, job: Job, out: Any, options: arg
                             else f"block {block_of[future]} failed: {type(error).__name__}: {error}")
         future.release()
         progress.tell(count)
-        if len(failures) >= _MOST_FAILURES:
+        if len(set(failures)) >= _MOST_FAILURES:
             client.cancel(futures)
             break
     progress.end()
