@@ -48,7 +48,8 @@ def test_same_bits_as_one_call(client, method, dtype):
     np.testing.assert_array_equal(result.compute(), ungrain.denoise(image, method, **QUICK[method]))
 
 
-@pytest.mark.parametrize("options", [{"border": "constant"}, {"border": "wrap"}, {"preset": "paper-003"}, {"search": "whole-image"}],
+@pytest.mark.parametrize("options", [{"border": "constant"}, {"border": "wrap"}, {"preset": "paper-003"},
+                                     {"search": "whole-image"}],
                          ids=lambda options: "-".join(options.values()))
 def test_borders_presets_and_whole_images(options):
     image = picture(90, 80)

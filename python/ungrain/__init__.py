@@ -18,7 +18,8 @@ from ._errors import (BadPixels, Cancelled, CannotRead, DeviceError, Error, Inva
 from ._measure import Comparison, Device, add_noise, compare, devices, estimate_sigma, fsim, psnr, ssim
 from ._methods import *  # noqa: F403
 
-__all__ = ["BadPixels", "Cancelled", "CannotRead", "Comparison", "Denoiser", "Device", "DeviceError", "Error", "InvalidArgument",
+__all__ = ["BadPixels", "Cancelled", "CannotRead", "Comparison", "Denoiser", "Device", "DeviceError", "Error",
+           "InvalidArgument",
            "NoDevice", "OutOfMemory", "Report", "Unsupported", "__version__", "add_noise", "compare", "denoise", "devices",
            "estimate_sigma", "fsim", "psnr", "ssim"]
 __all__ += _methods.__all__

@@ -6,7 +6,7 @@ import operator
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -241,23 +241,24 @@ class Denoiser:
         column ``at``. The result, ``out_shape`` rows and columns from ``out_at`` on, must have ``reach`` pixels around it
         in ``image``, as far as the whole image goes.
         """
-        library, image = adopt(image)
-        work = library.readable(image, "image")
+        library, pixels = adopt(image)
+        work = library.readable(pixels, "image")
         channel_axis, channels = self._layout
         top, left = out_at[0] - at[0], out_at[1] - at[1]
         part: list[Any] = [slice(top, top + out_shape[0]), slice(left, left + out_shape[1])]
-        if image.ndim == 3:
+        shape = list(out_shape)
+        if pixels.ndim == 3:
             part.insert(channel_axis % 3, slice(None))
-        if min(top, left) < 0 or image[tuple(part)].shape != tuple(
-                n if p == slice(None) else p.stop - p.start for n, p in zip(image.shape, part)):
+            shape.insert(channel_axis % 3, pixels.shape[channel_axis % 3])
+        if min(top, left) < 0 or list(pixels[tuple(part)].shape) != shape:
             raise InvalidArgument("the part that is wanted lies outside the image that is given")
-        result = library.empty_like(image[tuple(part)])
+        result: Any = library.empty_like(pixels[tuple(part)])
         target = target_for(library, result, work[tuple(part)])
         self._core.run_region(library.exported(work), *at, library.exported(target), *out_at, channel_axis, channels,
-                              library.current_stream(image))
+                              library.current_stream(pixels))
         if target is not result:
             library.store(target, result)
-        return result
+        return cast(Array, result)
 
     def wait(self) -> None:
         """Until the last call's work on a GPU is done; what went wrong in it is raised here."""

@@ -57,7 +57,8 @@ class BadPixels(Error, ValueError):
     code = 8
 
 
-_CLASSES = {c.code: c for c in (InvalidArgument, Unsupported, OutOfMemory, NoDevice, DeviceError, CannotRead, Cancelled, BadPixels)}
+_CLASSES = {c.code: c for c in (InvalidArgument, Unsupported, OutOfMemory, NoDevice, DeviceError, CannotRead, Cancelled,
+                                  BadPixels)}
 
 
 def from_code(code: int, message: str) -> Error:

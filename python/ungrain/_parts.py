@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arrays import CONVERTED, NATIVE, host_array, unsupported, white_level
+from ._arrays import CONVERTED, NATIVE, adopt, host_array, unsupported, white_level
 from ._denoise import Axis, Denoiser, stack_axes
 from ._errors import InvalidArgument
 from ._gpus import own_gpu
@@ -42,8 +42,8 @@ class Axes:
                 raise InvalidArgument(f"channel_axis and axis both name axis {channel_axis}")
             left.remove(channel)
         if len(left) != 2 or len(set(stack)) != len(stack):
-            raise InvalidArgument(f"an array of {dimensions} axes, {len(stack)} of them stacked, is no image: height x width, "
-                                  "or height x width x channels; axis= names the axes of a stack")
+            raise InvalidArgument(f"an array of {dimensions} axes, {len(stack)} of them stacked, is no image: height x "
+                                  "width, or height x width x channels; axis= names the axes of a stack")
         return cls(tuple(sorted(stack)), left[0], left[1], channel)
 
     def image_axes(self) -> list[int]:
@@ -110,8 +110,8 @@ class Work:
     def denoiser(self, device: str | None = None) -> Denoiser:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the white level: said once, not by every part
-            return Denoiser(self.method, shape=self.shape, dtype=self.dtype, device=device or self.device, preset=self.preset,
-                            channel_axis=self.channel_axis, channels=self.channels, range=self.range,
+            return Denoiser(self.method, shape=self.shape, dtype=self.dtype, device=device or self.device,
+                            preset=self.preset, channel_axis=self.channel_axis, channels=self.channels, range=self.range,
                             nonfinite=self.nonfinite, threads=self.threads, memory=self.memory,
                             **{"sigma": "auto", **self.parameters})
 
@@ -175,18 +175,13 @@ def denoise_parts(works: Sequence[Work], axes: Axes, block: Any, at: tuple[int, 
     """The same of every image in a block of a stack; `works` has one for all of them, or one for each."""
     if not axes.stack:
         return denoise_part(works[0], block, at, out_at, out_shape)
-    shape = list(block.shape)
-    shape[axes.y], shape[axes.x] = out_shape
-    first = None
+    library, block = adopt(block)
+    kept: list[Any] = [slice(None)] * block.ndim
+    kept[axes.y], kept[axes.x] = slice(out_shape[0]), slice(out_shape[1])
+    result = library.empty_like(block[tuple(kept)])
     for number, index in enumerate(np.ndindex(*axes.stack_shape(block.shape))):
         place: list[Any] = [slice(None)] * block.ndim
         for each, value in zip(axes.stack, index):
             place[each] = value
-        done = denoise_part(works[number if len(works) > 1 else 0], block[tuple(place)], at, out_at, out_shape)
-        if first is None:
-            first = type(block) is np.ndarray and np.empty(shape, block.dtype)
-            if first is False:  # of another library, such as CuPy
-                import importlib
-                first = importlib.import_module(type(block).__module__.partition(".")[0]).empty(shape, block.dtype)
-        first[tuple(place)] = done
-    return first
+        result[tuple(place)] = denoise_part(works[number if len(works) > 1 else 0], block[tuple(place)], at, out_at, out_shape)
+    return result

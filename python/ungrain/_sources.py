@@ -91,7 +91,7 @@ class Source:
 
     def _chunk_name(self, place: tuple[int, ...]) -> str:
         try:
-            return self._array.metadata.encode_chunk_key(place)
+            return str(self._array.metadata.encode_chunk_key(place))
         except Exception:  # a store that is no Zarr on disk
             return ", ".join(map(str, place))
 

@@ -79,8 +79,9 @@ def make_block(block: Block, job: Job) -> dict[str, float]:
     region = job.region_of(block)
     pixels = job.source[region]
     read = time.perf_counter()
-    result = denoise_parts(job.works_of(block), job.axes, pixels, (region[y].start, region[x].start),
-                           (block.start[y], block.start[x]), (block.stop[y] - block.start[y], block.stop[x] - block.start[x]))
+    result = denoise_parts(job.works_of(block), job.axes, pixels, at=(region[y].start, region[x].start),
+                           out_at=(block.start[y], block.start[x]),
+                           out_shape=(block.stop[y] - block.start[y], block.stop[x] - block.start[x]))
     filtered = time.perf_counter()
     with zarr.config.set({"array.write_empty_chunks": True}):  # a chunk that is there is a chunk that is done
         zarr.open_array(job.out, mode="r+")[block.slices()] = result
@@ -146,12 +147,22 @@ def create_output(path: str, source: Source, chunks: Sequence[int], told: dict[s
                              attributes={**source.attributes, "ungrain": told})
 
 
+def _to_json(parameters: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity."""
+    return {name: "inf" if value == float("inf") else value for name, value in parameters.items()}
+
+
+def _from_json(parameters: dict[str, Any]) -> dict[str, Any]:
+    return {name: float("inf") if value == "inf" else value for name, value in parameters.items()}
+
+
 def check_same(path: str, earlier: dict[str, Any], now: dict[str, Any]) -> None:
     for name, value in now.items():
         before = earlier.get(name)
         if before == value:
             continue
         if name == "options":
+            before = before or {}
             name = next(key for key in {**value, **before} if before.get(key) != value.get(key))
             before, value = before.get(name, "left out"), value.get(name, "left out")
             name = "--" + name.replace("_", "-")
@@ -187,7 +198,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--worker-memory", type=_bytes, default=0, metavar="BYTES", help="limit for each of --workers: 2G")
     made.add_argument("--method", default="bm3d", help="one of " + ", ".join(_methods.methods()) + "; default: bm3d")
     made.add_argument("--preset", help="values of several parameters under one name")
-    made.add_argument("--block", type=int, default=4096, metavar="N", help="rows and columns of a task, about; default: 4096")
+    made.add_argument("--block", type=int, default=4096, metavar="N",
+                      help="rows and columns of a task, about; default: 4096")
     made.add_argument("--chunk", type=int, metavar="N", help="rows and columns of the output's chunks; default: the input's")
     made.add_argument("--axis", type=_axes, metavar="A,B", help="axes along which images are stacked")
     made.add_argument("--channel-axis", type=int, default=-1, metavar="A", help="where the channels are; default: last")
@@ -247,7 +259,8 @@ class Progress:
         if self._shown:
             seconds = time.monotonic() - self._begin
             left = seconds / max(1, done) * (self._total - self._before - done)
-            print(f"\r{self._before + done} of {self._total} blocks, {left:.0f} s left ", end="", file=sys.stderr, flush=True)
+            print(f"\r{self._before + done} of {self._total} blocks, {left:.0f} s left ", end="", file=sys.stderr,
+                  flush=True)
 
     def end(self) -> None:
         if self._shown:
@@ -277,10 +290,10 @@ def run(options: argparse.Namespace, words: dict[str, str]) -> int:
         if out is not None:
             earlier = dict(out.attrs["ungrain"])
             check_same(options.output, earlier, told)
-            works = [replace(work, parameters=each, resolved=True) for each in earlier["parameters"]]
+            works = [replace(work, parameters=_from_json(each), resolved=True) for each in earlier["parameters"]]
         else:
             works = _measured(source, axes, work)
-            told["parameters"] = [each.parameters for each in works]
+            told["parameters"] = [_to_json(each.parameters) for each in works]
             out = create_output(options.output, source, chunks, told)
         job = Job(source, located(options.output), axes, tuple(works))
         return _run_blocks(client, as_completed, job, out, options)
@@ -338,11 +351,13 @@ def _run_blocks(client: Any, as_completed: Any, job: Job, out: Any, options: arg
 def _report(job: Job, took: dict[str, float], blocks: int, seconds: float) -> None:
     work = job.works[0]
     level = work.parameters.get("sigma")
-    print(f"{work.method}" + (f", sigma {level}" if level is not None and len(job.works) == 1 else "") + f": {blocks} blocks in {seconds:.1f} s")
+    strength = f", sigma {level}" if level is not None and len(job.works) == 1 else ""
+    print(f"{work.method}{strength}: {blocks} blocks in {seconds:.1f} s")
     if blocks:
         more = took["pixels_in"] / took["pixels_out"] - 1
-        print(f"{took['pixels_out'] / seconds / 1e6:.1f} million samples a second; read {100 * more:.1f} % more than written; "
-              f"of the workers' time: reading {took['read_s']:.1f} s, filtering {took['filter_s']:.1f} s, writing {took['write_s']:.1f} s")
+        print(f"{took['pixels_out'] / seconds / 1e6:.1f} million samples a second, {100 * more:.2f} % more read than "
+              f"written; the workers' time: reading {took['read_s']:.1f} s, filtering {took['filter_s']:.1f} s, "
+              f"writing {took['write_s']:.1f} s")
 
 
 def _remove_partial_files(path: str) -> None:

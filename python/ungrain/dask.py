@@ -54,7 +54,8 @@ def _joined(chunks: Sequence[int], shape: Sequence[int], side: int = 4096) -> tu
 
 
 def _work_for(array: Any, axes: Axes, method: str, given: dict[str, Any], options: dict[str, Any]) -> Work:
-    return Work(method, given, axes.image_shape(array.shape), np.dtype(array.dtype).name, axes.image_channel_axis(), **options)
+    return Work(method, given, axes.image_shape(array.shape), np.dtype(array.dtype).name, axes.image_channel_axis(),
+                **options)
 
 
 def _resolved(array: Any, axes: Axes, work: Work) -> list[Work]:
