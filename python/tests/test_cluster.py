@@ -89,6 +89,26 @@ def test_two_steps_in_a_stack(run, tmp_path):
     np.testing.assert_array_equal(result("out.zarr"), expected)  # taken up with what was measured then
 
 
+@pytest.mark.parametrize("kind", ["version 2", "sharded", "pyramid", "absent chunks"])
+def test_kinds_of_zarr(run, tmp_path, kind):
+    image = picture(90, 80, dtype=np.uint16)
+    if kind == "pyramid":
+        group = zarr.create_group("in.zarr")
+        for level in range(2):
+            array = group.create_array(str(level), shape=image[::1 + level, ::1 + level].shape, dtype="uint16", chunks=(32, 32))
+            array[...] = image[::1 + level, ::1 + level]
+    else:
+        options = {"version 2": {"zarr_format": 2}, "sharded": {"shards": (64, 64)}, "absent chunks": {}}[kind]
+        if kind == "absent chunks":
+            image[:64] = 0  # Zarr leaves them out
+        array = zarr.create_array("in.zarr", shape=image.shape, dtype="uint16", chunks=(32, 32), **options)
+        array[...] = image
+    assert run("in.zarr", "out.zarr", "--method", "box", "--radius", 1, "--block", 64)[0] == 0
+    np.testing.assert_array_equal(result("out.zarr"), ungrain.box(image, radius=1))
+    status, said = run("in.zarr", "out.zarr", "--method", "box", "--radius", 1, "--block", 64)
+    assert status == 0 and ": 0 blocks in" in said  # black ones are there too
+
+
 @pytest.mark.skipif(not has("tifffile"), reason="tifffile is missing")
 def test_tiff_stack(run, tmp_path):
     import tifffile
@@ -220,11 +240,14 @@ def test_interrupted(tmp_path):
     (["in.zarr", "out.zarr", "--method", "bilatteral"], 2, "bilateral"),
     (["none.zarr", "out.zarr"], 1, "none.zarr cannot be opened"),
     (["in.zarr", "folder"], 2, "folder is there and is no Zarr array"),
-    (["in.zarr", "in.zarr"], 2, "was not written by ungrain cluster"),
+    (["in.zarr", "in.zarr", "--overwrite"], 2, "in.zarr is the input"),
+    (["in.zarr", "."], 2, "one is inside the other"),
+    (["in.zarr", "other.zarr"], 2, "was not written by ungrain cluster"),
 ])
 def test_errors_are_one_line(words, status, told, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     store(tmp_path / "in.zarr", picture(20, 20), (10, 10))
+    store(tmp_path / "other.zarr", picture(20, 20), (10, 10))
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "file").touch()
     if "--method" not in words:

@@ -244,7 +244,7 @@ def _connect(options: argparse.Namespace) -> Any:
             raise Error(f"no scheduler answers at {options.scheduler}: {error}") from None
     count = options.workers or max(1, (os.cpu_count() or 1) // max(1, options.threads))
     local = distributed.LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0",
-                                     memory_limit=options.worker_memory or "auto")
+                                     memory_limit=options.worker_memory or "auto", silence_logs=logging.CRITICAL)
     return distributed.Client(local), local
 
 
@@ -270,6 +270,9 @@ class Progress:
 def run(options: argparse.Namespace, words: dict[str, str]) -> int:
     from distributed import as_completed
     source = open_source(options.input)
+    target = located(options.output)
+    if f"{target}/".startswith(f"{source.path}/") or f"{source.path}/".startswith(f"{target}/"):
+        raise WrongUsage(f"{options.output} is the input, or one is inside the other: the output needs a place of its own")
     axes = Axes.of(source.ndim, options.axis, options.channel_axis)
     white = options.range or _WHITE.get(source.dtype.name, 1.0)
     given = {name: value for name, value in _core.read_words(options.method, options.preset, words, white).items()

@@ -41,7 +41,7 @@ def read(path: str, chunks: Any = None) -> Any:
     if chunks is None:
         chunks = _joined(source.chunks, source.shape)
     return da.from_array(source, chunks=chunks, name=f"ungrain-read-{dask.base.tokenize(path, source.identity())}",
-                         asarray=True, inline_array=True)
+                         asarray=True, fancy=False, inline_array=True)
 
 
 def _joined(chunks: Sequence[int], shape: Sequence[int], side: int = 4096) -> tuple[int, ...]:
