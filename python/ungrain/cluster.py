@@ -18,7 +18,7 @@ import numpy as np
 
 from . import __version__, _core, _methods
 from ._denoise import _WHITE
-from ._errors import Error
+from ._errors import CannotRead, Error
 from ._parts import Axes, Work, denoise_parts
 from ._sources import Source, located, open_source
 
@@ -123,7 +123,7 @@ def description(work: Work, source: Source, axes: Axes, words: dict[str, str], p
             "axis": list(axes.stack), "channel_axis": axes.channel}
 
 
-def open_output(path: str, source: Source, chunks: Sequence[int], overwrite: bool) -> Any:
+def open_output(path: str, source: Source, overwrite: bool) -> Any:
     """The output as an earlier run left it, or none."""
     import zarr
     try:
@@ -268,7 +268,6 @@ class Progress:
 
 
 def run(options: argparse.Namespace, words: dict[str, str]) -> int:
-    from distributed import as_completed
     source = open_source(options.input)
     target = located(options.output)
     if f"{target}/".startswith(f"{source.path}/") or f"{source.path}/".startswith(f"{target}/"):
@@ -284,11 +283,12 @@ def run(options: argparse.Namespace, words: dict[str, str]) -> int:
         chunks[axes.channel] = source.shape[axes.channel]
     for axis in (axes.y, axes.x):
         chunks[axis] = min(options.chunk or chunks[axis], options.block, source.shape[axis])
-    out = open_output(options.output, source, chunks, options.overwrite)
+    out = open_output(options.output, source, options.overwrite)
     client, local = _connect(options)
     try:
         if not options.quiet:
-            print(f"{len(client.scheduler_info()['workers'])} workers; dashboard: {client.dashboard_link}", file=sys.stderr)
+            workers = len(client.nthreads())
+            print(f"{workers or 'no'} workers{'' if workers else ' yet'}; dashboard: {client.dashboard_link}", file=sys.stderr)
         told = description(work, source, axes, words, options.preset)
         if out is not None:
             earlier = dict(out.attrs["ungrain"])
@@ -298,8 +298,8 @@ def run(options: argparse.Namespace, words: dict[str, str]) -> int:
             works = _measured(source, axes, work)
             told["parameters"] = [_to_json(each.parameters) for each in works]
             out = create_output(options.output, source, chunks, told)
-        job = Job(source, located(options.output), axes, tuple(works))
-        return _run_blocks(client, as_completed, job, out, options)
+        job = Job(source, target, axes, tuple(works))
+        return _run_blocks(client, job, out, options)
     finally:
         client.close()
         if local is not None:
@@ -311,7 +311,8 @@ def _measured(source: Source, axes: Axes, work: Work) -> list[Work]:
     return on_dask._resolved(on_dask.read(source.name), axes, work)
 
 
-def _run_blocks(client: Any, as_completed: Any, job: Job, out: Any, options: argparse.Namespace) -> int:
+def _run_blocks(client: Any, job: Job, out: Any, options: argparse.Namespace) -> int:
+    from distributed import as_completed
     every = blocks_of(job.source.shape, out.chunks, job.axes, options.block)
     there = written_chunks(out)
     left = [block for block in every if not is_written(block, out, there)]
@@ -329,8 +330,9 @@ def _run_blocks(client: Any, as_completed: Any, job: Job, out: Any, options: arg
                 took[name] = took.get(name, 0) + value
         else:
             error = future.exception()
-            failures.append(str(error) if isinstance(error, Error)
-                            else f"block {block_of[future]} failed: {type(error).__name__}: {error}")
+            text = " ".join(str(error).split())
+            failures.append(text if isinstance(error, CannotRead)
+                            else f"block {block_of[future]} failed: {text} ({type(error).__name__})")
         future.release()
         progress.tell(count)
         if len(set(failures)) >= _MOST_FAILURES:
