@@ -25,6 +25,7 @@ int compare_command(const Arguments& arguments);
 int estimate_command(const Arguments& arguments);
 int methods_command(const Arguments& arguments);
 int devices_command(const Arguments& arguments);
+int cluster_command(const Arguments& arguments);  // hands over to the Python package
 int demo_command(const Arguments& arguments);
 
 }  // namespace ungrain::cli

@@ -27,6 +27,8 @@ constexpr Command commands[] = {
     {"estimate", "estimate the strength of the noise of files", estimate_command},
     {"methods", "list the methods, or one method's options", methods_command},
     {"devices", "list what the work can run on", devices_command},
+    {"cluster", "denoise a Zarr array or a TIFF stack on a Dask cluster (needs the Python package)",
+     cluster_command},
     {"demo", "render a scene, add noise, denoise it with every method", demo_command},
 };
 

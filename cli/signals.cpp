@@ -44,6 +44,15 @@ void watch_signals() {
   signal(SIGXFSZ, SIG_IGN);
 }
 
+void unwatch_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_DFL);
+  signal(SIGXFSZ, SIG_DFL);
+}
+
 const CancelToken& interrupted() { return token(); }
 
 }  // namespace ungrain::cli

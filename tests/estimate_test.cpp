@@ -310,6 +310,28 @@ TEST(Estimate, CutIntoRowsGivesTheSameBits) {
   }
 }
 
+TEST(Estimate, OnlyTheSampledRowsAndColumnsCount) {
+  for (const auto& [width, height] : {std::pair{61, 300}, {2501, 1999}, {100000, 5}}) {
+    const Image clean = build(spec_of(PixelType::f32, width, height, 1, 255),
+                              [](int x, int y) { return 20 + (x * y / 50) % 200; });
+    Image noisy = with_noise(clean, 7, PixelType::u8);
+    const NoiseEstimate expected = estimate_noise(noisy.view());
+    const NoiseEstimator estimator(noisy.spec());
+    std::vector<bool> row_counts(static_cast<std::size_t>(height));
+    std::vector<bool> column_counts(static_cast<std::size_t>(width));
+    for (const int y : estimator.sampled_rows()) row_counts[static_cast<std::size_t>(y)] = true;
+    for (const int x : estimator.sampled_columns()) column_counts[static_cast<std::size_t>(x)] = true;
+    auto* samples = noisy.samples<std::uint8_t>();
+    for (std::size_t y = 0; y < row_counts.size(); ++y) {
+      for (std::size_t x = 0; x < column_counts.size(); ++x) {
+        if (!row_counts[y] || !column_counts[x]) samples[y * column_counts.size() + x] = 255;
+      }
+    }
+    expect_same_bits(estimate_noise(noisy.view()), expected);
+    EXPECT_EQ(height > 1000, std::count(row_counts.begin(), row_counts.end(), false) > height / 10);
+  }
+}
+
 TEST(Estimate, WrongUseIsAnError) {
   const Image image = build(spec_of(PixelType::u8, 20, 20), [](int x, int) { return x; });
   NoiseEstimator estimator(image.spec());

@@ -36,6 +36,11 @@ class NoiseEstimator {
   void add_rows(const ConstImageView& image);  // the next rows, any number
   NoiseEstimate finish() const;                // after the last row
 
+  // The columns and rows that are looked at; the other samples may be anything. Who holds an image in parts
+  // gathers only these.
+  std::vector<int> sampled_columns() const;
+  std::vector<int> sampled_rows() const;
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

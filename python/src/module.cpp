@@ -67,6 +67,46 @@ void run_denoiser(HeldDenoiser& self, nb::handle image, nb::handle out, const st
            stream_of(stream));
 }
 
+void run_region(HeldDenoiser& self, nb::handle image, int y, int x, nb::handle out, int out_y, int out_x,
+                int channel_axis, const std::string& channels, std::uintptr_t stream) {
+  const Layout layout{{}, channel_axis, channels, self.denoiser().spec().range};
+  self.run_region(input_images(image, layout, "image"), {y, x}, output_images(out, layout, "out"),
+                  {out_y, out_x}, stream_of(stream));
+}
+
+nb::tuple sampled_call(const std::vector<std::size_t>& shape, const std::string& dtype, int channel_axis,
+                       const std::string& channels) {
+  const NoiseEstimator estimator(image_spec(shape, pixel_type(dtype), Layout{{}, channel_axis, channels, 0}));
+  return nb::make_tuple(estimator.sampled_rows(), estimator.sampled_columns());
+}
+
+// Without `sampled`, what needs no image.
+nb::dict resolve_call(const std::string& method, nb::handle preset, const nb::dict& given,
+                      const std::vector<std::size_t>& shape, const std::string& dtype, int channel_axis,
+                      const std::string& channels, double range, nb::handle sampled) {
+  const Layout layout{{}, channel_axis, channels, range};
+  const ImageSpec spec = image_spec(shape, pixel_type(dtype), layout);
+  const HeldParams params = read_params(method, preset, given, spec.white());
+  if (sampled.is_none()) return to_dict(resolve_derived(params.params, spec));
+  return to_dict(resolve_sampled(params, spec, input_images(sampled, layout, "image").first));
+}
+
+// As the program reads its options: words, with strengths on the 0-255 scale.
+nb::dict read_words(const std::string& method, nb::handle preset, const nb::dict& words, double white) {
+  MethodParams params = MethodParams::defaults(method);
+  const auto set_given = [&] {
+    for (const auto& [name, word] : words)
+      params.set_text(nb::cast<std::string>(name), nb::cast<std::string>(word));
+  };
+  set_given();
+  if (!preset.is_none()) {
+    params.apply_preset(nb::cast<std::string>(preset), 255);
+    set_given();
+  }
+  params.scale_strengths(white / 255);
+  return to_dict(params);
+}
+
 nb::list estimate_call(nb::handle image, const std::vector<int>& axis, int channel_axis,
                        const std::string& channels, double range) {
   const InputImages in = input_images(image, {axis, channel_axis, channels, range}, "image");
@@ -192,6 +232,10 @@ NB_MODULE(_core, module) {
              "channel_axis"_a, "channels"_a, "range"_a, "device"_a, "threads"_a, "memory"_a, "nonfinite"_a,
              "progress"_a.none(), "measured"_a.none(), "stream"_a);
   module.def("needs_image", &needs_image, "method"_a, "preset"_a.none(), "given"_a);
+  module.def("sampled", &sampled_call, "shape"_a, "dtype"_a, "channel_axis"_a, "channels"_a);
+  module.def("resolve", &resolve_call, "method"_a, "preset"_a.none(), "given"_a, "shape"_a, "dtype"_a,
+             "channel_axis"_a, "channels"_a, "range"_a, "sampled"_a.none());
+  module.def("read_words", &read_words, "method"_a, "preset"_a.none(), "words"_a, "white"_a);
   module.def("estimate", &estimate_call, "image"_a, "axis"_a, "channel_axis"_a, "channels"_a, "range"_a);
   module.def("add_noise", &add_noise_call, "image"_a, "out"_a, "kind"_a, "amount"_a, "seed"_a, "axis"_a,
              "channel_axis"_a, "channels"_a, "range"_a);
@@ -217,6 +261,8 @@ NB_MODULE(_core, module) {
            "measured"_a.none())
       .def("run", &run_denoiser, "image"_a, "out"_a, "axis"_a, "channel_axis"_a, "channels"_a,
            "progress"_a.none(), "stream"_a)
+      .def("run_region", &run_region, "image"_a, "y"_a, "x"_a, "out"_a, "out_y"_a, "out_x"_a,
+           "channel_axis"_a, "channels"_a, "stream"_a)
       .def("wait", &HeldDenoiser::wait)
       .def("clone", &HeldDenoiser::clone)
       .def("report", [](const HeldDenoiser& self) { return to_dict(self.report()); })

@@ -2,7 +2,11 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "ungrain/error.h"
+#include "ungrain/estimate.h"
 
 namespace nb = nanobind;
 
@@ -33,6 +37,38 @@ Report run_one(ungrain::Denoiser& denoiser, const ConstImageView& in, const Imag
   report.device = denoiser.device();
   return report;
 }
+
+// An image of which only the sampled rows and columns are there.
+class SampledRows : public RowReader {
+ public:
+  SampledRows(const ConstImageView& sampled, std::vector<int> rows, std::vector<int> columns)
+      : sampled_(sampled), rows_(std::move(rows)), columns_(std::move(columns)) {}
+
+  void read_rows(int first, const ImageView& rows) override {
+    const auto begin = std::lower_bound(rows_.begin(), rows_.end(), first);
+    for (auto row = begin; row != rows_.end() && *row < first + rows.spec.height; ++row) {
+      for (int channel = 0; channel < rows.spec.channels; ++channel)
+        copy(static_cast<int>(row - rows_.begin()), channel, rows.rows(*row - first, 1));
+    }
+  }
+
+ private:
+  void copy(int sampled_row, int channel, const ImageView& row) const {
+    const int sample = bytes_per_sample(row.spec.type);
+    const auto* from = static_cast<const std::byte*>(sampled_.data) + sampled_row * sampled_.strides.y +
+                       channel * sampled_.strides.channel;
+    auto* to = static_cast<std::byte*>(row.data) + channel * row.strides.channel;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      std::memcpy(to + columns_[i] * row.strides.x,
+                  from + static_cast<std::ptrdiff_t>(i) * sampled_.strides.x,
+                  static_cast<std::size_t>(sample));
+    }
+  }
+
+  ConstImageView sampled_;
+  std::vector<int> rows_;
+  std::vector<int> columns_;
+};
 
 // Only one run at a time.
 class Busy {
@@ -140,6 +176,20 @@ std::optional<MethodParams> denoise(const InputImages& in, const OutputImages& o
   return used;
 }
 
+MethodParams resolve_sampled(const HeldParams& params, const ImageSpec& spec, const ConstImageView& sampled) {
+  const NoiseEstimator estimator(spec);
+  std::vector<int> rows = estimator.sampled_rows();
+  std::vector<int> columns = estimator.sampled_columns();
+  ImageSpec expected = spec;
+  expected.height = static_cast<int>(rows.size());
+  expected.width = static_cast<int>(columns.size());
+  if (sampled.spec != expected)
+    throw Error(ErrorCode::invalid_argument, "the sampled rows and columns are not those of the image");
+  SampledRows reader(sampled, std::move(rows), std::move(columns));
+  const nb::gil_scoped_release unlocked;
+  return resolve(params.params, reader, spec);
+}
+
 HeldDenoiser::HeldDenoiser(const HeldParams& params, const ImageSpec& spec, const ConstImageView* measured,
                            Options options)
     : held_(params.held), options_(std::move(options)) {
@@ -182,6 +232,20 @@ void HeldDenoiser::run(const InputImages& in, const OutputImages& out, nb::handl
   }
   listener_->rethrow();
   listener_->forget();
+}
+
+void HeldDenoiser::run_region(const InputImages& in, Place in_at, const OutputImages& out, Place out_at,
+                              Stream stream) {
+  const Busy busy(busy_);
+  listener_->listen(nb::none(), 1);
+  const nb::gil_scoped_release unlocked;
+  const ImageSpec& whole = denoiser_->spec();
+  ConstImageView from = in.at(0);
+  from.region = {in_at.x, in_at.y, whole.width, whole.height};
+  ImageView to = output_at(out, 0, from.spec.type);
+  to.region = {out_at.x, out_at.y, whole.width, whole.height};
+  report_ = run_one(*denoiser_, from, to, stream);
+  if (on_gpu(from)) denoiser_->wait();
 }
 
 void HeldDenoiser::wait() {

@@ -46,6 +46,16 @@ std::optional<MethodParams> denoise(const InputImages& in, const OutputImages& o
                                     const InputImages* measured, const HeldParams& params, Options options,
                                     nanobind::handle progress, Stream stream);
 
+// The first pixel of an array in the image that it is a part of.
+struct Place {
+  int y = 0;
+  int x = 0;
+};
+
+// Parameters with everything measured and derived, from the samples of an image of `spec` that the estimate
+// of its noise looks at: `sampled` has only their rows and columns (NoiseEstimator::sampled_rows).
+MethodParams resolve_sampled(const HeldParams& params, const ImageSpec& spec, const ConstImageView& sampled);
+
 // A Denoiser that Python holds on to.
 class HeldDenoiser {
  public:
@@ -53,6 +63,8 @@ class HeldDenoiser {
                Options options);
 
   void run(const InputImages& in, const OutputImages& out, nanobind::handle progress, Stream stream);
+  // A part of the image that this was made for; both arrays are placed in it.
+  void run_region(const InputImages& in, Place in_at, const OutputImages& out, Place out_at, Stream stream);
   void wait();
   std::unique_ptr<HeldDenoiser> clone();
 

@@ -6,7 +6,7 @@ import operator
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -190,7 +190,7 @@ class Denoiser:
     the caller's stream and returns: the result is ready when the stream is, as with any operation of CuPy or PyTorch.
     """
 
-    def __init__(self, method: str = "bm3d", *, like: Any = None, shape: Sequence[int] | None = None, dtype: Any = None,
+    def __init__(self, /, method: str = "bm3d", *, like: Any = None, shape: Sequence[int] | None = None, dtype: Any = None,
                  sigma: float | Sequence[float] | str = "auto", device: str = "auto", preset: str | None = None,
                  channel_axis: int = -1, channels: str = "auto", range: float | None = None, nonfinite: str = "fill",
                  threads: int = 0, memory: int = 0, **parameters: Any) -> None:
@@ -233,6 +233,32 @@ class Denoiser:
         def run(work: Any, target: Any, handle: int) -> None:
             self._core.run(library.exported(work), library.exported(target), axes, *self._layout, progress, handle)
         return _worked_on(library, image, out, stream, run)[0]
+
+    def region(self, image: Array, *, at: tuple[int, int], out_at: tuple[int, int], out_shape: tuple[int, int]) -> Array:
+        """Denoise a part of a larger image: the same bits as that part of the whole image's result.
+
+        This Denoiser was made for the whole image's shape. ``image`` is a part of it whose first pixel is at the row and
+        column ``at``. The result, ``out_shape`` rows and columns from ``out_at`` on, must have ``reach`` pixels around it
+        in ``image``, as far as the whole image goes.
+        """
+        library, pixels = adopt(image)
+        work = library.readable(pixels, "image")
+        channel_axis, channels = self._layout
+        top, left = out_at[0] - at[0], out_at[1] - at[1]
+        part: list[Any] = [slice(top, top + out_shape[0]), slice(left, left + out_shape[1])]
+        shape = list(out_shape)
+        if pixels.ndim == 3:
+            part.insert(channel_axis % 3, slice(None))
+            shape.insert(channel_axis % 3, pixels.shape[channel_axis % 3])
+        if min(top, left) < 0 or list(pixels[tuple(part)].shape) != shape:
+            raise InvalidArgument("the part that is wanted lies outside the image that is given")
+        result: Any = library.empty_like(pixels[tuple(part)])
+        target = target_for(library, result, work[tuple(part)])
+        self._core.run_region(library.exported(work), *at, library.exported(target), *out_at, channel_axis, channels,
+                              library.current_stream(pixels))
+        if target is not result:
+            library.store(target, result)
+        return cast(Array, result)
 
     def wait(self) -> None:
         """Until the last call's work on a GPU is done; what went wrong in it is raised here."""

@@ -39,6 +39,12 @@ class DeviceError(Error, RuntimeError):
     code = 5
 
 
+class CannotRead(Error, OSError):
+    """A file, or a chunk of one, that cannot be read; the message names it."""
+
+    code = 6
+
+
 class Cancelled(Error):
     """The progress callback returned False."""
 
@@ -51,7 +57,8 @@ class BadPixels(Error, ValueError):
     code = 8
 
 
-_CLASSES = {c.code: c for c in (InvalidArgument, Unsupported, OutOfMemory, NoDevice, DeviceError, Cancelled, BadPixels)}
+_CLASSES = {c.code: c for c in (InvalidArgument, Unsupported, OutOfMemory, NoDevice, DeviceError, CannotRead, Cancelled,
+                                  BadPixels)}
 
 
 def from_code(code: int, message: str) -> Error:

@@ -61,10 +61,11 @@ struct Lattice {
   std::int64_t blocks() const {
     return std::int64_t{columns()} * ((rows_of_pixels - block_height) / step + 1);
   }
-  // Whether a row belongs to a block, and whether it is the last of one.
-  bool uses_row(int y) const {
-    return step <= block_height || (y % step < block_height && y - y % step + block_height <= rows_of_pixels);
+  // Whether a row or a column belongs to a block, and whether it is the last row of one.
+  bool uses(int place, int pixels, int block) const {
+    return step <= block || (place % step < block && place - place % step + block <= pixels);
   }
+  bool uses_row(int y) const { return uses(y, rows_of_pixels, block_height); }
   bool ends_with_row(int y) const { return y + 1 >= block_height && (y + 1 - block_height) % step == 0; }
 
   int block_width;
@@ -73,6 +74,14 @@ struct Lattice {
   int rows_of_pixels;
   int step = 2;
 };
+
+std::vector<int> sampled(const Lattice& lattice, int pixels, int block) {
+  std::vector<int> places;
+  for (int place = 0; place < pixels; ++place) {
+    if (lattice.uses(place, pixels, block)) places.push_back(place);
+  }
+  return places;
+}
 
 // ---- one channel
 
@@ -234,6 +243,13 @@ NoiseEstimate NoiseEstimator::finish() const {
     fail(fmt::format("the estimate has seen {} of its {} rows", impl_->rows, impl_->spec.height));
   }
   return impl_->result();
+}
+
+std::vector<int> NoiseEstimator::sampled_columns() const {
+  return sampled(impl_->lattice, impl_->spec.width, impl_->lattice.block_width);
+}
+std::vector<int> NoiseEstimator::sampled_rows() const {
+  return sampled(impl_->lattice, impl_->spec.height, impl_->lattice.block_height);
 }
 
 NoiseEstimate estimate_noise(const ConstImageView& image) {

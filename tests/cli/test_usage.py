@@ -13,6 +13,7 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import termios
 import time
 import unittest
@@ -906,6 +907,19 @@ class Tell(Workspace):
             self.assertRegex(listed, rf"(?m)^{device['device']} +\S")
 
     COMMANDS = ("denoise", "noise", "compare", "methods", "devices", "demo")
+
+    def test_cluster_without_python_is_one_line(self) -> None:
+        for python, told in (("/nowhere/python", "cannot be run"), (self.python_without_packages(), "needs the Python package")):
+            result = self.run_here("cluster", "in.zarr", "out.zarr", env={**os.environ, "UNGRAIN_PYTHON": python})
+            self.assertEqual((result.code, result.out, len(result.err_lines)), (1, "", 1))
+            self.assertIn(told, result.err)
+        self.assertRegex(self.done("--help").out, r"(?m)^  cluster +\w")
+
+    def python_without_packages(self) -> str:
+        path = self.path("python-alone")
+        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
+        path.chmod(0o755)
+        return str(path)
 
     def test_help(self) -> None:
         for text in (self.done("--help").out, self.done("-h").out, self.done("help").out):

@@ -1,0 +1,47 @@
+// ungrain cluster: Dask is Python's, so the Python package does it. This process becomes that one: signals,
+// the terminal and the exit status are its own.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "signals.h"
+#include "ungrain/error.h"
+
+namespace ungrain::cli {
+namespace {
+
+constexpr const char* hand_over = R"(import sys
+sys.path = [folder for folder in sys.path if folder]  # not what lies where the user happens to be
+try:
+    from ungrain.cluster import main
+except ModuleNotFoundError as error:
+    if error.name not in ("ungrain", "ungrain.cluster", "numpy"):
+        raise
+    print(f"ungrain: cluster needs the Python package, which {sys.executable} does not have: pip install ungrain[dask], "
+          "or name another Python in UNGRAIN_PYTHON", file=sys.stderr)
+    sys.exit(1)
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:])))";
+
+}  // namespace
+
+int cluster_command(const Arguments& arguments) {
+  const char* named = std::getenv("UNGRAIN_PYTHON");
+  const std::string python = named != nullptr && *named != '\0' ? named : "python3";
+  std::vector<std::string> words{python, "-c", hand_over};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  unwatch_signals();
+  execvp(python.c_str(), pointers.data());
+  throw Error(ErrorCode::unsupported,
+              fmt::format("cluster needs Python: {} cannot be run ({})", python, std::strerror(errno)));
+}
+
+}  // namespace ungrain::cli

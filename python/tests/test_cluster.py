@@ -1,0 +1,273 @@
+"""ungrain cluster, as its user runs it: from store to store, interrupted, taken up, and with chunks that cannot be read."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from conftest import has, picture
+
+import ungrain
+
+if not (has("dask") and has("distributed") and has("zarr")):
+    pytest.skip("Dask (dask, distributed, zarr) is missing", allow_module_level=True)
+
+import zarr  # noqa: E402
+
+import ungrain.dask  # noqa: E402
+
+from ungrain import cluster  # noqa: E402
+from ungrain._parts import Axes  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    from distributed import Client, LocalCluster
+    with LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0") as local:
+        with Client(local, set_as_default=False) as client:
+            yield client
+
+
+@pytest.fixture
+def run(scheduler, tmp_path, capsys, monkeypatch):
+    """(exit status, what was said)"""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words):
+        status = cluster.main([*map(str, words), "--scheduler", scheduler.scheduler.address])
+        said = capsys.readouterr()
+        return status, said.out + said.err
+    return call
+
+
+def store(path, image, chunks):
+    array = zarr.create_array(str(path), shape=image.shape, dtype=image.dtype, chunks=chunks)
+    array[...] = image
+    return array
+
+
+def result(path):
+    return zarr.open_array(str(path), mode="r")[...]
+
+
+def chunk_files(path):
+    return sorted(p for p in pathlib.Path(path, "c").rglob("*") if p.is_file())
+
+
+def test_from_store_to_store(run, tmp_path):
+    image = picture(200, 170, 3, np.uint8)
+    store(tmp_path / "in.zarr", image, (50, 50, 3))
+    status, said = run("in.zarr", "out.zarr", "--method", "bilateral", "--radius", 4, "--block", 100)
+    assert status == 0, said
+    assert "3 workers; dashboard: http" in said and "4 blocks" in said
+    np.testing.assert_array_equal(result("out.zarr"), ungrain.bilateral(image, radius=4))
+    out = zarr.open_array("out.zarr", mode="r")
+    assert out.chunks == (50, 50, 3) and out.attrs["ungrain"]["parameters"][0]["sigma"] == ungrain.estimate_sigma(image)
+
+
+def test_strengths_are_on_the_scale_of_the_program(run, tmp_path):
+    image = picture(80, 70, dtype=np.uint16)
+    store(tmp_path / "in.zarr", image, (40, 40))
+    assert run("in.zarr", "out.zarr", "--method", "nlm", "--sigma=12", "--search", "9")[0] == 0
+    np.testing.assert_array_equal(result("out.zarr"), ungrain.nlm(image, sigma=12 * 65535 / 255, search=9))
+
+
+def test_two_steps_in_a_stack(run, tmp_path):
+    frames = np.stack([picture(90, 80, dtype=np.uint8, seed=seed) for seed in range(3)])
+    store(tmp_path / "in.zarr", frames, (1, 45, 45))
+    assert run("in.zarr", "out.zarr", "--axis", 0, "--profile", "fast", "--search", 11, "--block", 45)[0] == 0
+    expected = ungrain.bm3d(frames, axis=0, profile="fast", search=11)
+    np.testing.assert_array_equal(result("out.zarr"), expected)
+    assert "Infinity" not in pathlib.Path("out.zarr", "zarr.json").read_text()
+    for file in chunk_files("out.zarr")[3:]:
+        file.unlink()
+    assert run("in.zarr", "out.zarr", "--axis", 0, "--profile", "fast", "--search", 11, "--block", 45)[0] == 0
+    np.testing.assert_array_equal(result("out.zarr"), expected)  # taken up with what was measured then
+
+
+@pytest.mark.parametrize("kind", ["version 2", "sharded", "pyramid", "absent chunks"])
+def test_kinds_of_zarr(run, tmp_path, kind):
+    image = picture(90, 80, dtype=np.uint16)
+    if kind == "pyramid":
+        group = zarr.create_group("in.zarr")
+        for level in range(2):
+            array = group.create_array(str(level), shape=image[::1 + level, ::1 + level].shape, dtype="uint16", chunks=(32, 32))
+            array[...] = image[::1 + level, ::1 + level]
+    else:
+        options = {"version 2": {"zarr_format": 2}, "sharded": {"shards": (64, 64)}, "absent chunks": {}}[kind]
+        if kind == "absent chunks":
+            image[:64] = 0  # Zarr leaves them out
+        array = zarr.create_array("in.zarr", shape=image.shape, dtype="uint16", chunks=(32, 32), **options)
+        array[...] = image
+    assert run("in.zarr", "out.zarr", "--method", "box", "--radius", 1, "--block", 64)[0] == 0
+    np.testing.assert_array_equal(result("out.zarr"), ungrain.box(image, radius=1))
+    status, said = run("in.zarr", "out.zarr", "--method", "box", "--radius", 1, "--block", 64)
+    assert status == 0 and ": 0 blocks in" in said  # black ones are there too
+
+
+@pytest.mark.skipif(not has("tifffile"), reason="tifffile is missing")
+def test_tiff_stack(run, tmp_path):
+    import tifffile
+    frames = np.stack([picture(60, 50, dtype=np.uint16, seed=seed) for seed in range(3)])
+    for number, frame in enumerate(frames):
+        tifffile.imwrite(tmp_path / f"frame{number}.tif", frame)
+    assert run("frame*.tif", "out.zarr", "--axis", 0, "--method", "median")[0] == 0
+    np.testing.assert_array_equal(result("out.zarr"), ungrain.median(frames, axis=0))
+
+
+def test_taken_up_where_it_stopped(run, tmp_path):
+    image = picture(200, 200)
+    store(tmp_path / "in.zarr", image, (50, 50))
+    options = ("--method", "box", "--radius", 2, "--block", 50)
+    assert run("in.zarr", "out.zarr", *options)[0] == 0
+    whole = result("out.zarr")
+    files = chunk_files("out.zarr")
+    assert len(files) == 16
+    for file in files[5:]:
+        file.unlink()
+    before = [file.stat().st_mtime_ns for file in files[:5]]
+    (files[0].parent / "0.abc.partial").write_bytes(b"half")  # of a worker that was killed
+    status, said = run("in.zarr", "out.zarr", *options)
+    assert status == 0 and "5 of 16 blocks are there already" in said and "11 blocks in" in said
+    assert [file.stat().st_mtime_ns for file in files[:5]] == before and chunk_files("out.zarr") == files
+    np.testing.assert_array_equal(result("out.zarr"), whole)
+
+
+def test_other_options_do_not_mix(run, tmp_path):
+    store(tmp_path / "in.zarr", picture(60, 60), (30, 30))
+    assert run("in.zarr", "out.zarr", "--method", "box", "--radius", 2)[0] == 0
+    status, said = run("in.zarr", "out.zarr", "--method", "box", "--radius", 3)
+    assert status == 2 and "begun with --radius 2, now it is 3" in said and said.count("\n") == 2
+    assert run("in.zarr", "out.zarr", "--method", "box", "--radius", 3, "--overwrite")[0] == 0
+    np.testing.assert_array_equal(result("out.zarr"), ungrain.box(picture(60, 60), radius=3))
+
+
+def test_chunk_that_cannot_be_read_is_named_and_the_others_are_kept(run, tmp_path):
+    image = picture(200, 200, dtype=np.uint8)
+    store(tmp_path / "in.zarr", image, (50, 50))
+    broken = tmp_path / "in.zarr" / "c" / "2" / "1"
+    good = broken.read_bytes()
+    broken.write_bytes(b"this is no chunk")
+    options = ("in.zarr", "out.zarr", "--method", "bilateral", "--sigma", 10, "--radius", 2, "--block", 50, "-q")
+    status, said = run(*options)
+    assert status == 1
+    assert said.startswith("ungrain: chunk c/2/1 of in.zarr cannot be read: ") and said.count("\n") == 1
+    assert "7 of 16 blocks are done and kept" in said  # nine need a part of it
+    broken.write_bytes(good)
+    assert run(*options) == (0, "")
+    np.testing.assert_array_equal(result("out.zarr"), ungrain.bilateral(image, sigma=10, radius=2))
+    broken.write_bytes(b"this is no chunk")
+    status, said = run("in.zarr", "other.zarr", "--method", "bilateral", "-q")  # while the noise is measured
+    assert status == 1 and said.startswith("ungrain: chunk c/2/1 of in.zarr cannot be read: ")
+
+
+def test_unreadable_chunk_of_a_dask_array(scheduler, tmp_path):
+    store(tmp_path / "in.zarr", picture(100, 100), (50, 50))
+    (tmp_path / "in.zarr" / "c" / "0" / "1").write_bytes(b"this is no chunk")
+    clean = ungrain.dask.denoise(ungrain.dask.read(str(tmp_path / "in.zarr"), chunks=50), "box")
+    with pytest.raises(ungrain.CannotRead, match="chunk c/0/1 of .*in.zarr cannot be read: "):
+        scheduler.compute(clean).result()
+
+
+def test_a_worker_killed_in_the_middle(scheduler, tmp_path):
+    image = picture(480, 480)
+    store(tmp_path / "in.zarr", image, (60, 60))
+    process = subprocess.Popen([sys.executable, "-m", "ungrain.cluster", "in.zarr", "out.zarr", "--scheduler",
+                                scheduler.scheduler.address, "--method", "nlm", "--sigma", "12", "--search", "41",
+                                "--block", "60"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    workers = scheduler.run(os.getpid)
+    deadline = time.monotonic() + 60
+    while not chunk_files(tmp_path / "out.zarr") and time.monotonic() < deadline:
+        time.sleep(0.002)
+    os.kill(next(iter(workers.values())), 9)
+    there = len(chunk_files(tmp_path / "out.zarr"))
+    _, said = process.communicate(timeout=100)
+    assert process.returncode == 0, said
+    assert there < 64
+    np.testing.assert_array_equal(result(tmp_path / "out.zarr"), ungrain.nlm(image, sigma=12 / 255, search=41))
+    scheduler.wait_for_workers(3, timeout=30)
+
+
+def test_workers_of_this_machine(tmp_path):
+    image = picture(60, 60, dtype=np.uint8)
+    store(tmp_path / "in.zarr", image, (30, 30))
+    done = subprocess.run([sys.executable, "-m", "ungrain.cluster", "in.zarr", "out.zarr", "--workers", "2", "--method",
+                           "box", "--worker-memory", "1G"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(result(tmp_path / "out.zarr"), ungrain.box(image))
+
+
+@pytest.mark.skipif("UNGRAIN" not in os.environ, reason="UNGRAIN does not name the program")
+def test_the_program_hands_over(tmp_path):
+    image = picture(60, 60, dtype=np.uint8)
+    store(tmp_path / "in.zarr", image, (30, 30))
+    environment = {**os.environ, "UNGRAIN_PYTHON": sys.executable}
+    command = [os.environ["UNGRAIN"], "cluster", "in.zarr", "out.zarr", "--workers", "1", "--method", "box", "--radius", "2"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(result(tmp_path / "out.zarr"), ungrain.box(image, radius=2))
+    done = subprocess.run([*command, "--xyzzy", "1"], cwd=tmp_path, env=environment, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 2 and done.stderr.startswith("ungrain: no option --xyzzy")
+
+
+def test_interrupted(tmp_path):
+    """Ctrl-C, also where the program became Python: it holds signals back for itself."""
+    store(tmp_path / "in.zarr", picture(800, 800), (100, 100))
+    words = ["in.zarr", "out.zarr", "--workers", "1", "--method", "nlm", "--sigma", "12", "--search", "61", "--block", "100"]
+    command = [os.environ["UNGRAIN"], "cluster"] if "UNGRAIN" in os.environ else [sys.executable, "-m", "ungrain.cluster"]
+    process = subprocess.Popen([*command, *words], cwd=tmp_path, env={**os.environ, "UNGRAIN_PYTHON": sys.executable},
+                               stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not chunk_files(tmp_path / "out.zarr") and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "interrupted; finished blocks are kept" in said
+    assert 0 < len(chunk_files(tmp_path / "out.zarr")) < 64
+
+
+@pytest.mark.parametrize("words, status, told", [
+    (["in.zarr"], 2, "required: output"),
+    (["in.zarr", "out.zarr", "--xyzzy", "3"], 2, "no option --xyzzy"),
+    (["in.zarr", "out.zarr", "--radius"], 2, "--radius needs a value"),
+    (["in.zarr", "out.zarr", "--radius", "-4"], 2, "radius takes"),
+    (["in.zarr", "out.zarr", "--method", "bilatteral"], 2, "bilateral"),
+    (["none.zarr", "out.zarr"], 1, "none.zarr cannot be opened"),
+    (["in.zarr", "folder"], 2, "folder is there and is no Zarr array"),
+    (["in.zarr", "in.zarr", "--overwrite"], 2, "in.zarr is the input"),
+    (["in.zarr", "."], 2, "one is inside the other"),
+    (["in.zarr", "other.zarr"], 2, "was not written by ungrain cluster"),
+])
+def test_errors_are_one_line(words, status, told, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    store(tmp_path / "in.zarr", picture(20, 20), (10, 10))
+    store(tmp_path / "other.zarr", picture(20, 20), (10, 10))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "file").touch()
+    if "--method" not in words:
+        words = [*words, "--method", "box"]
+    assert cluster.main([*words, "--workers", "1"]) == status
+    said = capsys.readouterr().err
+    assert told in said and said.startswith("ungrain: ") and said.count("\n") == 1
+
+
+def test_no_scheduler(tmp_path, monkeypatch, capsys):
+    import dask
+    store(tmp_path / "in.zarr", picture(20, 20), (10, 10))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 1)
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
+        assert cluster.main(["in.zarr", "out.zarr", "--scheduler", "tcp://127.0.0.1:9"]) == 1
+    assert "no scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+
+
+def test_blocks_are_whole_chunks():
+    blocks = cluster.blocks_of((3, 1000, 700), (1, 128, 256), Axes.of(3, 0, -1), 300)
+    assert len(blocks) == 3 * 4 * 3
+    assert blocks[0].stop == (1, 256, 256) and blocks[-1].start == (2, 768, 512) and blocks[-1].stop == (3, 1000, 700)

@@ -1,0 +1,399 @@
+"""ungrain cluster: a Zarr array or a TIFF stack from one store to another on a Dask cluster, for people who don't write
+Python. Every block is read, with the pixels around it, filtered and written by one task, so workers exchange nothing, and
+a block that is written is done: a run that is started again takes up where the last one stopped."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import re
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from . import __version__, _core, _methods
+from ._denoise import _WHITE
+from ._errors import CannotRead, Error
+from ._parts import Axes, Work, denoise_parts
+from ._sources import Source, located, open_source
+
+DONE, FAILED, USAGE = 0, 1, 2
+_MOST_FAILURES = 10  # different ones, before the rest is given up
+_CONNECT_SECONDS = 10
+_NEEDS = "ungrain cluster needs Dask and Zarr: pip install ungrain[dask]"
+
+
+class WrongUsage(Exception):
+    """One line that says what is wrong."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of the output, whole chunks of it."""
+
+    start: tuple[int, ...]
+    stop: tuple[int, ...]
+
+    def slices(self) -> tuple[slice, ...]:
+        return tuple(slice(a, b) for a, b in zip(self.start, self.stop))
+
+    def __str__(self) -> str:
+        return "[" + ", ".join(f"{a}:{b}" for a, b in zip(self.start, self.stop)) + "]"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker needs to make any block."""
+
+    source: Source
+    out: str
+    axes: Axes
+    works: tuple[Work, ...]  # one for all, or one for each image of the stack
+
+    def works_of(self, block: Block) -> Sequence[Work]:
+        if len(self.works) == 1:
+            return self.works
+        every = np.arange(len(self.works)).reshape(self.axes.stack_shape(self.source.shape))
+        inside = every[tuple(slice(block.start[a], block.stop[a]) for a in self.axes.stack)]
+        return [self.works[number] for number in inside.ravel()]
+
+    def region_of(self, block: Block) -> tuple[slice, ...]:
+        """What must be read for it."""
+        reaches = [work.reach() for work in {work.key(): work for work in self.works_of(block)}.values()]
+        region = list(block.slices())
+        for axis, reach in ((self.axes.y, max(r for r, _ in reaches)), (self.axes.x, max(c for _, c in reaches))):
+            region[axis] = slice(max(0, block.start[axis] - reach), min(self.source.shape[axis], block.stop[axis] + reach))
+        return tuple(region)
+
+
+def make_block(block: Block, job: Job) -> dict[str, float]:
+    """Reads, filters and writes; what it took."""
+    import zarr
+    y, x = job.axes.y, job.axes.x
+    begin = time.perf_counter()
+    region = job.region_of(block)
+    pixels = job.source[region]
+    read = time.perf_counter()
+    result = denoise_parts(job.works_of(block), job.axes, pixels, at=(region[y].start, region[x].start),
+                           out_at=(block.start[y], block.start[x]),
+                           out_shape=(block.stop[y] - block.start[y], block.stop[x] - block.start[x]))
+    filtered = time.perf_counter()
+    with zarr.config.set({"array.write_empty_chunks": True}):  # a chunk that is there is a chunk that is done
+        zarr.open_array(job.out, mode="r+")[block.slices()] = result
+    return {"pixels_in": pixels.size, "pixels_out": result.size, "read_s": read - begin, "filter_s": filtered - read,
+            "write_s": time.perf_counter() - filtered}
+
+
+def blocks_of(shape: Sequence[int], chunks: Sequence[int], axes: Axes, side: int) -> list[Block]:
+    """Whole chunks, joined to about `side` rows and columns."""
+    step = list(chunks)
+    for axis in (axes.y, axes.x):
+        step[axis] = max(1, side // chunks[axis]) * chunks[axis]
+    counts = [-(-size // each) for size, each in zip(shape, step)]
+    return [Block(tuple(i * s for i, s in zip(place, step)),
+                  tuple(min((i + 1) * s, size) for i, s, size in zip(place, step, shape)))
+            for place in np.ndindex(*counts)]
+
+
+def written_chunks(out: Any) -> set[str]:
+    """The keys of the chunks that are there, in the array's own words."""
+    from zarr.core.sync import sync
+
+    async def listed() -> set[str]:
+        prefix = f"{out.store_path.path}/" if out.store_path.path else ""
+        return {key[len(prefix):] async for key in out.store.list_prefix(prefix)}
+    return sync(listed())
+
+
+def is_written(block: Block, out: Any, there: set[str]) -> bool:
+    spans = [range(a // chunk, -(-b // chunk)) for a, b, chunk in zip(block.start, block.stop, out.chunks)]
+    return all(out.metadata.encode_chunk_key(tuple(span[i] for span, i in zip(spans, place))) in there
+               for place in np.ndindex(*map(len, spans)))
+
+
+def description(work: Work, source: Source, axes: Axes, words: dict[str, str], preset: str | None) -> dict[str, Any]:
+    """What the output depends on; a run that is taken up must have the same. What was measured comes from there."""
+    return {"version": __version__, "input": source.path, "method": work.method, "preset": preset, "options": words,
+            "channels": work.channels, "range": work.range, "nonfinite": work.nonfinite, "device": work.device,
+            "axis": list(axes.stack), "channel_axis": axes.channel}
+
+
+def open_output(path: str, source: Source, overwrite: bool) -> Any:
+    """The output as an earlier run left it, or none."""
+    import zarr
+    try:
+        out = zarr.open_array(path, mode="r+")
+    except Exception:  # of several kinds, by what there is instead
+        if os.path.exists(path) and os.listdir(path) and not overwrite:
+            raise WrongUsage(f"{path} is there and is no Zarr array") from None
+        return None
+    if overwrite:
+        return None
+    if "ungrain" not in out.attrs:
+        raise WrongUsage(f"{path} is there and was not written by ungrain cluster; --overwrite replaces it")
+    if (out.shape, out.dtype) != (source.shape, source.dtype):
+        raise WrongUsage(f"{path} is there with another shape or type than {source.name}; --overwrite replaces it")
+    return out
+
+
+def create_output(path: str, source: Source, chunks: Sequence[int], told: dict[str, Any]) -> Any:
+    import zarr
+    return zarr.create_array(path, shape=source.shape, dtype=source.dtype, chunks=tuple(chunks), overwrite=True,
+                             attributes={**source.attributes, "ungrain": told})
+
+
+def _to_json(parameters: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity."""
+    return {name: "inf" if value == float("inf") else value for name, value in parameters.items()}
+
+
+def _from_json(parameters: dict[str, Any]) -> dict[str, Any]:
+    return {name: float("inf") if value == "inf" else value for name, value in parameters.items()}
+
+
+def check_same(path: str, earlier: dict[str, Any], now: dict[str, Any]) -> None:
+    for name, value in now.items():
+        before = earlier.get(name)
+        if before == value:
+            continue
+        if name == "options":
+            before = before or {}
+            name = next(key for key in {**value, **before} if before.get(key) != value.get(key))
+            before, value = before.get(name, "left out"), value.get(name, "left out")
+            name = "--" + name.replace("_", "-")
+        raise WrongUsage(f"{path} was begun with {name} {before}, now it is {value}; the same options take it up, "
+                         "--overwrite begins anew")
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", text.strip().lower())
+    if not found:
+        raise argparse.ArgumentTypeError(f"takes bytes such as 512M or 2G, got '{text}'")
+    return int(float(found[1]) * 1024 ** " kmgt".index(found[2] or " "))
+
+
+def _axes(text: str) -> tuple[int, ...]:
+    return tuple(int(word) for word in text.split(","))
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> Any:
+        raise WrongUsage(f"{message}; --help tells the options")
+
+
+def parser() -> argparse.ArgumentParser:
+    made = _Parser(prog="ungrain cluster", allow_abbrev=False, description=__doc__.split(": ", 1)[1],
+                   epilog="The method's own options are those of ungrain (ungrain methods NAME); strengths are on the 0-255 "
+                          "scale. Exit status: 0 done, 1 a part failed (the others are done), 2 wrong usage.")
+    made.add_argument("input", help="a Zarr array, or a TIFF file or stack ('frames/*.tif', needs tifffile)")
+    made.add_argument("output", help="a Zarr array; taken up where it is there already")
+    where = made.add_mutually_exclusive_group()
+    where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask scheduler: tcp://host:8786")
+    where.add_argument("--workers", type=int, metavar="N", help="instead of a scheduler: processes of this machine")
+    made.add_argument("--worker-memory", type=_bytes, default=0, metavar="BYTES", help="limit for each of --workers: 2G")
+    made.add_argument("--method", default="bm3d", help="one of " + ", ".join(_methods.methods()) + "; default: bm3d")
+    made.add_argument("--preset", help="values of several parameters under one name")
+    made.add_argument("--block", type=int, default=4096, metavar="N",
+                      help="rows and columns of a task, about; default: 4096")
+    made.add_argument("--chunk", type=int, metavar="N", help="rows and columns of the output's chunks; default: the input's")
+    made.add_argument("--axis", type=_axes, metavar="A,B", help="axes along which images are stacked")
+    made.add_argument("--channel-axis", type=int, default=-1, metavar="A", help="where the channels are; default: last")
+    made.add_argument("--channels", default="auto", help="gray, rgb, rgba, gray-alpha, multi; default: auto")
+    made.add_argument("--range", type=float, metavar="WHITE", help="white level in pixel values")
+    made.add_argument("--device", default="auto", help="auto (a GPU for each worker, where there are), cpu, cuda")
+    made.add_argument("--nonfinite", default="fill", choices=("fill", "keep", "error"))
+    made.add_argument("--threads", type=int, default=1, help="for each block; default: 1")
+    made.add_argument("--memory", type=_bytes, default=0, metavar="BYTES", help="for the working buffers of each block")
+    made.add_argument("--overwrite", action="store_true", help="begin anew whatever the output holds")
+    made.add_argument("--quiet", "-q", action="store_true")
+    return made
+
+
+def method_words(method: str, words: Sequence[str]) -> dict[str, str]:
+    """--sigma-range 20 --window=disc"""
+    known = {each["name"].rstrip("_") for each in _methods.parameters(method)}
+    given: dict[str, str] = {}
+    rest = list(words)
+    while rest:
+        option, found, value = rest.pop(0).partition("=")
+        name = option.removeprefix("--").replace("-", "_")
+        if not option.startswith("--"):
+            raise WrongUsage(f"'{option}' is one argument too many; --help tells the options")
+        if name not in known:
+            raise WrongUsage(f"no option {option}; --help lists those of the command, ungrain methods {method} the method's")
+        if not found:
+            if not rest:
+                raise WrongUsage(f"{option} needs a value")
+            value = rest.pop(0)
+        given[name] = value
+    return given
+
+
+def _connect(options: argparse.Namespace) -> Any:
+    import distributed
+    logging.getLogger("distributed").setLevel(logging.ERROR)
+    if options.scheduler:
+        try:
+            return distributed.Client(options.scheduler, timeout=_CONNECT_SECONDS), None
+        except OSError as error:
+            raise Error(f"no scheduler answers at {options.scheduler}: {error}") from None
+    count = options.workers or max(1, (os.cpu_count() or 1) // max(1, options.threads))
+    local = distributed.LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0",
+                                     memory_limit=options.worker_memory or "auto", silence_logs=logging.CRITICAL)
+    return distributed.Client(local), local
+
+
+class Progress:
+    """On a terminal, a line that is written over; else nothing but the end."""
+
+    def __init__(self, total: int, before: int, quiet: bool) -> None:
+        self._total, self._before, self._shown = total, before, not quiet and sys.stderr.isatty()
+        self._begin = time.monotonic()
+
+    def tell(self, done: int) -> None:
+        if self._shown:
+            seconds = time.monotonic() - self._begin
+            left = seconds / max(1, done) * (self._total - self._before - done)
+            print(f"\r{self._before + done} of {self._total} blocks, {left:.0f} s left ", end="", file=sys.stderr,
+                  flush=True)
+
+    def end(self) -> None:
+        if self._shown:
+            print("\r" + " " * 60 + "\r", end="", file=sys.stderr, flush=True)
+
+
+def run(options: argparse.Namespace, words: dict[str, str]) -> int:
+    source = open_source(options.input)
+    target = located(options.output)
+    if f"{target}/".startswith(f"{source.path}/") or f"{source.path}/".startswith(f"{target}/"):
+        raise WrongUsage(f"{options.output} is the input, or one is inside the other: the output needs a place of its own")
+    axes = Axes.of(source.ndim, options.axis, options.channel_axis)
+    white = options.range or _WHITE.get(source.dtype.name, 1.0)
+    given = {name: value for name, value in _core.read_words(options.method, options.preset, words, white).items()
+             if value is not None}
+    work = Work(options.method, given, axes.image_shape(source.shape), source.dtype.name, axes.image_channel_axis(),
+                options.channels, options.range, None, options.device, options.nonfinite, options.threads, options.memory)
+    chunks = list(source.chunks)
+    if axes.channel is not None:
+        chunks[axes.channel] = source.shape[axes.channel]
+    for axis in (axes.y, axes.x):
+        chunks[axis] = min(options.chunk or chunks[axis], options.block, source.shape[axis])
+    out = open_output(options.output, source, options.overwrite)
+    client, local = _connect(options)
+    try:
+        if not options.quiet:
+            workers = len(client.nthreads())
+            print(f"{workers or 'no'} workers{'' if workers else ' yet'}; dashboard: {client.dashboard_link}", file=sys.stderr)
+        told = description(work, source, axes, words, options.preset)
+        if out is not None:
+            earlier = dict(out.attrs["ungrain"])
+            check_same(options.output, earlier, told)
+            works = [replace(work, parameters=_from_json(each), resolved=True) for each in earlier["parameters"]]
+        else:
+            works = _measured(source, axes, work)
+            told["parameters"] = [_to_json(each.parameters) for each in works]
+            out = create_output(options.output, source, chunks, told)
+        job = Job(source, target, axes, tuple(works))
+        return _run_blocks(client, job, out, options)
+    finally:
+        client.close()
+        if local is not None:
+            local.close()
+
+
+def _measured(source: Source, axes: Axes, work: Work) -> list[Work]:
+    from . import dask as on_dask
+    return on_dask._resolved(on_dask.read(source.name), axes, work)
+
+
+def _run_blocks(client: Any, job: Job, out: Any, options: argparse.Namespace) -> int:
+    from distributed import as_completed
+    every = blocks_of(job.source.shape, out.chunks, job.axes, options.block)
+    there = written_chunks(out)
+    left = [block for block in every if not is_written(block, out, there)]
+    before, failures, begin = len(every) - len(left), [], time.monotonic()
+    if before and not options.quiet:
+        print(f"{before} of {len(every)} blocks are there already", file=sys.stderr)
+    progress = Progress(len(every), before, options.quiet)
+    # The job goes with the tasks: data that was put on the workers would be lost with one that dies.
+    futures = client.map(make_block, left, job=job, pure=False, key="ungrain-block")
+    block_of = dict(zip(futures, left))
+    took: dict[str, float] = {}
+    for count, future in enumerate(as_completed(futures), 1):
+        if future.status == "finished":
+            for name, value in future.result().items():
+                took[name] = took.get(name, 0) + value
+        else:
+            error = future.exception()
+            text = " ".join(str(error).split())
+            failures.append(text if isinstance(error, CannotRead)
+                            else f"block {block_of[future]} failed: {text} ({type(error).__name__})")
+        future.release()
+        progress.tell(count)
+        if len(set(failures)) >= _MOST_FAILURES:
+            client.cancel(futures)
+            break
+    progress.end()
+    if failures:
+        unique = list(dict.fromkeys(failures))
+        more = f" (and {len(unique) - 1} more such errors)" if len(unique) > 1 else ""
+        there = written_chunks(out)
+        done = sum(is_written(block, out, there) for block in every)
+        print(f"ungrain: {unique[0]}{more}; {done} of {len(every)} blocks are done and kept, the same command takes it up",
+              file=sys.stderr)
+        return FAILED
+    _remove_partial_files(options.output)
+    if not options.quiet:
+        _report(job, took, len(left), time.monotonic() - begin)
+    return DONE
+
+
+def _report(job: Job, took: dict[str, float], blocks: int, seconds: float) -> None:
+    work = job.works[0]
+    level = work.parameters.get("sigma")
+    strength = f", sigma {level}" if level is not None and len(job.works) == 1 else ""
+    print(f"{work.method}{strength}: {blocks} blocks in {seconds:.1f} s")
+    if blocks:
+        more = took["pixels_in"] / took["pixels_out"] - 1
+        print(f"{took['pixels_out'] / seconds / 1e6:.1f} million samples a second, {100 * more:.2f} % more read than "
+              f"written; the workers' time: reading {took['read_s']:.1f} s, filtering {took['filter_s']:.1f} s, "
+              f"writing {took['write_s']:.1f} s")
+
+
+def _remove_partial_files(path: str) -> None:
+    """What a worker that was killed left of a chunk, beside the complete one that another wrote."""
+    for folder, _, names in os.walk(path):
+        for name in names:
+            if name.endswith(".partial"):
+                os.unlink(os.path.join(folder, name))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    try:
+        options, rest = parser().parse_known_args(arguments)
+        words = method_words(options.method, rest)
+        try:
+            import dask  # noqa: F401
+            import distributed  # noqa: F401
+            import zarr  # noqa: F401
+        except ImportError as error:
+            raise Error(f"{_NEEDS} ({error.name} is missing)") from None
+        return run(options, words)
+    except (WrongUsage, ValueError, TypeError) as error:
+        print(f"ungrain: {error}", file=sys.stderr)
+        return USAGE
+    except (Error, OSError, ImportError) as error:
+        print(f"ungrain: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        print("ungrain: interrupted; finished blocks are kept, the same command takes it up", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
