@@ -23,6 +23,9 @@ import ungrain.dask  # noqa: E402
 from ungrain import cluster  # noqa: E402
 from ungrain._parts import Axes  # noqa: E402
 
+# Started in the background we ignore Ctrl-C, and the programs that we start with us.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 @pytest.fixture(scope="module")
 def scheduler():
