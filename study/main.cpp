@@ -162,9 +162,13 @@ int run_all(const RequestForAll& request) {
   const auto start = std::chrono::steady_clock::now();
   const Machine machine = request.where.machine();
   const PictureSource source = request.where.source();
+  const std::vector<Ladder> ladders = all_ladders();
+  if (std::none_of(ladders.begin(), ladders.end(),
+                   [&](const Ladder& ladder) { return ladder.name.find(request.only) != std::string::npos; }))
+    throw std::runtime_error("--ladder: no ladder's name holds '" + request.only + "'; --help lists them");
   std::filesystem::create_directories(request.folder);
   bool right = true;
-  for (const Ladder& ladder : all_ladders()) {
+  for (const Ladder& ladder : ladders) {
     if (ladder.name.find(request.only) == std::string::npos) continue;
     Plan plan{.sweep = request.quick ? ladder.quick : ladder.papers.value_or(ladder.usual),
               .sides = {4, 8, 16, 32},

@@ -204,13 +204,14 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--axis", type=_axes, metavar="A,B", help="axes along which images are stacked")
     made.add_argument("--channel-axis", type=int, default=-1, metavar="A", help="where the channels are; default: last")
     made.add_argument("--channels", default="auto", help="gray, rgb, rgba, gray-alpha, multi; default: auto")
-    made.add_argument("--range", type=float, metavar="WHITE", help="white level in pixel values")
-    made.add_argument("--device", default="auto", help="auto (a GPU for each worker, where there are), cpu, cuda")
-    made.add_argument("--nonfinite", default="fill", choices=("fill", "keep", "error"))
+    made.add_argument("--range", type=float, metavar="WHITE", help="white level in pixel values; default: the type's, 1 for floats")
+    made.add_argument("--device", default="auto", help="auto (a GPU for each worker, where there are), cpu, cuda; default: auto")
+    made.add_argument("--nonfinite", default="fill", choices=("fill", "keep", "error"),
+                      help="what becomes of NaN and infinity; default: fill")
     made.add_argument("--threads", type=int, default=1, help="for each block; default: 1")
-    made.add_argument("--memory", type=_bytes, default=0, metavar="BYTES", help="for the working buffers of each block")
+    made.add_argument("--memory", type=_bytes, default=0, metavar="BYTES", help="for the working buffers of each block; default: half of what is free")
     made.add_argument("--overwrite", action="store_true", help="begin anew whatever the output holds")
-    made.add_argument("--quiet", "-q", action="store_true")
+    made.add_argument("--quiet", "-q", action="store_true", help="no progress")
     return made
 
 

@@ -53,6 +53,12 @@ class Study(unittest.TestCase):
                 done = self.run_study(ladder, "--device", "cpu", "--sizes", "32x24", "--radii", "1")
                 self.assertEqual(len([line for line in done.stdout.splitlines() if line.startswith("| ")]), 3)
 
+    def test_a_ladder_that_is_not_there(self) -> None:
+        done = self.run_study("all", "--device", "cpu", "--ladder", "nosuch", "--json", "results", code=1)
+        self.assertEqual(done.stderr.count("\n"), 1)
+        self.assertIn("nosuch", done.stderr)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_a_gpu_that_is_asked_for_must_be_there(self) -> None:
         probe = self.run_study("bilateral", "--sizes", "64x48", "--radii", "1", "--json", "b.json")
         if "gpu" in json.loads((self.folder / "b.json").read_text()):
