@@ -195,6 +195,30 @@ def test_a_worker_killed_in_the_middle(scheduler, tmp_path):
     scheduler.wait_for_workers(3, timeout=30)
 
 
+def test_a_worker_killed_before_its_result_was_seen(run, scheduler, tmp_path, monkeypatch):
+    import distributed
+    killed = []
+
+    class Losing(distributed.as_completed):
+        def __next__(self):
+            future = super().__next__()
+            if not killed:
+                killed.extend(future.client.who_has([future])[future.key])
+                os.kill(future.client.run(os.getpid)[killed[0]], signal.SIGKILL)
+                deadline = time.monotonic() + 30
+                while future.status == "finished" and time.monotonic() < deadline:
+                    time.sleep(0.002)
+            return future
+    monkeypatch.setattr(distributed, "as_completed", Losing)
+    image = picture(90, 90)
+    store(tmp_path / "in.zarr", image, (30, 30))
+    status, said = run("in.zarr", "out.zarr", "--method", "box", "--block", "30")
+    assert status == 0, said
+    assert killed and "9 blocks" in said
+    np.testing.assert_array_equal(result(tmp_path / "out.zarr"), ungrain.box(image))
+    scheduler.wait_for_workers(3, timeout=30)
+
+
 def test_workers_of_this_machine(tmp_path):
     image = picture(60, 60, dtype=np.uint8)
     store(tmp_path / "in.zarr", image, (30, 30))

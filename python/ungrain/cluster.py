@@ -204,12 +204,15 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--axis", type=_axes, metavar="A,B", help="axes along which images are stacked")
     made.add_argument("--channel-axis", type=int, default=-1, metavar="A", help="where the channels are; default: last")
     made.add_argument("--channels", default="auto", help="gray, rgb, rgba, gray-alpha, multi; default: auto")
-    made.add_argument("--range", type=float, metavar="WHITE", help="white level in pixel values; default: the type's, 1 for floats")
-    made.add_argument("--device", default="auto", help="auto (a GPU for each worker, where there are), cpu, cuda; default: auto")
+    made.add_argument("--range", type=float, metavar="WHITE",
+                      help="white level in pixel values; default: the type's, 1 for floats")
+    made.add_argument("--device", default="auto",
+                      help="auto (a GPU for each worker, where there are), cpu, cuda; default: auto")
     made.add_argument("--nonfinite", default="fill", choices=("fill", "keep", "error"),
                       help="what becomes of NaN and infinity; default: fill")
     made.add_argument("--threads", type=int, default=1, help="for each block; default: 1")
-    made.add_argument("--memory", type=_bytes, default=0, metavar="BYTES", help="for the working buffers of each block; default: half of what is free")
+    made.add_argument("--memory", type=_bytes, default=0, metavar="BYTES",
+                      help="for the working buffers of each block; default: half of what is free")
     made.add_argument("--overwrite", action="store_true", help="begin anew whatever the output holds")
     made.add_argument("--quiet", "-q", action="store_true", help="no progress")
     return made
@@ -325,15 +328,19 @@ def _run_blocks(client: Any, job: Job, out: Any, options: argparse.Namespace) ->
     futures = client.map(make_block, left, job=job, pure=False, key="ungrain-block")
     block_of = dict(zip(futures, left))
     took: dict[str, float] = {}
-    for count, future in enumerate(as_completed(futures), 1):
-        if future.status == "finished":
+    count = 0
+    completed = as_completed(futures)
+    for future in completed:
+        status = future.status
+        if status in ("error", "cancelled"):
+            failures.append(_told_of(future, block_of[future]))
+        elif status == "finished":
             for name, value in future.result().items():
                 took[name] = took.get(name, 0) + value
-        else:
-            error = future.exception()
-            text = " ".join(str(error).split())
-            failures.append(text if isinstance(error, CannotRead)
-                            else f"block {block_of[future]} failed: {text} ({type(error).__name__})")
+        else:  # its worker died since, and what it took with it: another makes the block again
+            completed.add(future)
+            continue
+        count += 1
         future.release()
         progress.tell(count)
         if len(set(failures)) >= _MOST_FAILURES:
@@ -352,6 +359,12 @@ def _run_blocks(client: Any, job: Job, out: Any, options: argparse.Namespace) ->
     if not options.quiet:
         _report(job, took, len(left), time.monotonic() - begin)
     return DONE
+
+
+def _told_of(future: Any, block: Block) -> str:
+    error = future.exception()
+    text = " ".join(str(error).split())
+    return text if isinstance(error, CannotRead) else f"block {block} failed: {text} ({type(error).__name__})"
 
 
 def _report(job: Job, took: dict[str, float], blocks: int, seconds: float) -> None:
