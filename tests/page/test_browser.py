@@ -62,9 +62,9 @@ def study_page(tmp_path_factory) -> Path:
     if not os.access(STUDY, os.X_OK):
         pytest.skip("ungrain-study was not built")
     folder = tmp_path_factory.mktemp("study")
-    subprocess.run([STUDY, "all", "--device", "cpu", "--quick", "--ladder", "none of them", "--json", folder / "results"],
+    subprocess.run([STUDY, "all", "--device", "cpu", "--quick", "--ladder", "adaptive", "--json", folder / "results"],
                    check=True, capture_output=True, timeout=300)
-    subprocess.run([STUDY, "report", RESULTS, folder / "results", "--html", folder / "page.html"], check=True, timeout=60)
+    subprocess.run([STUDY, "report", RESULTS, folder / "results/pictures.json", "--html", folder / "page.html"], check=True, timeout=60)
     return folder / "page.html"
 
 
