@@ -82,9 +82,15 @@ class Ceilings {
   std::map<std::pair<std::size_t, int>, double> copies_;
 };
 
+std::vector<std::string> simd_names() {
+  std::vector<std::string> names = simd_targets();
+  for (const std::string& variant : simd_variants()) names.push_back(variant);
+  return names;
+}
+
 Json machine(const std::string& simd, int threads, bool quick, Ceilings& ceilings) {
   Json sets;
-  for (const std::string& target : simd_targets()) {
+  for (const std::string& target : simd_names()) {
     sets[target] = {{"one_thread", ceilings.multiply_adds(target, 1)},
                     {"all_threads", ceilings.multiply_adds(target, threads)}};
   }
@@ -339,7 +345,7 @@ int run(int count, char** arguments) {
   app.add_option("--threads", options.threads, "0: one for each processor")->check(CLI::Range(0, 1024));
   app.add_option("--sizes", options.sizes, "WIDTHxHEIGHT,...")->capture_default_str();
   app.add_option("--simd", options.simd, "the set of vector instructions; otherwise the best")
-      ->check(CLI::IsMember(simd_targets()));
+      ->check(CLI::IsMember(simd_names()));
   app.add_option("--json", options.json, "write the results into this file, too");
   app.add_flag("--quick", options.quick, "short and rough");
   app.add_flag("--cpu-time", options.cpu_time, "time of the processor: for one thread on a busy machine");

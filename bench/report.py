@@ -106,8 +106,8 @@ def tiny(results):
 
 
 def instructions(results):
-    sets = list(dict.fromkeys(name for one in results["simd"] for name in one["ms"]))
-    rows = [[one["name"], *(number(one["ms"][s]) for s in sets)] for one in results["simd"]]
+    sets = sorted({name for one in results["simd"] for name in one["ms"]})
+    rows = [[one["name"], *(number(one["ms"][s]) if s in one["ms"] else "" for s in sets)] for one in results["simd"]]
     return table(["filter", *(f"{s}, ms" for s in sets)], rows)
 
 

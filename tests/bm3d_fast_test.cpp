@@ -20,10 +20,10 @@ class Bm3dParts : public ::testing::Test {
  protected:
   void TearDown() override { use_simd_target(""); }
 
-  // Those with vectors; the best of all may be one that only these parts were compiled for.
+  // Those with vectors.
   static std::vector<std::string> targets() {
     std::vector<std::string> list = simd_targets();
-    list.insert(list.begin(), "");
+    for (const std::string& variant : simd_variants()) list.push_back(variant);
     std::erase_if(list, [](const std::string& target) {
       use_simd_target(target);
       return !has_match_vectors();
@@ -86,7 +86,7 @@ void expect_nearest(const Searched& s) {
     }
     return (a + 1) / 2 + (b + 1) / 2 - product;
   };
-  const int at_once = references_at_once(s.search, s.spacing);
+  const int at_once = references_at_once(s.search, s.spacing, s.deep);
   for (int y = 0; y <= last_y; y += 9) {
     for (int first = 0; first <= last_x; first += at_once * s.spacing) {
       std::vector<int> x;

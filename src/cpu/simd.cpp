@@ -1,8 +1,17 @@
 #include "cpu/simd.h"
 
+#include <atomic>
+
 #include <hwy/highway.h>
 
 #include <fmt/format.h>
+
+#if HWY_ARCH_X86
+#include <cpuid.h>
+#elif HWY_ARCH_ARM_A64 && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 #include "ungrain/error.h"
 
@@ -19,7 +28,58 @@ std::vector<std::int64_t> targets_here() {
   return list;
 }
 
+// Instructions that Highway's sets leave out, as many processors with these sets lack them.
+bool processor_has_byte_dots() {
+#if HWY_ARCH_X86
+  constexpr unsigned avx_vnni = 1U << 4;
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & avx_vnni) != 0;
+#elif HWY_ARCH_ARM_A64 && defined(__linux__)
+  return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#elif defined(__ARM_FEATURE_DOTPROD)
+  return true;
+#else
+  return false;
+#endif
+}
+
+// What a processor may have beyond a set, for bm3d; other filters use the set itself.
+struct Variant {
+  std::string_view name;
+  std::int64_t targets;  // of Highway's, the best that a source was compiled for is used
+  bool here;
+};
+
+std::vector<Variant> variants_here() {
+  const std::int64_t supported = hwy::SupportedTargets();
+  const auto has = [&](std::int64_t target) { return (supported & target) != 0; };
+#if HWY_ARCH_X86
+  std::vector<Variant> list = {{"AVX3_DL", HWY_AVX3_DL | HWY_AVX3, has(HWY_AVX3_DL)},
+                               {"AVX2_VNNI", HWY_AVX2, has(HWY_AVX2) && processor_has_byte_dots()}};
+#else
+  std::vector<Variant> list = {{"NEON_DOT", HWY_NEON, has(HWY_NEON) && processor_has_byte_dots()}};
+#endif
+  std::erase_if(list, [](const Variant& variant) { return !variant.here; });
+  return list;
+}
+
+std::atomic<bool> byte_dots_allowed{true};
+
 }  // namespace
+
+bool byte_dots_in_use() {
+  static const bool there = processor_has_byte_dots();
+  return there && byte_dots_allowed.load(std::memory_order_relaxed);
+}
+
+std::vector<std::string> simd_variants() {
+  std::vector<std::string> names;
+  for (const Variant& variant : variants_here()) names.emplace_back(variant.name);
+  return names;
+}
 
 std::vector<std::string> simd_targets() {
   std::vector<std::string> names;
@@ -28,10 +88,17 @@ std::vector<std::string> simd_targets() {
 }
 
 void use_simd_target(std::string_view name) {
+  byte_dots_allowed = true;
   if (name.empty()) {
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     return;
   }
+  for (const Variant& variant : variants_here()) {
+    if (name != variant.name) continue;
+    hwy::GetChosenTarget().Update(variant.targets);
+    return;
+  }
+  byte_dots_allowed = false;
   for (const std::int64_t target : targets_here()) {
     if (name != hwy::TargetName(target)) continue;
     hwy::GetChosenTarget().Update(target);

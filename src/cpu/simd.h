@@ -12,7 +12,13 @@ namespace ungrain {
 // The sets that this library was compiled for and this processor has, best first: "AVX3", "AVX2", "NEON", …
 std::vector<std::string> simd_targets();
 
-// From now on this set, for every thread; empty: the best. For tests and benchmarks.
+// Those with dot products of bytes, which only bm3d uses: "AVX3_DL", "AVX2_VNNI", "NEON_DOT".
+std::vector<std::string> simd_variants();
+
+// From now on this set or variant, for every thread; empty: the best. For tests and benchmarks.
 void use_simd_target(std::string_view name);
+
+// Whether this processor has such dot products beside AVX2 or NEON, and they may be used.
+bool byte_dots_in_use();
 
 }  // namespace ungrain

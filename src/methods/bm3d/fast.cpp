@@ -388,7 +388,7 @@ class FastStep {
     tile.deep = scale.deep;
     const bool within = fill_match_tile(image, 0, call.image, scale, tile);
     clock.done(Bm3dPart::integers);
-    const int at_once = within ? references_at_once(step_.search, step_.spacing) : 1;
+    const int at_once = within ? references_at_once(step_.search, step_.spacing, scale.deep) : 1;
     int number = 0;
     for (int yi = ys.begin; yi < ys.end; ++yi) {
       for (int xi = xs.begin; xi < xs.end; xi += at_once) {

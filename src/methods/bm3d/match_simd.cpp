@@ -11,6 +11,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "cpu/simd.h"
+
 // Dot products of bytes are instructions of this set; nothing else of the library is worth it.
 #define HWY_WANT_AVX3_DL
 // Vectors of unknown length cannot be kept in arrays.
@@ -27,11 +29,16 @@
 namespace ungrain {
 namespace {
 
+// How a word of a reference meets the candidates' words: two pixels of 16 bits, or four bytes, whose products
+// are added in 16 bits first, so that 7 bits are all they may have, or in 32 at once.
+enum class Products { wide, pairs, dots };
+
 constexpr int column_bits = 6;
 constexpr int place_bits = 12;
 constexpr int distance_bits = 20;
 constexpr std::int32_t farthest = (1 << distance_bits) - 1;  // what a key has room for: no candidate at all
 constexpr std::int32_t hopeless = -(1 << 30);
+constexpr int most_parts = 4;
 constexpr int words_beyond = 8;  // right of a patch's corner
 // Rows of keys: vectors reach beyond the columns that a key has room for, with candidates of no window.
 constexpr int key_pitch = match_key_pitch;
@@ -66,6 +73,7 @@ bool FillMatchTile(const ConstPlanes&, int, const Extent&, const MatchScale&, co
   return true;
 }
 int Lanes() { return 1; }
+int References(bool) { return 1; }
 float BytesDepth() { return 127; }
 
 #else
@@ -80,16 +88,35 @@ constexpr Unsigned du;
 constexpr Halves dh;
 constexpr int lanes = static_cast<int>(HWY_MIN(HWY_LANES(std::int32_t), std::size_t{longest_match_vector}));
 
-#define UNGRAIN_BYTE_DOTS (HWY_TARGET == HWY_AVX3_DL)
+#define UNGRAIN_ARM_DOTS (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)
+#define UNGRAIN_BYTE_DOTS (HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX2 || UNGRAIN_ARM_DOTS)
 #define UNGRAIN_BYTE_PAIRS (HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
 
-// Pixels as bytes: four of a word are multiplied at once. One factor has no sign.
-constexpr bool has_bytes = UNGRAIN_BYTE_DOTS || UNGRAIN_BYTE_PAIRS;
-// Where products of bytes are added in 16 bits, twice two of them must fit.
-constexpr int byte_offset = UNGRAIN_BYTE_DOTS ? 128 : 64;
+// For pixels of at most 8 bits. AVX2 and NEON have dot products on some processors only.
+HWY_INLINE Products ProductsOfBytes() {
+#if HWY_TARGET == HWY_AVX3_DL
+  return Products::dots;
+#elif UNGRAIN_BYTE_DOTS && UNGRAIN_BYTE_PAIRS
+  return byte_dots_in_use() ? Products::dots : Products::pairs;
+#elif UNGRAIN_BYTE_DOTS
+  return byte_dots_in_use() ? Products::dots : Products::wide;
+#elif UNGRAIN_BYTE_PAIRS
+  return Products::pairs;
+#else
+  return Products::wide;
+#endif
+}
 
-constexpr int WordsOfRow(bool deep) { return deep || !has_bytes ? 4 : 2; }
-constexpr int PixelsOfWord(bool deep) { return match_patch / WordsOfRow(deep); }
+// What is added to pixels: x86 multiplies bytes without a sign with bytes that have one.
+constexpr int ByteOffset(Products by) {
+  if (by == Products::pairs) return 64;
+  return UNGRAIN_ARM_DOTS ? 0 : 128;
+}
+
+// As many as registers have room for, beside two or more vectors of candidates.
+constexpr int MostReferences(Products by) { return lanes == 16 || by == Products::dots ? 4 : 3; }
+constexpr int WordsOfRow(Products by) { return by == Products::wide ? 4 : 2; }
+constexpr int PixelsOfWord(Products by) { return match_patch / WordsOfRow(by); }
 
 #if UNGRAIN_BYTE_PAIRS
 // Products of bytes, pairs of them added.
@@ -105,11 +132,13 @@ HWY_INLINE hn::Vec<Halves> BytePairs(Sums candidates, Sums reference) {
 #endif
 
 // Dot products of a vector of candidates with one reference: what one row of the patch adds.
-template <bool Deep>
+template <Products By>
 struct Dot {
-  static constexpr int words = WordsOfRow(Deep);
+  static constexpr int words = WordsOfRow(By);
 
-#if UNGRAIN_BYTE_DOTS || UNGRAIN_BYTE_PAIRS
+  HWY_INLINE Dot() {}  // NOLINT: else it is made outside of the functions that may use vectors
+
+#if HWY_ARCH_X86
   Sums sum;
 
   HWY_INLINE void Start(Sums start) { sum = start; }
@@ -130,41 +159,48 @@ struct Dot {
 #endif
 
   HWY_INLINE void Add(const Sums (&candidates)[words], const Sums (&reference)[words]) {
-#if UNGRAIN_BYTE_DOTS
-    // Highway 1.0 names neither instruction.
-#pragma GCC unroll 4
-    for (int i = 0; i < words; ++i) {
-      if constexpr (Deep) {
-        asm("vpdpwssd %2, %1, %0" : "+v"(sum.raw) : "v"(candidates[i].raw), "v"(reference[i].raw));
-      } else {
-        asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(candidates[i].raw), "v"(reference[i].raw));
-      }
-    }
-#elif UNGRAIN_BYTE_PAIRS
-    if constexpr (Deep) {
-#pragma GCC unroll 4
+    // Highway 1.0 names neither instruction of dot products.
+    if constexpr (By == Products::dots) {
+#pragma GCC unroll 2
       for (int i = 0; i < words; ++i) {
-        Sums none = hn::Zero(ds);
-        sum = hn::ReorderWidenMulAccumulate(ds, hn::BitCast(dh, candidates[i]), hn::BitCast(dh, reference[i]),
-                                            sum, none);
+#if HWY_TARGET == HWY_AVX3_DL
+        asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(candidates[i].raw), "v"(reference[i].raw));
+#elif HWY_TARGET == HWY_AVX2
+        asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.raw) : "x"(candidates[i].raw), "x"(reference[i].raw));
+#endif
       }
-    } else {
+    } else if constexpr (By == Products::pairs) {
+#if UNGRAIN_BYTE_PAIRS
       const auto pairs =
           hn::Add(BytePairs(candidates[0], reference[0]), BytePairs(candidates[1], reference[1]));
       Sums none = hn::Zero(ds);
       sum = hn::ReorderWidenMulAccumulate(ds, pairs, hn::Set(dh, 1), sum, none);
-    }
-#else
-    const hn::Half<Halves> half;
-    const auto product = [&](auto a, auto b)
-                             HWY_ATTR { return hn::Mul(hn::PromoteTo(ds, a), hn::PromoteTo(ds, b)); };
-    for (int i = 0; i < words; ++i) {
-      const auto a = hn::BitCast(dh, candidates[i]);
-      const auto b = hn::BitCast(dh, reference[i]);
-      lower = hn::Add(lower, product(hn::LowerHalf(half, a), hn::LowerHalf(half, b)));
-      upper = hn::Add(upper, product(hn::UpperHalf(half, a), hn::UpperHalf(half, b)));
-    }
 #endif
+    } else {
+#pragma GCC unroll 4
+      for (int i = 0; i < words; ++i) {
+#if HWY_TARGET == HWY_AVX3_DL
+        asm("vpdpwssd %2, %1, %0" : "+v"(sum.raw) : "v"(candidates[i].raw), "v"(reference[i].raw));
+#elif HWY_ARCH_X86
+        Sums none = hn::Zero(ds);
+        sum = hn::ReorderWidenMulAccumulate(ds, hn::BitCast(dh, candidates[i]), hn::BitCast(dh, reference[i]),
+                                            sum, none);
+#elif HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64
+        const int16x8_t a = vreinterpretq_s16_s32(candidates[i].raw);
+        const int16x8_t b = vreinterpretq_s16_s32(reference[i].raw);
+        lower.raw = vmlal_s16(lower.raw, vget_low_s16(a), vget_low_s16(b));
+        upper.raw = vmlal_high_s16(upper.raw, a, b);
+#else
+        const hn::Half<Halves> half;
+        const auto a = hn::BitCast(dh, candidates[i]);
+        const auto b = hn::BitCast(dh, reference[i]);
+        lower = hn::Add(lower, hn::Mul(hn::PromoteTo(ds, hn::LowerHalf(half, a)),
+                                       hn::PromoteTo(ds, hn::LowerHalf(half, b))));
+        upper = hn::Add(upper, hn::Mul(hn::PromoteTo(ds, hn::UpperHalf(half, a)),
+                                       hn::PromoteTo(ds, hn::UpperHalf(half, b))));
+#endif
+      }
+    }
   }
 };
 
@@ -189,11 +225,11 @@ struct Window {
 };
 
 // K rows of V vectors: with dot products that wait for each other some ten must be under way.
-template <bool Deep, int R, int V, int K>
+template <Products By, int R, int V, int K>
 HWY_INLINE void FindRows(const Window& w, int row, int column, Sums (&best)[R][V]) {
-  constexpr int words = WordsOfRow(Deep);
-  constexpr int pixels = PixelsOfWord(Deep);
-  Dot<Deep> dots[K][R][V];
+  constexpr int words = WordsOfRow(By);
+  constexpr int pixels = PixelsOfWord(By);
+  Dot<By> dots[K][R][V];
   const std::ptrdiff_t pitch = w.tile->pitch;
   const std::uint32_t* candidates = w.words + row * pitch + column;
   const std::int32_t* energies = w.energies + row * pitch + column;
@@ -249,39 +285,130 @@ HWY_INLINE void FindRows(const Window& w, int row, int column, Sums (&best)[R][V
   }
 }
 
-// Part 0 of two are the upper rows, part 1 the lower ones.
-template <bool Deep, int R, int V, int K>
+HWY_INLINE std::int32_t* BestOf(const Window& w, int part, int r) {
+  return w.best + (part * most_references_at_once + r) * key_pitch;
+}
+
+#if UNGRAIN_ARM_DOTS
+#ifdef __ARM_FEATURE_DOTPROD
+#define UNGRAIN_WITH_DOTS
+#elif defined(__clang__)
+#define UNGRAIN_WITH_DOTS __attribute__((target("dotprod,aes")))
+#else
+#define UNGRAIN_WITH_DOTS __attribute__((target("arch=armv8.2-a+dotprod+crypto")))
+#endif
+
+template <int Lane>
+UNGRAIN_WITH_DOTS HWY_INLINE void AddDots(Sums& sum, Sums candidates, Sums reference) {
+  sum.raw = vdotq_laneq_s32(sum.raw, vreinterpretq_s8_s32(candidates.raw),
+                            vreinterpretq_s8_s32(reference.raw), Lane);
+}
+
+// A vector has four candidates here, so that the words right of one vector's are the next one's, and room for
+// two rows of a reference's patch.
+template <int R, int V>
+UNGRAIN_WITH_DOTS HWY_INLINE void FindRowOfDots(const Window& w, int part, int row, int column) {
+  static_assert(lanes == 4);
+  const std::ptrdiff_t pitch = w.tile->pitch;
+  const std::uint32_t* from = w.words + row * pitch + column;
+  const std::int32_t* energies = w.energies + row * pitch + column;
+  Sums sums[R][V];
+#pragma GCC unroll 8
+  for (int v = 0; v < V; ++v) {
+    const Sums start = hn::LoadU(ds, energies + v * lanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) sums[r][v] = start;
+  }
+  // Not unrolled: the compiler would have more loads under way than registers.
+#pragma GCC unroll 1
+  for (int y = 0; y < match_patch; y += 2) {
+    Sums reference[R];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      reference[r] = hn::BitCast(ds, hn::LoadU(du, w.reference_words + (r * match_patch + y) * 2));
+    }
+    Sums some[V + 1];
+#pragma GCC unroll 8
+    for (int v = 0; v <= V; ++v) some[v] = hn::BitCast(ds, hn::LoadU(du, from + v * lanes));
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int v = 0; v < V; ++v) {
+        AddDots<0>(sums[r][v], some[v], reference[r]);
+        AddDots<1>(sums[r][v], some[v + 1], reference[r]);
+      }
+    }
+    from += pitch;
+#pragma GCC unroll 8
+    for (int v = 0; v <= V; ++v) some[v] = hn::BitCast(ds, hn::LoadU(du, from + v * lanes));
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int v = 0; v < V; ++v) {
+        AddDots<2>(sums[r][v], some[v], reference[r]);
+        AddDots<3>(sums[r][v], some[v + 1], reference[r]);
+      }
+    }
+    from += pitch;
+  }
+  std::int32_t* to = w.sums + row * key_pitch + column;
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) {
+      hn::StoreU(sums[r][v], ds, to + r * match_columns * key_pitch + v * lanes);
+      std::int32_t* best = BestOf(w, part, r) + column + v * lanes;
+      hn::StoreU(hn::Max(hn::LoadU(ds, best), sums[r][v]), ds, best);
+    }
+  }
+}
+#endif
+
+// Parts follow each other from the upper rows to the lower ones.
+HWY_INLINE int FirstRow(const Window& w, int parts, int part) { return w.rows * part / parts; }
+
+template <Products By, int R, int V, int K>
 HWY_NOINLINE void FindColumns(const Window& w, int parts, int part, int column) {
   Sums best[R][V];
   for (int r = 0; r < R; ++r) {
     for (int v = 0; v < V; ++v) best[r][v] = hn::Set(ds, hopeless);
   }
-  const int middle = w.rows / 2 / K * K;
-  int row = part == 0 ? 0 : middle;
-  const int end = part + 1 < parts ? middle : w.rows;
-  for (; row + K <= end; row += K) FindRows<Deep, R, V, K>(w, row, column, best);
+  int row = FirstRow(w, parts, part);
+  const int end = FirstRow(w, parts, part + 1);
+  for (; row + K <= end; row += K) FindRows<By, R, V, K>(w, row, column, best);
   if constexpr (K > 1) {
-    for (; row < end; ++row) FindRows<Deep, R, V, 1>(w, row, column, best);
+    for (; row < end; ++row) FindRows<By, R, V, 1>(w, row, column, best);
   }
   for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < V; ++v) {
-      hn::StoreU(best[r][v], ds,
-                 w.best + (part * most_references_at_once + r) * key_pitch + column + v * lanes);
-    }
+    for (int v = 0; v < V; ++v) hn::StoreU(best[r][v], ds, BestOf(w, part, r) + column + v * lanes);
   }
 }
 
-template <bool Deep, int R>
+#if UNGRAIN_ARM_DOTS
+template <int R, int V>
+UNGRAIN_WITH_DOTS HWY_NOINLINE void FindColumnsOfDots(const Window& w, int parts, int part, int column) {
+  // In memory: there are no registers left for them.
+  for (int r = 0; r < R; ++r) std::fill_n(BestOf(w, part, r) + column, V * lanes, hopeless);
+  const int end = FirstRow(w, parts, part + 1);
+  for (int row = FirstRow(w, parts, part); row < end; ++row) FindRowOfDots<R, V>(w, part, row, column);
+}
+#endif
+
+template <Products By, int R>
 void FindSums(const Window& w, int parts) {
   for (int part = 0; part < parts; ++part) {
     int column = 0;
     const auto left = [&] { return w.columns - column; };
     if constexpr (lanes == 16) {
-      for (; left() > 32; column += 48) FindColumns<Deep, R, 3, R >= 3 ? 1 : 2>(w, parts, part, column);
+      for (; left() > 32; column += 48) FindColumns<By, R, 3, R >= 3 ? 1 : 2>(w, parts, part, column);
       for (; left() > 0; column += 32)
-        FindColumns<Deep, R, 2, R == 4 ? 1 : R == 3 ? 2 : 3>(w, parts, part, column);
+        FindColumns<By, R, 2, R == 4 ? 1 : R == 3 ? 2 : 3>(w, parts, part, column);
+    } else if constexpr (UNGRAIN_ARM_DOTS && By == Products::dots) {
+#if UNGRAIN_ARM_DOTS
+      for (; left() > 0; column += 4 * lanes) FindColumnsOfDots<R, 4>(w, parts, part, column);
+#endif
     } else {
-      for (; left() > 0; column += 2 * lanes) FindColumns<Deep, R, 2, 1>(w, parts, part, column);
+      for (; left() > 0; column += 2 * lanes) FindColumns<By, R, 2, 1>(w, parts, part, column);
     }
   }
 }
@@ -336,6 +463,18 @@ HWY_NOINLINE std::int32_t FindThresholdOfAll(const Window& w, int r, int wanted)
   return high;
 }
 
+HWY_INLINE int CountBelow(const Sums* values, int vectors, Sums limit) {
+  if constexpr (lanes == 16) {
+    std::size_t count = 0;
+    for (int v = 0; v < vectors; ++v) count += hn::CountTrue(ds, hn::Lt(values[v], limit));
+    return static_cast<int>(count);
+  } else {
+    Sums count = hn::Zero(ds);
+    for (int v = 0; v < vectors; ++v) count = hn::Sub(count, hn::VecFromMask(ds, hn::Lt(values[v], limit)));
+    return hn::GetLane(hn::SumOfLanes(ds, count));
+  }
+}
+
 // Half the distance up to which there are `wanted` candidates, or a few more: from the best of columns, for
 // all references at once, as each waits for what it found before.
 template <int Parts, int Vectors>
@@ -350,7 +489,7 @@ HWY_INLINE void FindThresholds(const Window& w, int wanted, std::int32_t* thresh
     low[r] = code_of_half;
     high[r] = highest_code(w.deep);
     for (int part = 0; part < Parts; ++part) {
-      const std::int32_t* best = w.best + (part * most_references_at_once + r) * key_pitch + w.shift[r];
+      const std::int32_t* best = BestOf(w, part, r) + w.shift[r];
       for (int v = 0; v < vectors; ++v) {
         const Sums distance = hn::Sub(hn::Set(ds, w.own[r]), hn::LoadU(ds, best + v * lanes));
         const auto inside = hn::Lt(hn::Iota(ds, v * lanes), hn::Set(ds, w.side));
@@ -363,9 +502,7 @@ HWY_INLINE void FindThresholds(const Window& w, int wanted, std::int32_t* thresh
     for (int r = 0; r < w.references; ++r) {
       const std::int32_t middle = low[r] + (high[r] - low[r]) / 2;
       const Sums above = hn::Set(ds, middle + 1);
-      std::size_t count = 0;
-      for (int v = 0; v < Parts * vectors; ++v) count += hn::CountTrue(ds, hn::Lt(codes[r][v], above));
-      const bool enough = count >= static_cast<std::size_t>(wanted);
+      const bool enough = CountBelow(codes[r], Parts * vectors, above) >= wanted;
       high[r] = enough ? middle : high[r];
       low[r] = enough ? low[r] : middle;
     }
@@ -435,6 +572,26 @@ HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uin
   return hits;
 }
 #else
+// One bit for each of a block of candidates that lies above a limit, `bits_apart` from each other.
+#if UNGRAIN_ARM_DOTS
+constexpr int block = 16;
+constexpr int bits_apart = 4;
+constexpr std::uint64_t all_bits = 0x8888888888888888U;
+
+HWY_INLINE std::uint64_t BitsAbove(const std::int32_t* sums, int /*columns*/, Sums below) {
+  const auto above = [&](int i) HWY_ATTR {
+    return vreinterpretq_u16_u32(vcgtq_s32(vld1q_s32(sums + 4 * i), below.raw));
+  };
+  const uint8x16_t bytes = vuzp1q_u8(vreinterpretq_u8_u16(vuzp1q_u16(above(0), above(1))),
+                                     vreinterpretq_u8_u16(vuzp1q_u16(above(2), above(3))));
+  const uint8x8_t nibbles = vshrn_n_u16(vreinterpretq_u16_u8(bytes), 4);
+  return vget_lane_u64(vreinterpret_u64_u8(nibbles), 0) & all_bits;
+}
+#else
+constexpr int block = match_columns;
+constexpr int bits_apart = 1;
+constexpr std::uint64_t all_bits = ~std::uint64_t{0};
+
 HWY_INLINE std::uint64_t BitsOf(hn::Mask<Signed> mask) {
 #if HWY_TARGET == HWY_AVX2
   return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(mask.raw)));
@@ -447,6 +604,15 @@ HWY_INLINE std::uint64_t BitsOf(hn::Mask<Signed> mask) {
 #endif
 }
 
+HWY_INLINE std::uint64_t BitsAbove(const std::int32_t* sums, int columns, Sums below) {
+  std::uint64_t bits = 0;
+  for (int column = 0; column < columns; column += lanes) {
+    bits |= BitsOf(hn::Gt(hn::LoadU(ds, sums + column), below)) << column;
+  }
+  return bits;
+}
+#endif
+
 template <int Vectors>
 HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uint32_t* list) {
   const Sums below = hn::Set(ds, w.own[r] - threshold - 1);
@@ -455,21 +621,57 @@ HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uin
   const int shift = key_shift(threshold);
   int hits = 0;
   for (int row = 0; row < w.rows; ++row, sums += key_pitch) {
-    std::uint64_t mask = 0;
-    for (int column = 0; column < w.side; column += lanes) {
-      mask |= BitsOf(hn::Gt(hn::LoadU(ds, sums + column), below)) << column;
-    }
-    mask &= ~std::uint64_t{0} >> (64 - w.side);
-    if (row == half - w.first_row) mask &= ~(std::uint64_t{1} << half);
-    for (; mask != 0; mask &= mask - 1) {
-      const int column = std::countr_zero(mask);
-      const auto distance = static_cast<std::uint32_t>(w.own[r] - sums[column]) >> shift;
-      list[hits++] = distance << place_bits | static_cast<std::uint32_t>(row << column_bits | column);
+    for (int first = 0; first < w.side; first += block) {
+      const int columns = std::min(w.side - first, block);
+      std::uint64_t bits = BitsAbove(sums + first, columns, below);
+      bits &= all_bits >> (bits_apart * (block - columns));
+      const auto own = static_cast<unsigned>(half - first);
+      if (row == half - w.first_row && own < static_cast<unsigned>(block)) {
+        bits &= ~(std::uint64_t{1} << (bits_apart * own + bits_apart - 1));
+      }
+      for (; bits != 0; bits &= bits - 1) {
+        const int column = first + std::countr_zero(bits) / bits_apart;
+        const auto distance = static_cast<std::uint32_t>(w.own[r] - sums[column]) >> shift;
+        list[hits++] = distance << place_bits | static_cast<std::uint32_t>(row << column_bits | column);
+      }
     }
   }
   return hits;
 }
 #endif
+
+// Leaves those of a long list up to a limit that `wanted` of them reach, or a few more: looking at all of
+// them a few times costs less than as many insertions, most of all where hundreds are equally near. There is
+// room for a vector behind the list.
+HWY_NOINLINE int Shorten(std::uint32_t* list, int count, int wanted) {
+  constexpr int enough = 8;  // beyond those wanted
+  hn::StoreU(hn::Set(du, ~0U), du, list + count);
+  const auto up_to = [](Keys keys, Keys limit) HWY_ATTR { return hn::Eq(hn::Min(keys, limit), keys); };
+  std::uint32_t low = 0;
+  std::uint32_t high = *std::max_element(list, list + count);
+  while (low < high) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    const Keys limit = hn::Set(du, middle);
+    Sums found = hn::Zero(ds);
+    for (int i = 0; i < count; i += lanes) {
+      found = hn::Sub(found, hn::BitCast(ds, hn::VecFromMask(du, up_to(hn::LoadU(du, list + i), limit))));
+    }
+    const int number = hn::GetLane(hn::SumOfLanes(ds, found));
+    if (number < wanted) {
+      low = middle + 1;
+    } else {
+      high = middle;
+      if (number <= wanted + enough) break;
+    }
+  }
+  const Keys limit = hn::Set(du, high);
+  int left = 0;
+  for (int i = 0; i < count; i += lanes) {
+    const Keys keys = hn::LoadU(du, list + i);
+    left += static_cast<int>(hn::CompressStore(keys, up_to(keys, limit), du, list + left));
+  }
+  return left;
+}
 
 // The smallest keys of two lists of the same length: insertions wait for each other.
 template <int N>
@@ -539,9 +741,8 @@ HWY_INLINE void WriteGroup(const Window& w, const MatchCall& call, const std::ui
   group.count = count;
 }
 
-// More columns than patches are wanted, so that few have several of them: those of the upper and of the lower
-// rows count as two.
-constexpr int PartsFor(int wanted) { return wanted > 16 ? 2 : 1; }
+// More columns than patches are wanted, so that few have several of them: each part of the rows has its own.
+constexpr int PartsFor(int wanted) { return wanted > 16 ? most_parts : most_parts / 2; }
 
 template <int N, int Vectors>
 HWY_NOINLINE void Select(const Window& w, const MatchCall& call) {
@@ -552,6 +753,7 @@ HWY_NOINLINE void Select(const Window& w, const MatchCall& call) {
     std::uint32_t* lists[2] = {w.list, w.list + match_list};
     for (int i = 0; i < 2 && r + i < w.references; ++i) {
       hits[i] = ListHits<Vectors>(w, r + i, thresholds[r + i], lists[i]);
+      if (hits[i] > 3 * N) hits[i] = Shorten(lists[i], hits[i], call.most - 1);
     }
     const int most = std::max(hits[0], hits[1]);
     for (int i = 0; i < 2; ++i) std::fill(lists[i] + hits[i], lists[i] + most, ~0U);
@@ -574,16 +776,17 @@ void SelectOf(const Window& w, const MatchCall& call) {
   }
 }
 
-template <bool Deep>
-void FindMatchesOfDepth(const MatchCall& call) {
-  constexpr int words = WordsOfRow(Deep);
+template <Products By>
+void FindMatchesBy(const MatchCall& call) {
+  constexpr int words = WordsOfRow(By);
+  constexpr int byte_offset = ByteOffset(By);
   const MatchTile& tile = call.tile;
   const int half = call.search / 2;
   Window w;
   w.tile = &tile;
   w.references = call.references;
   w.side = call.search;
-  w.deep = Deep;
+  w.deep = tile.deep;
   w.columns = call.x[call.references - 1] - call.x[0] + call.search;
   const int top = std::max(call.y - half, tile.area.y0);
   w.first_row = top - (call.y - half);
@@ -594,7 +797,7 @@ void FindMatchesOfDepth(const MatchCall& call) {
   w.energies = tile.energies + first;
   w.reference_words = call.scratch;
   w.best = reinterpret_cast<std::int32_t*>(w.reference_words + most_references_at_once * match_patch * 4);
-  w.sums = w.best + 2 * most_references_at_once * key_pitch;
+  w.sums = w.best + most_parts * most_references_at_once * key_pitch;
   w.list =
       reinterpret_cast<std::uint32_t*>(w.sums + most_references_at_once * match_columns * key_pitch + lanes);
   for (int r = 0; r < call.references; ++r) {
@@ -603,8 +806,8 @@ void FindMatchesOfDepth(const MatchCall& call) {
     std::int32_t sum = 0;
     for (int y = 0; y < match_patch; ++y) {
       for (int i = 0; i < words; ++i) {
-        std::uint32_t word = tile.words[at + y * tile.pitch + i * PixelsOfWord(Deep)];
-        if constexpr (has_bytes && !Deep) {
+        std::uint32_t word = tile.words[at + y * tile.pitch + i * PixelsOfWord(By)];
+        if constexpr (By != Products::wide && byte_offset != 0) {
           // Less the offset, in each byte.
           word ^= 0x01010101U * byte_offset;
           if constexpr (byte_offset == 64) word |= (word & 0x40404040U) << 1;
@@ -618,13 +821,13 @@ void FindMatchesOfDepth(const MatchCall& call) {
   }
   const int parts = PartsFor(call.most);
   if (call.references == 1) {
-    FindSums<Deep, 1>(w, parts);
+    FindSums<By, 1>(w, parts);
   } else if (call.references == 2) {
-    FindSums<Deep, 2>(w, parts);
-  } else if (lanes < 16 || call.references == 3) {
-    FindSums<Deep, 3>(w, parts);
-  } else if constexpr (lanes == 16) {
-    FindSums<Deep, 4>(w, parts);
+    FindSums<By, 2>(w, parts);
+  } else if (call.references == 3) {
+    FindSums<By, 3>(w, parts);
+  } else if constexpr (MostReferences(By) == 4) {
+    FindSums<By, 4>(w, parts);
   }
   if (call.most <= 16) {
     SelectOf<16>(w, call);
@@ -636,10 +839,16 @@ void FindMatchesOfDepth(const MatchCall& call) {
 }
 
 void FindMatches(const MatchCall& call) {
-  if (!has_bytes || call.tile.deep) {
-    FindMatchesOfDepth<true>(call);
-  } else if constexpr (has_bytes) {
-    FindMatchesOfDepth<false>(call);
+  const Products by = call.tile.deep ? Products::wide : ProductsOfBytes();
+  if (by == Products::wide) {
+    FindMatchesBy<Products::wide>(call);
+  } else if constexpr (UNGRAIN_BYTE_DOTS) {
+    if constexpr (UNGRAIN_BYTE_PAIRS) {
+      if (by == Products::pairs) return FindMatchesBy<Products::pairs>(call);
+    }
+    FindMatchesBy<Products::dots>(call);
+  } else if constexpr (UNGRAIN_BYTE_PAIRS) {
+    FindMatchesBy<Products::pairs>(call);
   }
 }
 
@@ -666,7 +875,7 @@ bool FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, co
   const int x0 = std::max({area.x0, 0, image.rect.x0});
   const int x1 = std::min({area.x1, extent.width, image.rect.x1});
   alignas(64) static thread_local std::int32_t line[2048];
-  const bool bytes = has_bytes && !scale.deep;
+  const Products by = scale.deep ? Products::wide : ProductsOfBytes();
   bool within = true;
   for (int y = area.y0; y < area.y1; ++y) {
     std::fill_n(line, pitch + words_beyond, 0);
@@ -676,9 +885,10 @@ bool FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, co
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(y - area.y0) * pitch;
     std::uint32_t* HWY_RESTRICT words = tile.words + at;
     std::int32_t* HWY_RESTRICT sums = tile.energies + at;
-    if (bytes) {
+    if (by != Products::wide) {
+      const int offset = ByteOffset(by);
       for (int x = 0; x < pitch; ++x) {
-        const auto byte = [&](int i) { return static_cast<std::uint32_t>(line[x + i] + byte_offset); };
+        const auto byte = [&](int i) { return static_cast<std::uint32_t>(line[x + i] + offset) & 0xFFU; };
         words[x] = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
       }
     } else {
@@ -764,7 +974,8 @@ void Rescore(const RescoreCall& call, MatchGroup& group) {
 }
 
 int Lanes() { return lanes; }
-float BytesDepth() { return byte_offset - 1; }
+int References(bool deep) { return MostReferences(deep ? Products::wide : ProductsOfBytes()); }
+float BytesDepth() { return ProductsOfBytes() == Products::dots ? 127 : 63; }
 
 #endif
 
@@ -779,6 +990,7 @@ HWY_EXPORT(FindMatches);
 HWY_EXPORT(Rescore);
 HWY_EXPORT(FillMatchTile);
 HWY_EXPORT(Lanes);
+HWY_EXPORT(References);
 HWY_EXPORT(BytesDepth);
 
 Rect match_area(const Rect& positions) {
@@ -798,16 +1010,18 @@ float match_depth(bool deep) { return deep ? 2047.0F : HWY_DYNAMIC_DISPATCH(Byte
 
 bool has_match_vectors() { return HWY_DYNAMIC_DISPATCH(Lanes)() > 1; }
 
-int references_at_once(int search, int spacing) {
+int references_at_once(int search, int spacing, bool deep) {
   const int vector = HWY_DYNAMIC_DISPATCH(Lanes)();
+  const int room = HWY_DYNAMIC_DISPATCH(References)(deep);
+  const auto fit = [&](int references) {
+    return search + (references - 1) * spacing <= match_columns - vector + vector / longest_match_vector;
+  };
   const auto vectors = [&](int references) {
     return (search + (references - 1) * spacing + vector - 1) / vector;
   };
-  // As many as cost no further vector; three, one more at most, where vectors are short.
-  if (vector < longest_match_vector) return search + 2 * spacing <= match_columns - vector ? 3 : 1;
+  // As many as cost no further vector, where vectors are long.
   int most = 1;
-  while (most < most_references_at_once && search + most * spacing <= match_columns - vector + 1 &&
-         vectors(most + 1) == vectors(1)) {
+  while (most < room && fit(most + 1) && (vector < longest_match_vector || vectors(most + 1) == vectors(1))) {
     ++most;
   }
   return most;

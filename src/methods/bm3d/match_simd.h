@@ -66,9 +66,9 @@ struct MatchCall {
 };
 
 constexpr int match_key_pitch = match_columns + 2 * longest_match_vector;
-// What comes of all candidates, and the best of each column twice; lists for two references; words.
+// What comes of all candidates, and the best of each column of four parts; lists for two references; words.
 constexpr std::size_t match_scratch =
-    static_cast<std::size_t>(most_references_at_once) * match_key_pitch * (match_columns + 2) +
+    static_cast<std::size_t>(most_references_at_once) * match_key_pitch * (match_columns + 4) +
     2 * static_cast<std::size_t>(match_columns) * match_columns + most_references_at_once * match_patch * 4 +
     4 * longest_match_vector;
 
@@ -76,7 +76,7 @@ constexpr std::size_t match_scratch =
 bool has_match_vectors();
 
 // How many references, `spacing` apart, are best looked for together.
-int references_at_once(int search, int spacing);
+int references_at_once(int search, int spacing, bool deep);
 
 void find_matches(const MatchCall& call);
 
