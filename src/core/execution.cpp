@@ -36,14 +36,25 @@ RowRange clipped(RowRange rows, RowRange to) {
   return {std::clamp(rows.begin, to.begin, to.end), std::clamp(rows.end, to.begin, to.end)};
 }
 
-int raw_rows_held(const Pipeline& pipeline, const ImageSpec& spec, const Options& options, int band_rows) {
+// How many rows become float planes at a time: more need not be held as they came. Enough for all threads.
+int rows_converted_at_once(const ImageSpec& spec) {
+  constexpr int pixels = 1 << 20;
+  return std::max(1, pixels / spec.width);
+}
+
+int raw_rows_held(const Pipeline& pipeline, const ImageSpec& spec, const Options& options, int band_rows,
+                  int converted_rows) {
   const int fill = fill_reach(spec, options);
   const bool at_output = needs_raw_at_output(spec, options);
-  int most = 2 * fill + 1;  // a wrap border's tail is read in pieces this small at least
+  int most = 2 * fill + 1;
   play_worst(pipeline, spec.height, band_rows, [&](const BandStep& step, int height) {
-    RowRange held = clipped({step.compute[0].begin - fill, step.compute[0].end + fill}, {0, height});
-    if (at_output) held.begin = std::min(held.begin, step.output.begin);
-    most = std::max(most, held.count());
+    const RowRange rows = step.compute[0];
+    if (at_output) {
+      const RowRange held = clipped({rows.begin - fill, rows.end + fill}, {0, height});
+      most = std::max(most, held.end - std::min(held.begin, step.output.begin));
+    } else {
+      most = std::max(most, std::min(rows.count(), converted_rows) + 2 * fill);
+    }
   });
   return std::min(most, spec.height);
 }
@@ -152,7 +163,8 @@ BufferPlan::BufferPlan(const Pipeline& pipeline, const ImageSpec& spec, const Op
   if (pipeline.wraps) {
     head_rows = std::min(spec.height, total_reach(pipeline, {spec.width, spec.height}).y);
   }
-  raw_rows = raw_rows_held(pipeline, spec, options, band_rows);
+  converted_rows = rows_converted_at_once(spec);
+  raw_rows = raw_rows_held(pipeline, spec, options, band_rows, converted_rows);
   if (pipeline.direct.run) {
     const int reach = total_reach(pipeline, {spec.width, spec.height}).y;
     raw_rows = std::max(raw_rows, std::min(spec.height, band_rows + 2 * reach));
@@ -419,11 +431,12 @@ void Execution::load_rows(Job& job, RowRange rows) {
   const int height = spec_.height;
   for (int y = rows.begin; y < rows.end;) {
     const int real = ((y % height) + height) % height;
-    const int count = std::min(rows.end - y, height - real);
-    if (y < 0) {
-      const int piece = std::min(count, std::max(1, plan_.raw_rows - 2 * fill_radius));
-      load_real_rows(job, {real, real + piece}, part({y, y + piece}), false);
-      y += piece;
+    int count = std::min(rows.end - y, height - real);
+    if (y < height) count = std::min(count, plan_.converted_rows);
+    if (y < 0) {  // a wrap border's tail, which may be longer than what is held
+      count = std::min(count, std::max(1, plan_.raw_rows - 2 * fill_radius));
+      load_real_rows(job, {real, real + count}, part({y, y + count}), false);
+      y += count;
     } else if (y < height) {
       load_real_rows(job, {y, y + count}, part({y, y + count}), true);
       const RowRange top = clipped({y, y + count}, {0, plan_.head_rows});

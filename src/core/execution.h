@@ -22,6 +22,7 @@ struct BufferPlan {
   std::vector<int> planes;       // of each result
   std::vector<int> result_rows;  // held of each result
   int raw_rows = 0;              // held as they came
+  int converted_rows = 0;        // of those at a time
   int head_rows = 0;             // kept from the top for a wrap border's bottom
   int ahead_rows = 0;            // read while others are filtered
   int out_rows = 0;
