@@ -53,8 +53,6 @@ Numbers numbers_of(Bm3dProfile profile, double noise) {
       return ours;
     case Bm3dProfile::high:
       ours.spacing = 1;
-      ours.wiener_spacing = 2;
-      ours.wiener_search = 45;
       return ours;
     case Bm3dProfile::dabov2007:
       if (noise <= strong_noise) return {.max_distance = 2500, .wiener_max_distance = 400};
