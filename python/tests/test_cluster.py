@@ -149,6 +149,18 @@ def test_other_options_do_not_mix(run, tmp_path):
     np.testing.assert_array_equal(result("out.zarr"), ungrain.box(picture(60, 60), radius=3))
 
 
+def test_other_pixels_do_not_mix(run, tmp_path):
+    array = store(tmp_path / "in.zarr", picture(90, 60), (30, 30))
+    options = ("in.zarr", "out.zarr", "--method", "box")
+    assert run(*options)[0] == 0
+    assert run(*options)[0] == 0
+    array[40, 5] += 1  # in the middle chunk
+    status, said = run(*options)
+    assert status == 2 and "in.zarr has other pixels than when out.zarr was begun" in said
+    assert run(*options, "--overwrite")[0] == 0
+    np.testing.assert_array_equal(result("out.zarr"), ungrain.box(array[...]))
+
+
 def test_chunk_that_cannot_be_read_is_named_and_the_others_are_kept(run, tmp_path):
     image = picture(200, 200, dtype=np.uint8)
     store(tmp_path / "in.zarr", image, (50, 50))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 from collections.abc import Sequence
@@ -73,6 +74,20 @@ class Source:
             return np.asarray(self._array[index])
         except Exception as error:
             raise self._naming_the_chunk(index, error) from None
+
+    def fingerprint(self) -> dict[str, str]:
+        """Hashes of pixels in the first, the middle and the last chunk, by its place: enough to notice that other pixels lie
+        here now. What cannot be read has none."""
+        found = {}
+        for part in (0, 0.5, 1):
+            chunk = tuple(int(part * ((size - 1) // each)) for size, each in zip(self.shape, self.chunks))
+            index = tuple(slice(i * each, min((i + 1) * each, i * each + 256)) for i, each in zip(chunk, self.chunks))
+            try:
+                pixels = np.ascontiguousarray(self._array[index])
+            except Exception:  # whoever needs it will be told
+                continue
+            found["/".join(map(str, chunk))] = hashlib.sha256(pixels.tobytes()).hexdigest()[:16]
+        return found
 
     def _naming_the_chunk(self, index: Any, error: Exception) -> CannotRead:
         """Reads the chunks of the part one by one, to find who fails."""

@@ -170,6 +170,13 @@ def check_same(path: str, earlier: dict[str, Any], now: dict[str, Any]) -> None:
                          "--overwrite begins anew")
 
 
+def check_same_pixels(path: str, earlier: dict[str, Any], source: Source) -> None:
+    """A chunk that could not be read then, or cannot be now, says nothing."""
+    now = source.fingerprint()
+    if any(now.get(chunk, seen) != seen for chunk, seen in earlier.get("seen", {}).items()):
+        raise WrongUsage(f"{source.name} has other pixels than when {path} was begun; --overwrite begins anew")
+
+
 def _bytes(text: str) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", text.strip().lower())
     if not found:
@@ -297,10 +304,12 @@ def run(options: argparse.Namespace, words: dict[str, str]) -> int:
         if out is not None:
             earlier = dict(out.attrs["ungrain"])
             check_same(options.output, earlier, told)
+            check_same_pixels(options.output, earlier, source)
             works = [replace(work, parameters=_from_json(each), resolved=True) for each in earlier["parameters"]]
         else:
             works = _measured(source, axes, work)
             told["parameters"] = [_to_json(each.parameters) for each in works]
+            told["seen"] = source.fingerprint()
             out = create_output(options.output, source, chunks, told)
         job = Job(source, target, axes, tuple(works))
         return _run_blocks(client, job, out, options)
