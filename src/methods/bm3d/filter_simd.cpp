@@ -46,7 +46,7 @@ constexpr int row_floats = 8 * patches_at_once;
 template <int Parts>
 struct Rows {
   Vector part[Parts];
-  HWY_INLINE Rows() {}
+  HWY_INLINE Rows() {}  // NOLINT
 };
 using Row = Rows<lanes == 4 ? 2 : 1>;
 constexpr int parts = lanes == 4 ? 2 : 1;
@@ -97,7 +97,7 @@ HWY_INLINE Row NegMulAdd(const Row& a, const Row& b, const Row& c) {
 
 struct Patch {
   Row row[filter_patch];
-  HWY_INLINE Patch() {}
+  HWY_INLINE Patch() {}  // NOLINT
 };
 
 HWY_INLINE Row LoadRow(const float* first, const float* second) {
@@ -417,7 +417,7 @@ struct Tree {
   Row difference;
   Tree<Size / 2> left;
   Tree<Size / 2> right;
-  HWY_INLINE Tree() {}
+  HWY_INLINE Tree() {}  // NOLINT
 };
 template <>
 struct Tree<1> {};
