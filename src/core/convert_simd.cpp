@@ -216,11 +216,12 @@ void JoinChannels(int bytes, int channels, const void* const* rows, std::ptrdiff
 bool AllFinite(const float* values, std::ptrdiff_t count) {
   const hn::ScalableTag<std::uint32_t> d;
   const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
-  // Without its sign, what is not finite is at least infinity, compared as integers too.
-  const auto magnitude = hn::Set(d, 0x7fffffffU);
   auto largest = hn::Zero(d);
   auto other = largest;
+  // Without its sign, what is not finite is at least infinity, compared as integers too. The mask is not
+  // captured: SVE's vectors cannot be.
   const auto bits = [=](std::ptrdiff_t i) HWY_ATTR {
+    const auto magnitude = hn::Set(d, 0x7fffffffU);
     return hn::And(hn::BitCast(d, hn::LoadU(hn::RebindToFloat<decltype(d)>(), values + i)), magnitude);
   };
   std::ptrdiff_t i = 0;

@@ -21,7 +21,8 @@ namespace {
 // One bit for each set, better ones lower.
 std::vector<std::int64_t> targets_here() {
   std::vector<std::int64_t> list;
-  const std::int64_t here = hwy::SupportedTargets() & HWY_TARGETS;
+  // Highway asks for AES instructions before it calls NEON supported, and runs it without them as well.
+  const std::int64_t here = (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS;
   for (std::int64_t bit = 1; bit != 0 && bit <= here; bit <<= 1) {
     if ((here & bit) != 0) list.push_back(bit);
   }

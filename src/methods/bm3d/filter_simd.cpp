@@ -41,9 +41,12 @@ using Vector = hn::Vec<Floats>;
 constexpr int patches_at_once = lanes == 16 ? 2 : 1;
 constexpr int row_floats = 8 * patches_at_once;
 
+// Constructors that the compiler writes itself come after the instructions' pragma has ended, which gcc
+// refuses on ARM.
 template <int Parts>
 struct Rows {
   Vector part[Parts];
+  HWY_INLINE Rows() {}  // NOLINT
 };
 using Row = Rows<lanes == 4 ? 2 : 1>;
 constexpr int parts = lanes == 4 ? 2 : 1;
@@ -94,6 +97,7 @@ HWY_INLINE Row NegMulAdd(const Row& a, const Row& b, const Row& c) {
 
 struct Patch {
   Row row[filter_patch];
+  HWY_INLINE Patch() {}  // NOLINT
 };
 
 HWY_INLINE Row LoadRow(const float* first, const float* second) {
@@ -413,6 +417,7 @@ struct Tree {
   Row difference;
   Tree<Size / 2> left;
   Tree<Size / 2> right;
+  HWY_INLINE Tree() {}  // NOLINT
 };
 template <>
 struct Tree<1> {};
