@@ -99,6 +99,7 @@ Json machine(const std::string& simd, int threads, bool quick, Ceilings& ceiling
           {"threads", threads},
           {"compiler", __VERSION__},
           {"multiply_adds_per_ns", sets},
+          {"simd_of_bm3d", simd_variants()},
           {"copy_bytes_per_ns", {{"bytes", large}, {"rate", ceilings.copy(large, threads)}}}};
 }
 

@@ -89,19 +89,20 @@ std::vector<std::string> simd_targets() {
 }
 
 void use_simd_target(std::string_view name) {
-  byte_dots_allowed = true;
   if (name.empty()) {
+    byte_dots_allowed = true;
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     return;
   }
   for (const Variant& variant : variants_here()) {
     if (name != variant.name) continue;
+    byte_dots_allowed = true;
     hwy::GetChosenTarget().Update(variant.targets);
     return;
   }
-  byte_dots_allowed = false;
   for (const std::int64_t target : targets_here()) {
     if (name != hwy::TargetName(target)) continue;
+    byte_dots_allowed = false;
     hwy::GetChosenTarget().Update(target);
     return;
   }

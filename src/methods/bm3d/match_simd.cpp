@@ -306,6 +306,22 @@ UNGRAIN_WITH_DOTS HWY_INLINE void AddDots(Sums& sum, Sums candidates, Sums refer
 
 // A vector has four candidates here, so that the words right of one vector's are the next one's, and room for
 // two rows of a reference's patch.
+template <int Row, int R, int V>
+UNGRAIN_WITH_DOTS HWY_INLINE void AddPatchRow(const std::uint32_t* from, const Sums (&reference)[R],
+                                              Sums (&sums)[R][V]) {
+  Sums some[V + 1];
+#pragma GCC unroll 8
+  for (int v = 0; v <= V; ++v) some[v] = hn::BitCast(ds, hn::LoadU(du, from + v * lanes));
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) {
+      AddDots<2 * Row>(sums[r][v], some[v], reference[r]);
+      AddDots<2 * Row + 1>(sums[r][v], some[v + 1], reference[r]);
+    }
+  }
+}
+
 template <int R, int V>
 UNGRAIN_WITH_DOTS HWY_INLINE void FindRowOfDots(const Window& w, int part, int row, int column) {
   static_assert(lanes == 4);
@@ -327,29 +343,9 @@ UNGRAIN_WITH_DOTS HWY_INLINE void FindRowOfDots(const Window& w, int part, int r
     for (int r = 0; r < R; ++r) {
       reference[r] = hn::BitCast(ds, hn::LoadU(du, w.reference_words + (r * match_patch + y) * 2));
     }
-    Sums some[V + 1];
-#pragma GCC unroll 8
-    for (int v = 0; v <= V; ++v) some[v] = hn::BitCast(ds, hn::LoadU(du, from + v * lanes));
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) {
-        AddDots<0>(sums[r][v], some[v], reference[r]);
-        AddDots<1>(sums[r][v], some[v + 1], reference[r]);
-      }
-    }
-    from += pitch;
-#pragma GCC unroll 8
-    for (int v = 0; v <= V; ++v) some[v] = hn::BitCast(ds, hn::LoadU(du, from + v * lanes));
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) {
-        AddDots<2>(sums[r][v], some[v], reference[r]);
-        AddDots<3>(sums[r][v], some[v + 1], reference[r]);
-      }
-    }
-    from += pitch;
+    AddPatchRow<0>(from, reference, sums);
+    AddPatchRow<1>(from + pitch, reference, sums);
+    from += 2 * pitch;
   }
   std::int32_t* to = w.sums + row * key_pitch + column;
 #pragma GCC unroll 8
