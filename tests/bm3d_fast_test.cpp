@@ -35,16 +35,18 @@ class Bm3dParts : public ::testing::Test {
 struct Searched {
   int width, height, search, most, spacing;
   bool deep, noisy;
+  bool flat = false;
 };
 
-// Waves with noise, or without: then many patches are equally far.
+// Waves with noise, or without: then many patches are equally far. Flat: all are.
 std::vector<float> searched_image(const Searched& s) {
   std::mt19937 random(static_cast<unsigned>(s.width * s.height + s.search));
   std::vector<float> image;
   for (int y = 0; y < s.height; ++y) {
     for (int x = 0; x < s.width; ++x) {
       const double noise = s.noisy ? static_cast<double>(random() % 64) : 0;
-      image.push_back(static_cast<float>(90 + 40 * std::sin(0.2 * x) + 30 * std::cos(0.15 * y) + noise));
+      const double waves = s.flat ? 0 : 40 * std::sin(0.2 * x) + 30 * std::cos(0.15 * y);
+      image.push_back(static_cast<float>(90 + waves + noise));
     }
   }
   return image;
@@ -133,7 +135,8 @@ TEST_F(Bm3dParts, FindTheNearestPatches) {
           Searched{45, 60, 25, 32, 4, true, true}, Searched{40, 40, 19, 16, 6, false, true},
           Searched{33, 29, 11, 16, 2, false, false}, Searched{64, 30, 49, 64, 5, true, true},
           Searched{30, 30, 21, 32, 1, true, false}, Searched{8, 8, 39, 16, 3, false, true},
-          Searched{9, 31, 5, 32, 3, false, true}}) {
+          Searched{9, 31, 5, 32, 3, false, true}, Searched{50, 45, 39, 16, 3, false, false, true},
+          Searched{45, 50, 25, 32, 5, true, false, true}}) {
       SCOPED_TRACE(s.search);
       expect_nearest(s);
     }

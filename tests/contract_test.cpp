@@ -147,6 +147,42 @@ class Rows : public RowReader, public RowWriter {
   int next_ = 0;
 };
 
+// Wide images become float planes a few rows at a time; the narrow one, which holds their first columns, at
+// once.
+TEST(WideRows, AreFilteredAsNarrowOnes) {
+  constexpr int height = 50;
+  constexpr int columns = 64;
+  for (const Border border : {Border::symmetric, Border::wrap}) {
+    const MethodParams params = MedianParams{.radius = 1, .border = border};
+    const Options options{.device = {Device::Kind::cpu}, .threads = 2, .band_rows = 40};
+    TestImage wide({.width = 70001, .height = height, .type = PixelType::f32}, Layout::interleaved);
+    TestImage narrow({.width = columns, .height = height, .type = PixelType::f32}, Layout::interleaved);
+    for (int y = 0; y < height; ++y) {
+      for (int x = 0; x < columns; ++x) {
+        const bool bad = x == 9 && y >= 13 && y < 16;
+        const double value = bad ? std::nan("") : (x * 37 + y * 101) % 256 / 255.0;
+        wide.set(x, y, 0, value);
+        narrow.set(x, y, 0, value);
+      }
+      for (int x = columns; x < 70001; ++x) wide.set(x, y, 0, 0.5);
+    }
+    TestImage out(narrow.view().spec, Layout::interleaved);
+    Denoiser::create(params, narrow.view().spec, options).run(narrow.view(), out.view());
+    TestImage streamed(wide.view().spec, Layout::interleaved);
+    Rows reader(wide.view(), border == Border::wrap);
+    Rows writer(streamed.view(), false);
+    Denoiser d = Denoiser::create(params, wide.view().spec, options);
+    d.run(reader, writer, wide.view().spec);
+    d.run(wide.view(), wide.view());
+    EXPECT_EQ(hash_of(wide.view()), hash_of(streamed.view()));
+    for (int y = 0; y < height; ++y) {
+      for (int x = 1; x + 1 < columns; ++x) {
+        ASSERT_EQ(streamed.at(x, y, 0), out.at(x, y, 0)) << x << ", " << y;
+      }
+    }
+  }
+}
+
 TEST_P(Contract, StreamsGiveTheSameBits) {
   for (const PixelType type : {PixelType::f32, PixelType::u16}) {
     for (const NonFinite rule : {NonFinite::fill, NonFinite::keep}) {
