@@ -277,6 +277,11 @@ def test_interrupted(tmp_path):
     (["in.zarr", "out.zarr", "--radius"], 2, "--radius needs a value"),
     (["in.zarr", "out.zarr", "--radius", "-4"], 2, "radius takes"),
     (["in.zarr", "out.zarr", "--method", "bilatteral"], 2, "bilateral"),
+    (["in.zarr", "out.zarr", "--block", "0"], 2, "--block: takes a whole number from 1 up, got '0'"),
+    (["in.zarr", "out.zarr", "--chunk", "-2"], 2, "--chunk: "),
+    (["in.zarr", "out.zarr", "--threads", "x"], 2, "--threads: takes a whole number from 0 up, got 'x'"),
+    (["in.zarr", "out.zarr", "--range", "-2"], 2, "--range: "),
+    (["in.zarr", "out.zarr", "--axis", "x"], 2, "--axis: takes whole numbers"),
     (["none.zarr", "out.zarr"], 1, "none.zarr cannot be opened"),
     (["in.zarr", "folder"], 2, "folder is there and is no Zarr array"),
     (["in.zarr", "in.zarr", "--overwrite"], 2, "in.zarr is the input"),
@@ -294,6 +299,7 @@ def test_errors_are_one_line(words, status, told, tmp_path, monkeypatch, capsys)
     assert cluster.main([*words, "--workers", "1"]) == status
     said = capsys.readouterr().err
     assert told in said and said.startswith("ungrain: ") and said.count("\n") == 1
+    assert not (tmp_path / "out.zarr").exists()
 
 
 def test_no_scheduler(tmp_path, monkeypatch, capsys):

@@ -184,8 +184,34 @@ def _bytes(text: str) -> int:
     return int(float(found[1]) * 1024 ** " kmgt".index(found[2] or " "))
 
 
+def _whole(text: str, least: int) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"takes a whole number from {least} up, got '{text}'")
+    return int(text)
+
+
+def _from_one(text: str) -> int:
+    return _whole(text, 1)
+
+
+def _from_zero(text: str) -> int:
+    return _whole(text, 0)
+
+
+def _white(text: str) -> float:
+    try:
+        if 0 < float(text) < float("inf"):
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"takes a number above 0, got '{text}'")
+
+
 def _axes(text: str) -> tuple[int, ...]:
-    return tuple(int(word) for word in text.split(","))
+    try:
+        return tuple(int(word) for word in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"takes whole numbers such as 0 or 0,1, got '{text}'") from None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -201,23 +227,26 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("output", help="a Zarr array; taken up where it is there already")
     where = made.add_mutually_exclusive_group()
     where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask scheduler: tcp://host:8786")
-    where.add_argument("--workers", type=int, metavar="N", help="instead of a scheduler: processes of this machine")
+    where.add_argument("--workers", type=_from_one, metavar="N",
+                       help="instead of a scheduler: processes of this machine, from 1 up; default: one for each processor")
     made.add_argument("--worker-memory", type=_bytes, default=0, metavar="BYTES", help="limit for each of --workers: 2G")
     made.add_argument("--method", default="bm3d", help="one of " + ", ".join(_methods.methods()) + "; default: bm3d")
     made.add_argument("--preset", help="values of several parameters under one name")
-    made.add_argument("--block", type=int, default=4096, metavar="N",
-                      help="rows and columns of a task, about; default: 4096")
-    made.add_argument("--chunk", type=int, metavar="N", help="rows and columns of the output's chunks; default: the input's")
+    made.add_argument("--block", type=_from_one, default=4096, metavar="N",
+                      help="rows and columns of a task, about, from 1 up; default: 4096")
+    made.add_argument("--chunk", type=_from_one, metavar="N",
+                      help="rows and columns of the output's chunks, from 1 up; default: the input's")
     made.add_argument("--axis", type=_axes, metavar="A,B", help="axes along which images are stacked")
     made.add_argument("--channel-axis", type=int, default=-1, metavar="A", help="where the channels are; default: last")
     made.add_argument("--channels", default="auto", help="gray, rgb, rgba, gray-alpha, multi; default: auto")
-    made.add_argument("--range", type=float, metavar="WHITE",
-                      help="white level in pixel values; default: the type's, 1 for floats")
+    made.add_argument("--range", type=_white, metavar="WHITE",
+                      help="white level in pixel values, above 0; default: the type's, 1 for floats")
     made.add_argument("--device", default="auto",
                       help="auto (a GPU for each worker, where there are), cpu, cuda; default: auto")
     made.add_argument("--nonfinite", default="fill", choices=("fill", "keep", "error"),
                       help="what becomes of NaN and infinity; default: fill")
-    made.add_argument("--threads", type=int, default=1, help="for each block; default: 1")
+    made.add_argument("--threads", type=_from_zero, default=1,
+                      help="for each block; 0: one for each processor; default: 1")
     made.add_argument("--memory", type=_bytes, default=0, metavar="BYTES",
                       help="for the working buffers of each block; default: half of what is free")
     made.add_argument("--overwrite", action="store_true", help="begin anew whatever the output holds")
