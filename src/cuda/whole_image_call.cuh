@@ -93,7 +93,7 @@ enum HeaderField {
   only_pairs,   // 1: so many pixels would be listed that halves are not worth it
   header_fields,
 };
-// The samples follow the fields, and what keys are copied from by 16 bytes follows the samples.
+// Samples follow the fields; the keys that come after them are copied by 16 bytes.
 inline constexpr std::size_t header_words = (header_fields + 3) / 4 * 4 + most_samples;
 static_assert(header_words % 4 == 0);
 
@@ -343,7 +343,7 @@ class QueryRows {
   static constexpr int no_query = -1;
 
   __device__ int pixels() const { return area_.width() * area_.height(); }
-  // Other kernels never need a second search.
+  // No other kernel's pixels are ever searched for again.
   __device__ bool samples() const { return is_general && call_.samples > 0; }
   __device__ int count() const {
     if (samples()) return call_.samples;
