@@ -367,15 +367,96 @@ TEST(Cuda, WholeImageSearchOfAnyRange) {
   }
 }
 
+bool floats_are_chosen(NlmParams params, const TestImage& in) {
+  params.precision = Precision::half;
+  const std::uint64_t chosen = hash_on_host(params, in);
+  params.precision = Precision::single;
+  return chosen == hash_on_host(params, in);
+}
+
+// Where patches lie far apart, measured by the strength, halves would be searched for again: a search as
+// floats then comes first.
+TEST(Cuda, WholeImageSearchChoosesFloatsForWhatIsFarApart) {
+  UNGRAIN_NEEDS_GPU();
+  const ImageSpec of_gray{.width = 61, .height = 43, .type = PixelType::f32};
+  ImageSpec of_rgb = of_gray;
+  of_rgb.channels = 3;
+  of_rgb.colour = Colour::rgb;
+  // The smallest have fewer pixels than a sample has.
+  ImageSpec of_few = of_gray;
+  of_few.width = 23;
+  of_few.height = 17;
+  for (const ImageSpec& spec : {of_gray, of_rgb, of_few}) {
+    const TestImage clean = picture(spec);
+    const TestImage noisy = with_noise(clean, 50.0 / 255);
+    for (const int patch : {3, 5, 7}) {
+      const NlmParams far = experiment_003(patch);
+      NlmParams near = far;
+      near.h = 0.5;
+      EXPECT_TRUE(floats_are_chosen(far, noisy)) << spec.channels << " channels, patch " << patch;
+      EXPECT_FALSE(floats_are_chosen(near, noisy)) << spec.channels << " channels, patch " << patch;
+      EXPECT_LE(whole_image_agreement(far, clean, noisy).largest, 2e-4);
+      EXPECT_LE(whole_image_agreement(near, clean, noisy).largest, 2e-4);
+    }
+  }
+}
+
+// A ramp on which noise lies from a column on: pixels there find nothing near, the others do.
+TestImage partly_noisy(const ImageSpec& spec, int from) {
+  TestImage ramp(spec, Layout::interleaved);
+  for (int y = 0; y < spec.height; ++y) {
+    for (int x = 0; x < spec.width; ++x) ramp.set(x, y, 0, 0.3 + 0.4 * y / spec.height);
+  }
+  TestImage result = with_noise(ramp, 50.0 / 255);
+  for (int y = 0; y < spec.height; ++y) {
+    for (int x = 0; x < from; ++x) result.set(x, y, 0, ramp.at(x, y, 0));
+  }
+  return result;
+}
+
+TEST(Cuda, PartsOfAWholeImageSearchAreComparedAsTheWholeIs) {
+  UNGRAIN_NEEDS_GPU();
+  const ImageSpec spec{.width = 97, .height = 83, .type = PixelType::f32};
+  const NlmParams params = experiment_003(7);
+  const int noise_from[] = {87, 17};
+  for (const int from : noise_from) {
+    const TestImage in = partly_noisy(spec, from);
+    EXPECT_EQ(floats_are_chosen(params, in), from == 17);
+    TestImage whole(spec, Layout::interleaved);
+    Denoiser denoiser = Denoiser::create(params, spec, {.device = gpu});
+    denoiser.run(in.view(), whole.view());
+    const struct {
+      int x, y, width, height;
+    } parts[] = {{0, 0, 13, 83}, {91, 0, 6, 83}, {0, 40, 97, 1}, {96, 82, 1, 1}};
+    for (const auto& [x, y, width, height] : parts) {
+      TestImage alone(spec, Layout::interleaved);
+      denoiser.run(in.view(), part_of(alone.view(), x, y, width, height));
+      for (int py = y; py < y + height; ++py) {
+        for (int px = x; px < x + width; ++px) {
+          ASSERT_EQ(alone.at(px, py, 0), whole.at(px, py, 0))
+              << "noise from " << from << ", at " << px << ", " << py;
+        }
+      }
+    }
+  }
+}
+
 TEST(Cuda, WholeImageSearchGivesTheSameBitsEveryTime) {
   UNGRAIN_NEEDS_GPU();
   const ImageSpec spec{.width = 131, .height = 77, .type = PixelType::f32};
-  const TestImage in = picture(spec);
-  for (const MethodParams& params :
-       {MethodParams(NlmParams{.search = whole_image, .patch = 7, .sigma = 0.05}),
-        MethodParams(
-            NlmParams{.search = whole_image, .patch = 7, .sigma = 0.05, .precision = Precision::single}),
-        MethodParams(NlmBilateralParams{.search = whole_image, .patch = 5, .sigma = 0.05})}) {
+  const TestImage usual = picture(spec);
+  const TestImage little_noise = partly_noisy(spec, 118);
+  const TestImage much_noise = partly_noisy(spec, 20);
+  const struct {
+    const TestImage& in;
+    MethodParams params;
+  } cases[] = {
+      {usual, NlmParams{.search = whole_image, .patch = 7, .sigma = 0.05}},
+      {usual, NlmParams{.search = whole_image, .patch = 7, .sigma = 0.05, .precision = Precision::single}},
+      {usual, NlmBilateralParams{.search = whole_image, .patch = 5, .sigma = 0.05}},
+      {little_noise, experiment_003(7)},
+      {much_noise, experiment_003(7)}};
+  for (const auto& [in, params] : cases) {
     Denoiser denoiser = Denoiser::create(params, spec, {.device = gpu});
     const std::uint64_t first = hash_on_host(params, in);
     for (int run = 0; run < 100; ++run) {

@@ -1,5 +1,5 @@
-// What is done before and after the products: the range of the values, the pixels as vectors, the joining of
-// sums that were split.
+// What is done before and after the products: the range of the values, the pixels as vectors, the choice
+// between halves and pairs of them, the joining of sums that were split.
 #include "cuda/whole_image.h"
 
 #include <algorithm>
@@ -167,6 +167,15 @@ VectorsKernel vectors_kernel_for(int patch) {
   }
 }
 
+// After a sample was searched for.
+__global__ void __launch_bounds__(most_samples)
+    choose_precision_kernel(const __grid_constant__ WholeImageCall call, int most_again) {
+  const auto sample = static_cast<int>(threadIdx.x);
+  const bool again = sample < call.samples && !are_precise(call, __uint_as_float(call.nearest[sample]));
+  const int count = __syncthreads_count(again ? 1 : 0);
+  if (sample == 0) call.header[only_pairs] = count > most_again ? 1 : 0;
+}
+
 constexpr int join_threads = 256;
 
 // A pixel's sums of all groups in their order, and the pixel itself.
@@ -204,11 +213,12 @@ __global__ void __launch_bounds__(join_threads)
   }
 }
 
+constexpr int multiprocessors = 132;  // of an H200
+
 // Into how many groups the keys are split, so that a small image keeps the GPU busy: by the image's size
 // alone and for one size of GPU, so that bits do not depend on the parts in which it is filtered.
 int groups_for(long long pixels, const WholeImageKernel& kernel) {
-  constexpr int multiprocessors = 132;  // of an H200
-  constexpr double to_begin = 4;        // stages' time that a block needs before the first
+  constexpr double to_begin = 4;  // stages' time that a block needs before the first
   const auto blocks = static_cast<double>((pixels + kernel.queries - 1) / kernel.queries);
   const auto stages = static_cast<double>((pixels + kernel.layout.keys - 1) / kernel.layout.keys);
   int best = 1;
@@ -248,6 +258,7 @@ struct Plan {
     }
   }
   std::size_t floats() const { return list + keys + values + norms + sums; }
+  int numbers() const { return 8 * kernel.layout.words; }  // of a vector
 };
 
 // One search in the precisions that may be needed.
@@ -305,7 +316,8 @@ WholeImageCall call_for(const WholeImageCall& setup, const Plan& plan, WholeImag
   result.groups = plan.groups;
   float* next = call.scratch.data();
   result.header = reinterpret_cast<unsigned*>(next);
-  next += header_fields;
+  next += header_words;
+  result.nearest = result.header + header_words - most_samples;
   result.list = reinterpret_cast<unsigned*>(next);
   next += plan.list;
   result.keys = reinterpret_cast<std::uint32_t*>(next);
@@ -317,15 +329,34 @@ WholeImageCall call_for(const WholeImageCall& setup, const Plan& plan, WholeImag
   return result;
 }
 
-void launch_plan(const WholeImageCall& call, const Plan& plan, Stream stream) {
+void launch_vectors(const WholeImageCall& call, const Plan& plan, Stream stream) {
   const int tiles = static_cast<int>(plan.keys / static_cast<std::size_t>(plan.kernel.layout.words * 32));
   launch(vectors_kernel_for(call.patch), dim3(static_cast<unsigned>(blocks_for(tiles, vector_threads / 32))),
          dim3(vector_threads), 0, stream, call, tiles);
+}
+
+void launch_kernel(const WholeImageCall& call, const WholeImageKernel& kernel, int queries, Stream stream) {
+  const dim3 grid(static_cast<unsigned>(blocks_for(queries, kernel.queries)),
+                  static_cast<unsigned>(call.groups));
+  launch(kernel.kernel, grid, dim3(static_cast<unsigned>(kernel.threads)), kernel.shared, stream, call);
+}
+
+// Whether halves are worth it. Nothing but largest weights comes from these groups: any number of them gives
+// the same.
+void launch_choice(const WholeImageCall& call, const Plans& plans, Stream stream) {
+  const WholeImageKernel& kernel = plans.halves.kernel;
+  WholeImageCall sample = call;
+  sample.samples = sample_count(call.in.image);
+  const int fill = multiprocessors * kernel.resident / blocks_for(sample.samples, kernel.queries);
+  sample.groups = std::clamp(blocks_for(call.pixels(), kernel.layout.keys), 1, fill);
+  launch_kernel(sample, kernel, sample.samples, stream);
+  launch(choose_precision_kernel, dim3(1), dim3(most_samples), 0, stream, sample,
+         most_searched_again(sample.samples, plans.halves.numbers(), plans.pairs.numbers()));
+}
+
+void launch_search(const WholeImageCall& call, const Plan& plan, Stream stream) {
   const int queries = call.out.rect.width() * call.out.rect.height();
-  const dim3 grid(static_cast<unsigned>(blocks_for(queries, plan.kernel.queries)),
-                  static_cast<unsigned>(plan.groups));
-  launch(plan.kernel.kernel, grid, dim3(static_cast<unsigned>(plan.kernel.threads)), plan.kernel.shared,
-         stream, call);
+  launch_kernel(call, plan.kernel, queries, stream);
   if (plan.groups == 1) return;
   launch(join_groups_kernel, dim3(static_cast<unsigned>(blocks_for(queries, join_threads))),
          dim3(join_threads), 0, stream, call);
@@ -363,7 +394,7 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
   if (plans[0].halves.kernel.kernel == nullptr) return std::nullopt;
 
   WholeImageSearch result;
-  result.scratch = header_fields + std::max(plans[0].floats(), plans[1].floats());
+  result.scratch = header_words + std::max(plans[0].floats(), plans[1].floats());
   result.launch = [setup = settings(search, together, divisor, plans[0].pairs.kernel.kernel != nullptr),
                    border = search.border, any = plans[0],
                    on_hopper = plans[1]](const DeviceStageCall& call, int first) {
@@ -372,7 +403,7 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
     const Plans& plan = capability == 90 ? on_hopper : any;
     const WholeImageCall halves =
         call_for(setup, plan.halves, WholeImagePrecision::halves, call, border, first);
-    check(cudaMemsetAsync(halves.header, 0, header_fields * sizeof(unsigned), handle(call.stream)),
+    check(cudaMemsetAsync(halves.header, 0, header_words * sizeof(unsigned), handle(call.stream)),
           "clearing what kernels leave for others");
     if (capability < least_capability) {
       check(cudaMemsetAsync(halves.header + left_undone, 1, sizeof(unsigned), handle(call.stream)),
@@ -380,10 +411,13 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
       return;
     }
     launch(range_kernel, dim3(range_blocks), dim3(range_threads), 0, call.stream, halves);
-    launch_plan(halves, plan.halves, call.stream);
+    launch_vectors(halves, plan.halves, call.stream);
+    if (setup.halves_allowed && setup.self_is_max) launch_choice(halves, plan, call.stream);
+    launch_search(halves, plan.halves, call.stream);
     if (plan.pairs.kernel.kernel == nullptr) return;
-    launch_plan(call_for(setup, plan.pairs, WholeImagePrecision::pairs, call, border, first), plan.pairs,
-                call.stream);
+    const WholeImageCall pairs = call_for(setup, plan.pairs, WholeImagePrecision::pairs, call, border, first);
+    launch_vectors(pairs, plan.pairs, call.stream);
+    launch_search(pairs, plan.pairs, call.stream);
   };
   result.left_undone = [](const DeviceStageCall& call) {
     return reinterpret_cast<const unsigned*>(call.scratch.data()) + left_undone;

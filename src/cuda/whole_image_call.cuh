@@ -13,7 +13,8 @@
 //
 // What rounding to halves does to a weight grows with the distance, and with it counts where even the nearest
 // patch is far and the pixel's own weight is no larger than that one's: such pixels are listed, and searched
-// for once more with pairs of halves.
+// for once more with pairs of halves. Where a sample of the image's pixels says that they are many, all are
+// searched for with pairs of halves at once.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -24,6 +25,7 @@
 #include "cuda/launch.cuh"
 #include "cuda/load.cuh"
 #include "cuda/search_weights.cuh"
+#include "cuda/whole_image_sample.h"
 
 namespace ungrain::cuda {
 
@@ -65,7 +67,9 @@ struct WholeImageCall {
   WholeImagePrecision precision;
   KeyLayout layout;
   int groups;           // into which the keys are split
+  int samples;          // not 0: so many pixels are searched for instead, for their nearest patch alone
   unsigned* header;     // see HeaderField
+  unsigned* nearest;    // a sampled pixel's largest weight, whose bits are in the order of such numbers
   unsigned* list;       // of pixels of the area that are to be searched for again
   float* norms;         // of the vectors, negated
   std::uint32_t* keys;  // as layout says
@@ -86,8 +90,12 @@ enum HeaderField {
   lowest_value,
   left_undone,  // 1: differences of floats must do what products cannot
   listed,       // pixels
+  only_pairs,   // 1: so many pixels would be listed that halves are not worth it
   header_fields,
 };
+// Samples follow the fields; the keys that come after them are copied by 16 bytes.
+inline constexpr std::size_t header_words = (header_fields + 3) / 4 * 4 + most_samples;
+static_assert(header_words % 4 == 0);
 
 // The smallest and the largest value of an image as a kernel finds them: as unsigned numbers in the same
 // order, the smallest negated, so that both start at zero and only grow.
@@ -133,7 +141,10 @@ struct ValueRange {
 enum class Wanted { none, all, listed };
 
 __device__ inline Wanted wanted(const WholeImageCall& call) {
-  const WholeImagePrecision chosen = ValueRange(call).precision(call);
+  WholeImagePrecision chosen = ValueRange(call).precision(call);
+  if (chosen == WholeImagePrecision::halves && call.header[only_pairs] != 0) {
+    chosen = WholeImagePrecision::pairs;
+  }
   if (chosen == call.precision) return Wanted::all;
   const bool again = chosen == WholeImagePrecision::halves && call.precision == WholeImagePrecision::pairs &&
                      call.header[listed] > 0;
@@ -332,12 +343,18 @@ class QueryRows {
   static constexpr int no_query = -1;
 
   __device__ int pixels() const { return area_.width() * area_.height(); }
-  __device__ int count() const { return from_list_ ? static_cast<int>(call_.header[listed]) : pixels(); }
+  // No other kernel's pixels are ever searched for again.
+  __device__ bool samples() const { return is_general && call_.samples > 0; }
+  __device__ int count() const {
+    if (samples()) return call_.samples;
+    return from_list_ ? static_cast<int>(call_.header[listed]) : pixels();
+  }
   // A query's pixel, counted row by row: in the area, and in the image.
   __device__ int pixel_of(int query) const {
     return from_list_ ? static_cast<int>(call_.list[query]) : query;
   }
   __device__ int position_of(int query) const {
+    if (samples()) return sample_position(query, call_.in.image);
     const int pixel = pixel_of(query);
     return (area_.y0 + pixel / area_.width()) * call_.in.image.width + area_.x0 + pixel % area_.width();
   }
@@ -372,6 +389,10 @@ class QueryRows {
     largest = fmaxf(largest, __shfl_xor_sync(~0U, largest, 2));
     const int position = positions_[tile][half];
     if (position == no_query || lane_ % 4 != 0) return;
+    if (samples()) {
+      atomicMax(&call_.nearest[query_of(tile, half)], __float_as_uint(largest));
+      return;
+    }
     const int pixel = pixel_of(query_of(tile, half));
     if (call_.groups > 1) {
       const std::ptrdiff_t kind = pixels();

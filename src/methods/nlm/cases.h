@@ -43,6 +43,7 @@ inline MethodCases nlm_cases() {
                     P{.search = whole_image, .patch = 7, .h = 0.02, .precision = Precision::single},
                     {},
                     true},
+                   {"whole_p7_far", P{.search = whole_image, .patch = 7, .h = 0.02}, {}, true, {}, of_halves},
                    {"whole_p9", P{.search = whole_image, .patch = 9, .h = 0.1}, {}, true, {}, of_halves},
                    {"whole_underflow", P{.search = whole_image, .patch = 3, .h = 1e-3}, {}, true},
                    {"zero_strength", P{.h = 0}}},
