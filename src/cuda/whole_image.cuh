@@ -6,31 +6,12 @@
 // overlap there, which cuda/hopper mends.
 #pragma once
 
+#include "cuda/async_copy.cuh"
+#include "cuda/products.cuh"
 #include "cuda/whole_image_call.cuh"
 
 namespace ungrain::cuda {
 
-__device__ inline void multiply_16(float (&c)[4], const std::uint32_t* a, const std::uint32_t* b) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-__device__ inline void multiply_8(float (&c)[4], const std::uint32_t* a, const std::uint32_t* b) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(b[0]));
-}
-
-__device__ inline void copy_async(void* to, const void* from) {
-  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
-}
-__device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int Pending>
-__device__ void wait_for_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
-}
 // The keys that a stage brings into shared memory, some stages ahead of their use.
 template <int Words, int Keys, int Planes>
 class KeyStages {
@@ -150,10 +131,11 @@ class WholeImageBlock {
       for (int k = 0; k < K8; k += 2) {
 #pragma unroll
         for (int tile = 0; tile < tiles; ++tile) {
+          const std::uint32_t* const query = queries_[tile] + 2 * k;
           if (k + 1 < K8) {
-            multiply_16(products[n][tile], queries_[tile] + 2 * k, key + k);
+            add_product(products[n][tile], query[0], query[1], query[2], query[3], key[k], key[k + 1]);
           } else {
-            multiply_8(products[n][tile], queries_[tile] + 2 * k, key + k);
+            add_product(products[n][tile], query[0], query[1], key[k]);
           }
         }
       }

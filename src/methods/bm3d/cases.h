@@ -23,6 +23,8 @@ inline MethodCases bm3d_cases() {
   // of the noise in single pixels (and nothing in the mean: bm3d_test.cpp); a wrong transform or weight is
   // more.
   constexpr double other_groups = 0.06;
+  // Where a GPU takes the general kernel after that search, and only the groups may differ (0.007 seen).
+  constexpr double other_groups_on_gpu = 0.02;
   return {
       .method = "bm3d",
       .variants =
@@ -54,7 +56,7 @@ inline MethodCases bm3d_cases() {
             {},
             slow,
             {},
-            other_groups},
+            other_groups_on_gpu},
            {"dft",
             near({.sigma = {0.1},
                   .transform = dft,
@@ -64,7 +66,7 @@ inline MethodCases bm3d_cases() {
             {},
             slow,
             {},
-            other_groups},
+            other_groups_on_gpu},
            {"patch_5",
             near({.sigma = {0.1}, .transform = dct, .patch = 5, .spacing = 2, .group = 8}),
             {},
@@ -80,7 +82,7 @@ inline MethodCases bm3d_cases() {
            {"zero_strength", P{.sigma = {0.0}}}},
       .averages = false,
       .constants_move = 1e-3,
-      .tiny_on_gpu = 5e-4};
+      .tiny_on_gpu = 3e-4};
 }
 
 }  // namespace ungrain::testing

@@ -25,9 +25,11 @@
 #include <type_traits>
 
 #include "core/half.h"
+#include "cuda/async_copy.cuh"
 #include "cuda/launch.cuh"
+#include "cuda/products.cuh"
 #include "methods/bm3d/cuda_filter.h"
-#include "methods/bm3d/cuda_mma.cuh"
+#include "methods/bm3d/cuda_halves.cuh"
 #include "methods/bm3d/transforms.h"
 #include "ungrain/error.h"
 
@@ -100,14 +102,6 @@ __device__ inline float zero_here() {
   float zero;
   asm volatile("mov.f32 %0, 0f00000000;" : "=f"(zero));
   return zero;
-}
-
-// Four bytes from global to shared memory, past the registers; zeros where there are none to copy.
-__device__ inline void copy_pixel(float* to, const float* from, bool there) {
-  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  const unsigned bytes = there ? 4 : 0;
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(from), "r"(bytes)
-               : "memory");
 }
 
 // Of the lanes that hold the low-low quadrant.
@@ -186,7 +180,7 @@ class GroupFilter {
   // The others wait in shared memory: together with two numbers of each patch they would be too many.
   __device__ std::uint32_t* share_at(int n) const { return own_ + (n - shares_in_registers) * 32 + lane_; }
 
-  // Of two patches X: M X^T, then (M X^T) M^T; see cuda_mma.cuh. `largest` grows to the largest number
+  // Of two patches X: M X^T, then (M X^T) M^T; see cuda/products.cuh. `largest` grows to the largest number
   // between the products.
   template <int Way>
   __device__ void transform(std::uint32_t first_halves, std::uint32_t second_halves, float (&first)[2],
@@ -194,13 +188,13 @@ class GroupFilter {
     float above[4];
     float below[4];
     // Of both ways' matrices, one above the other: the same two registers for all products.
-    multiply_16x8x8(above, matrices_[0], matrices_[2], first_halves);
-    multiply_16x8x8(below, matrices_[0], matrices_[2], second_halves);
+    multiply(above, matrices_[0], matrices_[2], first_halves);
+    multiply(below, matrices_[0], matrices_[2], second_halves);
     first_halves = pack_halves(above[2 * Way], above[2 * Way + 1]);
     second_halves = pack_halves(below[2 * Way], below[2 * Way + 1]);
     if (largest != nullptr) *largest = larger_halves(larger_halves(*largest, first_halves), second_halves);
     float c[4];
-    multiply_16x8x8(c, first_halves, second_halves, matrices_[2 * Way + 1]);
+    multiply(c, first_halves, second_halves, matrices_[2 * Way + 1]);
     first[0] = c[0];
     first[1] = c[1];
     second[0] = c[2];
@@ -336,7 +330,7 @@ class GroupFilter {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           float c[4];
-          multiply_16x8x16(c, a[0], a[1], a[2], a[3], corner_table(0, 2 * half),
+          multiply(c, a[0], a[1], a[2], a[3], corner_table(0, 2 * half),
                            corner_table(0, 2 * half + 1));
           if (half == 0 && from == 0 && lane_ == 0) c[0] += mean_of_all_;
 #pragma unroll
@@ -347,7 +341,7 @@ class GroupFilter {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           float c[4];
-          multiply_16x8x16(c, left[0], left[1], left[2], left[3], corner_table(1, 2 * half),
+          multiply(c, left[0], left[1], left[2], left[3], corner_table(1, 2 * half),
                            corner_table(1, 2 * half + 1));
           upper[4 * half] = pack_halves(c[0], c[1]);
           lower[4 * half] = pack_halves(c[2], c[3]);
@@ -503,7 +497,7 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
       const bool row_there = top + y >= rect.y0 && top + y < rect.y1;
       for (int x = lane; x < tile.pitch; x += 32) {
         const int from = min(max(left + x, rect.x0), rect.x1 - 1);
-        copy_pixel(to + y * tile.pitch + x, row + from, row_there && from == left + x);
+        copy_async(to + y * tile.pitch + x, row + from, row_there && from == left + x);
       }
     }
   };
@@ -515,7 +509,7 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
     for (int i = static_cast<int>(threadIdx.x); i < corner_table_words; i += threads)
       corner_tables[i] = (&call.tables.corner[0][0][0])[i];
   }
-  asm volatile("cp.async.wait_all;" ::: "memory");
+  wait_for_all_copies();
   __syncthreads();
 
   GroupFilter<Most, Wiener, Wavelet> group(call, plane, own, corner_tables);

@@ -35,9 +35,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cuda/async_copy.cuh"
 #include "cuda/launch.cuh"
+#include "cuda/products.cuh"
 #include "methods/bm3d/cuda_match_halves.h"
-#include "methods/bm3d/cuda_match_product.cuh"
 
 namespace ungrain::cuda {
 namespace {
@@ -762,12 +763,6 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
   }
 }
 
-// 16 bytes from global to shared memory, past the registers; both at multiples of 16.
-__device__ inline void copy_piece(std::uint32_t* to, const void* from) {
-  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
-}
-
 template <int Classes, int Pitch>
 __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_kernel(const HalvesCall halves) {
   extern __shared__ std::uint32_t shared[];
@@ -796,14 +791,14 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
     for (int y = warp; y < min(rows, halves.rows - row); y += warps_of_block) {
       const auto* const from_row = from + static_cast<std::ptrdiff_t>(row + y) * row_words + first_word;
       for (int piece = lane; piece < pieces; piece += warp_size)
-        copy_piece(to + y * pitch + piece * piece_words, from_row + piece * piece_words);
+        copy_async(to + y * pitch + piece * piece_words, from_row + piece * piece_words);
     }
   };
 #pragma unroll
   for (int which = 0; which < 2; ++which)
     copy(halves.words[which], 2, words + which * halves.copy_words, word_pitch, halves.word_rows);
   copy(halves.norms, 1, reinterpret_cast<std::uint32_t*>(norms), norm_pitch, halves.norm_rows);
-  asm volatile("cp.async.wait_all;" ::: "memory");
+  wait_for_all_copies();
   __syncthreads();
 
   constexpr int octets_across = columns_of_block / octet_columns;

@@ -1,0 +1,49 @@
+// Products of small matrices of halves that a warp makes on tensor cores (mma.sync, compute capability 8.0).
+//
+// c (16 x 8) of a (16 x 16) and b (16 x 8), halves two in a word, sums in float. With g = lane / 4 and
+// t = lane % 4 a lane holds of a: rows g and g + 8 at columns 2t and 2t + 1 (a0, a1), at columns 2t + 8 and
+// 2t + 9 (a2, a3); of b: rows 2t and 2t + 1 (b0), 2t + 8 and 2t + 9 (b1) of column g; of c: columns 2t and
+// 2t + 1 of row g, then of row g + 8. Where a is 16 x 8 and b is 8 x 8, a2, a3 and b1 are left out.
+#pragma once
+
+#include <cstdint>
+
+namespace ungrain::cuda {
+
+// c += a b
+__device__ inline void add_product(float (&c)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2,
+                                   std::uint32_t a3, std::uint32_t b0, std::uint32_t b1) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+#endif
+}
+__device__ inline void add_product(float (&c)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t b) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a0), "r"(a1), "r"(b));
+#endif
+}
+
+// c = a b
+__device__ inline void multiply(float (&c)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2,
+                                std::uint32_t a3, std::uint32_t b0, std::uint32_t b1) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%10,%10,%10,%10};"
+      : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "f"(0.0F));
+#endif
+}
+__device__ inline void multiply(float (&c)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t b) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%7,%7,%7};"
+      : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
+      : "r"(a0), "r"(a1), "r"(b), "f"(0.0F));
+#endif
+}
+
+}  // namespace ungrain::cuda
