@@ -550,12 +550,17 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
     }
   }
 
-#pragma unroll
+  // One after the other, here and where keys are sorted: code for each would make more of it than the
+  // instruction cache holds together with the passes.
+#pragma unroll 1
   for (int which = 0; which < 2; ++which) {
-    Nearness& of = nearness[which];
+    float own[Classes];
+#pragma unroll
+    for (int i = 0; i < Classes; ++i) own[i] = which == 0 ? smallest[0][i] : smallest[1][i];
     float least = 0;
     float enough = 0;
-    find_least_and_nth(smallest[which], halves.call.count, least, enough);
+    find_least_and_nth(own, halves.call.count, least, enough);
+    Nearness of;
     of.wanted = halves.has(candidates.i_of(which), candidates.j_of(which));
     of.left_out = least < -far_beyond || (enough > far_beyond && halves.farthest > largest_half_distance);
     of.threshold = of.wanted && !of.left_out ? fminf(enough, halves.farthest) : no_threshold;
@@ -564,6 +569,11 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
     const unsigned exponent = __float_as_uint(fmaxf(of.threshold, bias)) >> 23;
     of.scale = __uint_as_float((bits - 1 + 254 - exponent) << 23);
     of.limit = ~0U;
+    if (which == 0) {
+      nearness[0] = of;
+    } else {
+      nearness[1] = of;
+    }
   }
 }
 
@@ -609,12 +619,16 @@ __device__ void sort_keys(const LaneQueue<Length>& queue, int which, unsigned po
       if ((to[i] & position_mask) == centre) to[i] = no_key;
     }
   };
-  load(0, keys);
-  sort(keys);
-  for (int first = 8; __any_sync(all_lanes, first < size); first += 8) {
+#pragma unroll 1
+  for (int first = 0; first == 0 || __any_sync(all_lanes, first < size); first += 8) {
     unsigned more[8];
     load(first, more);
     sort(more);
+    if (first == 0) {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) keys[i] = more[i];
+      continue;
+    }
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       keys[i] = min(keys[i], __shfl_xor_sync(all_lanes, more[7 - i], 4 * 7));
@@ -734,32 +748,35 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
       room = have_room();
     }
 
-    unsigned keys[2][8];
-#pragma unroll
+    const bool is_end = tile == tiles;
+    unsigned keys[8] = {};
+    unsigned keys_of_first[8] = {};
+#pragma unroll 1
     for (int which = 0; which < 2; ++which) {
-      sort_keys(queue, which, position_mask, static_cast<unsigned>(halves.centre()), keys[which]);
-    }
-    queue.clear();
-    if (tile == tiles) {
 #pragma unroll
-      for (int which = 0; which < 2; ++which) {
-        store(halves, keys[which], position_mask, candidates.i_of(which), candidates.j_of(which),
-              nearness[which].wanted, nearness[which].left_out);
+      for (int i = 0; i < 8; ++i) keys_of_first[i] = keys[i];
+      sort_keys(queue, which, position_mask, static_cast<unsigned>(halves.centre()), keys);
+      if (is_end) {
+        store(halves, keys, position_mask, candidates.i_of(which), candidates.j_of(which),
+              which == 0 ? nearness[0].wanted : nearness[1].wanted,
+              which == 0 ? nearness[0].left_out : nearness[1].left_out);
       }
-      return;
     }
-#pragma unroll
-    for (int which = 0; which < 2; ++which) {
+    if (is_end) return;
+    queue.clear();
+    const auto tighten = [&](int which, const unsigned(&nearest)[8]) {
       Nearness& of = nearness[which];
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
-        const bool stays = lane / 4 * 8 + i < halves.call.count && keys[which][i] != no_key;
-        if (stays) queue.push(which, keys[which][i]);
+        const bool stays = lane / 4 * 8 + i < halves.call.count && nearest[i] != no_key;
+        if (stays) queue.push(which, nearest[i]);
       }
-      of.limit = number_at(keys[which], halves.call.count - 1);
+      of.limit = number_at(nearest, halves.call.count - 1);
       const auto beyond = static_cast<float>((of.limit >> halves.position_bits) + 1) / of.scale;
       of.threshold = fminf(of.threshold, beyond);
-    }
+    };
+    tighten(0, keys_of_first);
+    tighten(1, keys);
   }
 }
 
