@@ -204,7 +204,9 @@ class TorchArrays(NumPyArrays):
 
     @staticmethod
     def store(result: Any, out: Any) -> None:
-        out.copy_(result if out.is_floating_point() else result.round().clamp_(*_INT16))
+        # Of bytes it must not be asked: PyTorch refuses the limits, which they cannot hold, on a GPU.
+        to_integers = result.is_floating_point() and not out.is_floating_point()
+        out.copy_(result.round().clamp_(*_INT16) if to_integers else result)
 
     @staticmethod
     def exported(array: Any) -> Any:

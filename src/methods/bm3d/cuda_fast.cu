@@ -330,8 +330,7 @@ class GroupFilter {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           float c[4];
-          multiply(c, a[0], a[1], a[2], a[3], corner_table(0, 2 * half),
-                           corner_table(0, 2 * half + 1));
+          multiply(c, a[0], a[1], a[2], a[3], corner_table(0, 2 * half), corner_table(0, 2 * half + 1));
           if (half == 0 && from == 0 && lane_ == 0) c[0] += mean_of_all_;
 #pragma unroll
           for (int i = 0; i < 4; ++i) kept += take_away_up_to(limits[i / 2], c[i]);
@@ -342,7 +341,7 @@ class GroupFilter {
         for (int half = 0; half < 2; ++half) {
           float c[4];
           multiply(c, left[0], left[1], left[2], left[3], corner_table(1, 2 * half),
-                           corner_table(1, 2 * half + 1));
+                   corner_table(1, 2 * half + 1));
           upper[4 * half] = pack_halves(c[0], c[1]);
           lower[4 * half] = pack_halves(c[2], c[3]);
         }
