@@ -108,6 +108,11 @@ struct Version {
   friend bool operator==(const Version&, const Version&) = default;
 };
 
+// The plot lies right of the table where there is room, else below.
+std::string beside(const std::string& table, const std::string& plot) {
+  return "<div class=\"beside\"><div>" + table + "</div>" + plot + "</div>\n";
+}
+
 // [002] compares its kernels with somebody else's programs: they stand beside our threads, or beside nothing.
 Version beside_002(std::string_view program) {
   if (program == "CUDA") return {"bm3d", "2 batches", "1 own distances", "CUDA; ours: 2 batches"};
@@ -168,7 +173,7 @@ class TimesTable {
   std::string html() const {
     std::string text;
     if (!measured_) text += "<p class=\"small\">Not measured in this run; the paper's figures alone.</p>\n";
-    return text + plots() + (across() ? by_version() : by_cell());
+    return text + beside(across() ? by_version() : by_cell(), plots());
   }
 
  private:
@@ -677,7 +682,7 @@ class Page {
     } else {
       text += " Not measured in this run; the paper's figures alone.";
     }
-    return text + "</p>\n" + page::line_plot(plot) + cat.html() + factors.html();
+    return text + "</p>\n" + beside(cat.html(), page::line_plot(plot)) + factors.html();
   }
 
   std::string speed_ups_part(const PaperTable& table) const {
