@@ -7,6 +7,8 @@ import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+# What the program does on a processor is made of these.
+PROGRAM = ["src", "cli", ":!src/cuda", ":!*.cu", ":!*.cuh", ":!src/methods/*/cases.h"]
 
 
 def _output(*command):
@@ -23,7 +25,7 @@ def _processor():
 
 
 def sources_hash(folders):
-    """Of every tracked file below the folders but their READMEs: a result is out of date when it no longer matches."""
+    """Of every tracked file below the folders (as git names files) but their READMEs: a result is out of date when it no longer matches."""
     digest = hashlib.sha256()
     for name in sorted(_output("git", "ls-files", *folders).split("\n")):
         if (ROOT / name).is_file() and not name.endswith(".md"):
