@@ -34,8 +34,9 @@ def sources_hash(folders):
 
 
 def version():
-    """Of the repository, today."""
-    dirty = " with changes" if _output("git", "status", "--porcelain", "--untracked-files=no") else ""
+    """Of the repository, today. Pages of results that are being written are no change."""
+    changed = _output("git", "status", "--porcelain", "--untracked-files=no", "--", ":!docs")
+    dirty = " with changes" if changed else ""
     return {"date": datetime.date.today().isoformat(), "commit": _output("git", "rev-parse", "--short", "HEAD") + dirty}
 
 
