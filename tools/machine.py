@@ -25,7 +25,8 @@ def _processor():
 
 
 def sources_hash(folders):
-    """Of every tracked file below the folders (as git names files) but their READMEs: a result is out of date when it no longer matches."""
+    """Of every tracked file below the folders (as git names files) but their READMEs: a result is out of date when it no
+    longer matches."""
     digest = hashlib.sha256()
     for name in sorted(_output("git", "ls-files", *folders).split("\n")):
         if (ROOT / name).is_file() and not name.endswith(".md"):

@@ -128,6 +128,10 @@ class Study(unittest.TestCase):
         pays = page.split("<h3>Pays</h3>")[1].split("</ul>")[0]
         # By hand from the fixture at r 1, 5 and 15: the cube root of 0.0315/0.0293 * 0.1792/0.1412 * 1.2416/0.9516.
         self.assertIn("<b>1.21×</b>one approximate exponential for both Gaussians", pays)
+        # Processor and GPU at the same work: the product's usual bm3d is not what its threads computed here.
+        machines = page.split("<h3>One thread, all cores, the GPU</h3>")[1].split("</ul>")[0]
+        self.assertIn("bm3d: “ungrain, paper-002” over “threads”, 20×", machines)
+        self.assertNotIn("bm3d: “ungrain” over “threads”", machines)
 
     def test_ladders_that_it_does_not_know(self) -> None:
         page = self.page(RESULTS)
