@@ -274,14 +274,42 @@ void hold_large_image_against_cpu(const ImageSpec& spec, std::initializer_list<i
 TEST(Cuda, LargeGrayImagesAgreeWithTheCpu) {
   UNGRAIN_NEEDS_GPU();
   hold_large_image_against_cpu({.width = 4001, .height = 2103, .type = PixelType::f32},
-                               {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16});
+                               {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16});
 }
 
 TEST(Cuda, LargeColourImagesAgreeWithTheCpu) {
   UNGRAIN_NEEDS_GPU();
   hold_large_image_against_cpu(
       {.width = 4001, .height = 2103, .channels = 3, .type = PixelType::f32, .colour = Colour::rgb},
-      {3, 5, 7});
+      {1, 2, 3, 5, 7});
+}
+
+// Just large enough for kernels that no smaller image is filtered by: at every border.
+TEST(Cuda, LargerImagesAgreeWithTheCpuAtEveryBorder) {
+  UNGRAIN_NEEDS_GPU();
+  const ImageSpec of_gray{.width = 1009, .height = 701, .type = PixelType::f32};
+  ImageSpec of_rgb = of_gray;
+  of_rgb.channels = 3;
+  of_rgb.colour = Colour::rgb;
+  const struct {
+    ImageSpec spec;
+    std::vector<int> radii;
+  } cases[] = {{of_gray, {1, 2, 6, 7, 8, 12, 15}}, {of_rgb, {1, 2}}};
+  for (const auto& [spec, radii] : cases) {
+    const TestImage in = picture(spec);
+    for (const int radius : radii) {
+      for (const char* border : {"symmetric", "mirror", "clamp", "wrap", "constant", "shrink"}) {
+        MethodParams params =
+            BilateralParams{.radius = radius, .sigma_space = 0.5 * radius, .sigma_range = 0.1};
+        params.set_text("border", border);
+        TestImage expected(spec, Layout::interleaved);
+        TestImage made(spec, Layout::interleaved);
+        Denoiser::create(params, spec, {.device = {Device::Kind::cpu}}).run(in.view(), expected.view());
+        Denoiser::create(params, spec, {.device = gpu}).run(in.view(), made.view());
+        EXPECT_LE(difference(made, expected).largest, 1e-5) << "radius " << radius << ", " << border;
+      }
+    }
+  }
 }
 
 // ---- A whole-image search, whose patches are compared as halves.

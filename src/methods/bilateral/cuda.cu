@@ -56,6 +56,10 @@ Instance instance_for(const Reach& reach) {
     switch (reach.y) {
       case 0:
         return instance<Channels, 1>(reach.x);
+      case 1:
+        return instance<Channels, 3>(reach.x);
+      case 2:
+        return instance<Channels, 5>(reach.x);
       case 3:
         return instance<Channels, 7>(reach.x);
       case 4:
@@ -115,10 +119,9 @@ Form form_for(const BilateralParams& params, const ImageSpec& spec, int together
   const bool plain = (together == 1 || together == 3) && params.window == Window::square &&
                      params.quality != BilateralQuality::separable;
   if (!plain) return Form::one_sided;
-  if (params.radius <= tuning::streamed_to) return Form::streamed;
-  const bool symmetric =
-      tuning::symmetric_serves(together, params.radius, static_cast<long long>(spec.width) * spec.height);
-  return symmetric ? Form::symmetric : Form::one_sided;
+  const auto pixels = static_cast<long long>(spec.width) * spec.height;
+  if (tuning::streamed_serves(together, params.radius, pixels)) return Form::streamed;
+  return tuning::symmetric_serves(together, params.radius, pixels) ? Form::symmetric : Form::one_sided;
 }
 
 }  // namespace

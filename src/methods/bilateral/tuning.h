@@ -4,12 +4,19 @@
 
 namespace ungrain::tuning {
 
-inline constexpr int streamed_to = 2;
+// Where fewer, the one-sided kernel keeps the GPU busier than the others, whose blocks are tall.
+inline constexpr long long some_pixels = 600'000;
 
-// Whether the symmetric kernel serves an image of that size: its blocks are tall, and where there are few of
-// them the one-sided kernel keeps the GPU busier.
+// Whether the streamed kernel serves an image of that size.
+constexpr bool streamed_serves(int channels, int radius, long long pixels) {
+  if (radius == 1 && channels == 1) return true;
+  return radius <= 2 && pixels >= some_pixels;
+}
+
+// Whether the symmetric kernel does.
 constexpr bool symmetric_serves(int channels, int radius, long long pixels) {
   constexpr long long many = 8'000'000;
+  if (pixels < some_pixels) return false;
   if (channels == 3) return (radius == 3 || radius == 5 || radius == 7) && pixels >= many;
   if ((radius >= 6 && radius <= 8) || (radius >= 12 && radius <= 15)) return true;
   return radius >= 4 && radius <= 15 && pixels >= many;
