@@ -5,9 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
+#include <limits>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "test_devices.h"
 #include "test_images.h"
@@ -281,32 +286,76 @@ TEST(Cuda, LargeColourImagesAgreeWithTheCpu) {
   UNGRAIN_NEEDS_GPU();
   hold_large_image_against_cpu(
       {.width = 4001, .height = 2103, .channels = 3, .type = PixelType::f32, .colour = Colour::rgb},
-      {1, 2, 3, 5, 7});
+      {1, 2, 3, 7});
 }
 
-// Just large enough for kernels that no smaller image is filtered by: at every border.
-TEST(Cuda, LargerImagesAgreeWithTheCpuAtEveryBorder) {
+void hold_against_cpu(const MethodParams& params, const TestImage& in, const std::string& which) {
+  const ImageSpec& spec = in.view().spec;
+  TestImage expected(spec, Layout::interleaved);
+  TestImage made(spec, Layout::interleaved);
+  Denoiser::create(params, spec, {.device = {Device::Kind::cpu}}).run(in.view(), expected.view());
+  Denoiser::create(params, spec, {.device = gpu}).run(in.view(), made.view());
+  EXPECT_LE(difference(made, expected).largest, 1e-5) << which;
+}
+
+ImageSpec float_spec(int width, int height, int channels) {
+  ImageSpec spec{.width = width, .height = height, .channels = channels, .type = PixelType::f32};
+  if (channels == 3) spec.colour = Colour::rgb;
+  return spec;
+}
+
+void hold_at_every_border_and_strength(const ImageSpec& spec, std::initializer_list<int> radii) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const TestImage in = picture(spec);
+  for (const int radius : radii) {
+    BilateralParams params{.radius = radius, .sigma_space = 0.5 * radius, .sigma_range = 0.1};
+    for (const char* border : {"symmetric", "mirror", "clamp", "wrap", "constant", "shrink"}) {
+      MethodParams with_border = params;
+      with_border.set_text("border", border);
+      hold_against_cpu(with_border, in, fmt::format("radius {}, {}", radius, border));
+    }
+    for (const double strength : {1e-30, 0.01, infinity}) {
+      params.sigma_range = strength;
+      hold_against_cpu(params, in, fmt::format("radius {}, strength {}", radius, strength));
+    }
+  }
+}
+
+// Just large enough for kernels that no smaller image is filtered by (methods/bilateral/tuning.h).
+TEST(Cuda, LargerGrayImagesAgreeWithTheCpuAtEveryBorderAndStrength) {
   UNGRAIN_NEEDS_GPU();
-  const ImageSpec of_gray{.width = 1009, .height = 701, .type = PixelType::f32};
-  ImageSpec of_rgb = of_gray;
-  of_rgb.channels = 3;
-  of_rgb.colour = Colour::rgb;
-  const struct {
-    ImageSpec spec;
-    std::vector<int> radii;
-  } cases[] = {{of_gray, {1, 2, 6, 7, 8, 12, 15}}, {of_rgb, {1, 2}}};
-  for (const auto& [spec, radii] : cases) {
-    const TestImage in = picture(spec);
-    for (const int radius : radii) {
-      for (const char* border : {"symmetric", "mirror", "clamp", "wrap", "constant", "shrink"}) {
-        MethodParams params =
-            BilateralParams{.radius = radius, .sigma_space = 0.5 * radius, .sigma_range = 0.1};
-        params.set_text("border", border);
-        TestImage expected(spec, Layout::interleaved);
-        TestImage made(spec, Layout::interleaved);
-        Denoiser::create(params, spec, {.device = {Device::Kind::cpu}}).run(in.view(), expected.view());
-        Denoiser::create(params, spec, {.device = gpu}).run(in.view(), made.view());
-        EXPECT_LE(difference(made, expected).largest, 1e-5) << "radius " << radius << ", " << border;
+  hold_at_every_border_and_strength(float_spec(2003, 901, 1), {1, 6, 7, 8, 12, 13, 14, 15});
+  hold_at_every_border_and_strength(float_spec(2503, 2003, 1), {4, 5, 9, 10, 11});
+  hold_at_every_border_and_strength(float_spec(3001, 2339, 1), {2});
+}
+
+TEST(Cuda, LargerColourImagesAgreeWithTheCpuAtEveryBorderAndStrength) {
+  UNGRAIN_NEEDS_GPU();
+  hold_at_every_border_and_strength(float_spec(2003, 901, 3), {1});
+  hold_at_every_border_and_strength(float_spec(2503, 2003, 3), {3});
+  hold_at_every_border_and_strength(float_spec(4001, 2003, 3), {2, 7});
+}
+
+TEST(Cuda, LargestColourImagesAgreeWithTheCpuAtEveryBorderAndStrength) {
+  UNGRAIN_NEEDS_GPU();
+  hold_at_every_border_and_strength(float_spec(4001, 3001, 3), {4, 5, 6});
+}
+
+// Each has a kernel of its own.
+TEST(Cuda, EveryRadiusAgreesWithTheCpu) {
+  UNGRAIN_NEEDS_GPU();
+  for (const int channels : {1, 3}) {
+    const TestImage in = picture(float_spec(97, 83, channels));
+    for (int radius = 1; radius <= 17; ++radius) {
+      for (const Window window : {Window::square, Window::disc}) {
+        const double space = 0.5 * radius;
+        hold_against_cpu(
+            BilateralParams{.radius = radius, .sigma_space = space, .sigma_range = 0.1, .window = window}, in,
+            fmt::format("bilateral, {} channels, radius {}", channels, radius));
+        hold_against_cpu(
+            AdaptiveBilateralParams{
+                .radius = radius, .sigma_space = space, .sigma_range = 0.1, .window = window},
+            in, fmt::format("adaptive, {} channels, radius {}", channels, radius));
       }
     }
   }

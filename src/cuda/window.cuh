@@ -5,6 +5,9 @@
 // within one, every pixel that is read serves all rows of the thread that it is near.
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #include "cuda/launch.cuh"
 #include "cuda/load.cuh"
 #include "cuda/window.h"
@@ -189,5 +192,14 @@ inline dim3 window_grid(const Rect& area) {
 
 // How many rows of the window a kernel takes at a time where it was not compiled for the window's height.
 inline constexpr int generic_rows = 16;
+
+// make(rows), `rows` being the window's height as a constant where the window reaches one of Reaches up and
+// down, else generic_rows.
+template <typename Make, int... Reaches>
+auto with_rows(int reach, std::integer_sequence<int, Reaches...>, Make make) {
+  auto made = make(std::integral_constant<int, generic_rows>());
+  ((reach == Reaches ? void(made = make(std::integral_constant<int, 2 * Reaches + 1>())) : void()), ...);
+  return made;
+}
 
 }  // namespace ungrain::cuda

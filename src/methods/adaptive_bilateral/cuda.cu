@@ -88,32 +88,15 @@ struct Instance {
   std::size_t shared;
 };
 
-template <int Channels, int Rows, bool AroundMean>
-Instance instance(int reach_x) {
-  return {adaptive_bilateral_kernel<Channels, Rows, AroundMean>,
-          WindowBlock<Channels, Rows, true>::shared_bytes(reach_x)};
-}
-
-// Compiled for the window's height where it is a common one, and where the variance is around the pixel.
+// Where the variance is around the pixel, gray and colour are compiled for each of the common heights. In
+// colour the tallest have so many instructions that the generic kernel is faster.
 template <int Channels, bool AroundMean>
 Instance instance_for(int radius) {
-  if constexpr ((Channels == 1 || Channels == 3) && !AroundMean) {
-    switch (radius) {
-      case 1:
-        return instance<Channels, 3, AroundMean>(radius);
-      case 2:
-        return instance<Channels, 5, AroundMean>(radius);
-      case 3:
-        return instance<Channels, 7, AroundMean>(radius);
-      case 5:
-        return instance<Channels, 11, AroundMean>(radius);
-      case 7:
-        return instance<Channels, 15, AroundMean>(radius);
-      default:
-        break;
-    }
-  }
-  return instance<Channels, cuda::generic_rows, AroundMean>(radius);
+  constexpr int common = AroundMean ? 0 : Channels == 1 ? 16 : Channels == 3 ? 14 : 0;
+  return cuda::with_rows(radius, std::make_integer_sequence<int, common>(), [&](auto rows) {
+    return Instance{adaptive_bilateral_kernel<Channels, rows, AroundMean>,
+                    WindowBlock<Channels, rows, true>::shared_bytes(radius)};
+  });
 }
 
 template <bool AroundMean>

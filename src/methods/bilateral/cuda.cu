@@ -44,55 +44,15 @@ struct Instance {
   std::size_t shared;
 };
 
-template <int Channels, int Rows>
-Instance instance(int reach_x) {
-  return {bilateral_kernel<Channels, Rows>, WindowBlock<Channels, Rows, false>::shared_bytes(reach_x)};
-}
-
-// Compiled for the window's height where it is a common one.
+// Gray and colour are compiled for each of the common heights. The generic kernel's rows, twice, are as many
+// as the tallest would have; in colour it is the faster one there.
 template <int Channels>
 Instance instance_for(const Reach& reach) {
-  if constexpr (Channels == 1 || Channels == 3) {
-    switch (reach.y) {
-      case 0:
-        return instance<Channels, 1>(reach.x);
-      case 1:
-        return instance<Channels, 3>(reach.x);
-      case 2:
-        return instance<Channels, 5>(reach.x);
-      case 3:
-        return instance<Channels, 7>(reach.x);
-      case 4:
-        return instance<Channels, 9>(reach.x);
-      case 5:
-        return instance<Channels, 11>(reach.x);
-      case 7:
-        return instance<Channels, 15>(reach.x);
-      default:
-        break;
-    }
-  }
-  if constexpr (Channels == 1) {
-    switch (reach.y) {
-      case 9:
-        return instance<Channels, 19>(reach.x);
-      case 10:
-        return instance<Channels, 21>(reach.x);
-      case 11:
-        return instance<Channels, 23>(reach.x);
-      case 12:
-        return instance<Channels, 25>(reach.x);
-      case 13:
-        return instance<Channels, 27>(reach.x);
-      case 14:
-        return instance<Channels, 29>(reach.x);
-      case 15:
-        return instance<Channels, 31>(reach.x);
-      default:
-        break;
-    }
-  }
-  return instance<Channels, cuda::generic_rows>(reach.x);
+  constexpr int common = Channels == 1 ? 16 : Channels == 3 ? 15 : 0;
+  return cuda::with_rows(reach.y, std::make_integer_sequence<int, common>(), [&](auto rows) {
+    return Instance{bilateral_kernel<Channels, rows>,
+                    WindowBlock<Channels, rows, false>::shared_bytes(reach.x)};
+  });
 }
 
 Instance instance_for(int channels, const Reach& reach) {
@@ -120,8 +80,9 @@ Form form_for(const BilateralParams& params, const ImageSpec& spec, int together
                      params.quality != BilateralQuality::separable;
   if (!plain) return Form::one_sided;
   const auto pixels = static_cast<long long>(spec.width) * spec.height;
-  if (tuning::streamed_serves(together, params.radius, pixels)) return Form::streamed;
-  return tuning::symmetric_serves(together, params.radius, pixels) ? Form::symmetric : Form::one_sided;
+  if (tuning::serves(tuning::streamed_from(together, params.radius), pixels)) return Form::streamed;
+  if (tuning::serves(tuning::symmetric_from(together, params.radius), pixels)) return Form::symmetric;
+  return Form::one_sided;
 }
 
 }  // namespace

@@ -397,8 +397,12 @@ void launch_symmetric_bilateral(const cuda::WindowWeights& weights, Border borde
     switch (weights.reach_x) {
       case 3:
         return launch_for<3, 3, 4, 4>(of_call, call);
+      case 4:
+        return launch_for<3, 4, 8, 4>(of_call, call);
       case 5:
         return launch_for<3, 5, 8, 4>(of_call, call);
+      case 6:
+        return launch_for<3, 6, 8, 4>(of_call, call);
       default:
         return launch_for<3, 7, 8, 4>(of_call, call);
     }

@@ -1,32 +1,56 @@
 // Which kernel serves which radius of a square window: changes time, never more than rounding. Chosen on an
-// H200 at 1080p and 20 Mpixel; the README has the figures.
+// H200, images of 0.07 to 20 Mpixel; the README has the figures.
 #pragma once
 
 namespace ungrain::tuning {
 
-// Where fewer, the one-sided kernel keeps the GPU busier than the others, whose blocks are tall.
-inline constexpr long long some_pixels = 600'000;
+// The streamed and the symmetric kernel do less for each pixel than the one-sided one, which keeps the GPU
+// busier where pixels are few: their blocks are tall. From how many pixels on each serves an image.
+inline constexpr long long never = -1;
 
-// Whether the streamed kernel serves an image of that size.
-constexpr bool streamed_serves(int channels, int radius, long long pixels) {
-  if (radius == 1 && channels == 1) return true;
-  return radius <= 2 && pixels >= some_pixels;
+constexpr long long streamed_from(int channels, int radius) {
+  if (radius == 1) return channels == 1 ? 0 : 1'600'000;
+  return radius == 2 ? 7'000'000 : never;
 }
 
-// Whether the symmetric kernel does.
-constexpr bool symmetric_serves(int channels, int radius, long long pixels) {
-  constexpr long long many = 8'000'000;
-  if (pixels < some_pixels) return false;
-  if (channels == 3) return (radius == 3 || radius == 5 || radius == 7) && pixels >= many;
-  if ((radius >= 6 && radius <= 8) || (radius >= 12 && radius <= 15)) return true;
-  return radius >= 4 && radius <= 15 && pixels >= many;
+constexpr long long symmetric_from(int channels, int radius) {
+  if (channels == 3) {
+    switch (radius) {
+      case 3:
+        return 3'500'000;
+      case 4:
+      case 6:
+        return 10'000'000;
+      case 5:
+        return 12'000'000;
+      case 7:
+        return 8'000'000;
+      default:
+        return never;
+    }
+  }
+  switch (radius) {
+    case 4:
+    case 5:
+      return 3'500'000;
+    case 7:
+      return 900'000;
+    case 9:
+    case 10:
+    case 11:
+      return 5'000'000;
+    default:
+      return radius >= 6 && radius <= 15 ? 1'800'000 : never;
+  }
 }
+
+constexpr bool serves(long long from, long long pixels) { return from != never && pixels >= from; }
 
 // How many times as many blocks as the GPU holds at once: many, so that none of it waits long for the last
 // few; or few, because every block meets some bands besides its own, `around` above and below. `bands` is
 // what each would have if the GPU held all.
 constexpr int symmetric_rounds(int around, int bands) {
-  constexpr int few = 12;
+  constexpr int few = 20;
   if (around == 1) return 6;
   return bands < few ? 1 : 3;
 }
