@@ -20,16 +20,25 @@ struct BorderedPlane {
 
   __device__ float inside(int plane, int x, int y) const { return planes.row(plane, y)[x - planes.rect.x0]; }
 
-  // The pixel at a position that may lie anywhere; `nothing` where none counts. Positions that only fill up a
-  // tile and that no result depends on may lie outside what is held: they give `nothing` too.
-  __device__ float at(int plane, int x, int y, float nothing) const {
+  // The column and the row that are there in place of a position that may lie anywhere; no_pixel where none
+  // is.
+  __device__ int column_for(int x) const {
     const int column = border_index(border, x, image.width);
+    return column >= planes.rect.x0 && column < planes.rect.x1 ? column : no_pixel;
+  }
+  __device__ int row_for(int y) const {
     const int row = border_row(border, planes.rect, image, y);
-    const Rect& rect = planes.rect;
-    if (column < rect.x0 || column >= rect.x1 || row < rect.y0 || row >= rect.y1) {
-      return border == Border::constant ? 0.0F : nothing;
-    }
+    return row >= planes.rect.y0 && row < planes.rect.y1 ? row : no_pixel;
+  }
+  // The pixel there; `nothing` where none counts. Positions that only fill up a tile and that no result
+  // depends on may lie outside what is held: they give `nothing` too.
+  __device__ float at_found(int plane, int column, int row, float nothing) const {
+    if (column == no_pixel || row == no_pixel) return border == Border::constant ? 0.0F : nothing;
     return inside(plane, column, row);
+  }
+
+  __device__ float at(int plane, int x, int y, float nothing) const {
+    return at_found(plane, column_for(x), row_for(y), nothing);
   }
 };
 

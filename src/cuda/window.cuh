@@ -50,24 +50,31 @@ class WindowBlock {
         left_(call.out.rect.x0 + static_cast<int>(blockIdx.x) * tile_width),
         top_(call.out.rect.y0 + static_cast<int>(blockIdx.y) * tile_height),
         pitch_(tile_width + 2 * call.weights.reach_x),
-        plane_(pitch_ * (tile_height + Rows - 1)) {}
+        plane_(pitch_ * loaded_rows) {}
 
   static std::size_t shared_bytes(int reach_x) {
-    return sizeof(float) * Channels * (tile_width + 2 * static_cast<std::size_t>(reach_x)) *
-           (tile_height + Rows - 1);
+    const std::size_t pixels = Channels * (tile_width + 2 * static_cast<std::size_t>(reach_x)) * loaded_rows;
+    return sizeof(float) * pixels + sizeof(int) * loaded_rows;  // and where its rows are found
   }
 
   __device__ int x() const { return left_ + lane_; }
   __device__ int y(int row) const { return top_ + warp_ * rows_each + row; }
   __device__ bool is_mine(int row) const { return x() < call_.out.rect.x1 && y(row) < call_.out.rect.y1; }
 
-  // The thread's own pixels, scaled; anything where they lie outside.
-  __device__ void load_centres(float (&centre)[Channels][rows_each]) const {
+  // The thread's own pixels, scaled; anything where they lie outside. Comes first, and all threads of the
+  // block must come along.
+  __device__ void load_centres(float (&centre)[Channels][rows_each]) {
+    if constexpr (whole_height) load(-call_.weights.reach_y);
+    const float* column = shared_ + (warp_ * rows_each + Rows / 2) * pitch_ + lane_ + call_.weights.reach_x;
 #pragma unroll
     for (int c = 0; c < Channels; ++c) {
 #pragma unroll
       for (int k = 0; k < rows_each; ++k) {
-        centre[c][k] = is_mine(k) ? bounded(pixel(c, k) * call_.weights.scale) : 0;
+        if constexpr (whole_height) {
+          centre[c][k] = column[c * plane_ + k * pitch_];
+        } else {
+          centre[c][k] = is_mine(k) ? bounded(pixel(c, k) * call_.weights.scale) : 0;
+        }
       }
     }
   }
@@ -81,9 +88,10 @@ class WindowBlock {
 #pragma unroll
       for (int c = 0; c < Channels; ++c) in_bounds = in_bounds && fabsf(centre[c][k]) < most_scaled;
     }
+    const float inverse = 1.0F / weights;
 #pragma unroll
     for (int c = 0; c < Channels; ++c) {
-      const float result = in_bounds ? sums[c][k] / weights * call_.weights.unscale : pixel(c, k);
+      const float result = in_bounds ? sums[c][k] * inverse * call_.weights.unscale : pixel(c, k);
       call_.out.at(call_.first_channel + c, x(), y(k)) = result;
     }
   }
@@ -94,7 +102,7 @@ class WindowBlock {
   __device__ void for_window(Visit visit) {
     const WindowWeights& w = call_.weights;
     for (int first = -w.reach_y; first <= w.reach_y; first += Rows) {
-      load(first);
+      if constexpr (!whole_height) load(first);
       for (int dx = -w.reach_x; dx <= w.reach_x; ++dx) {
         float exponents[Rows];
         find_exponents(first, dx, exponents);
@@ -119,12 +127,11 @@ class WindowBlock {
     return Bounded ? fminf(fmaxf(scaled, -most_scaled), most_scaled) : scaled;
   }
 
-  // Of the column dx, rows [first, first + Rows) of the window. An odd number of rows is the window's height:
-  // a kernel that was compiled for it takes all rows in one go.
+  // Of the column dx, rows [first, first + Rows) of the window.
   __device__ void find_exponents(int first, int dx, float (&exponents)[Rows]) const {
     const WindowWeights& w = call_.weights;
     const float across = w.space[abs(dx)];
-    if (Rows % 2 == 1 && w.square) {
+    if (whole_height && w.square) {
 #pragma unroll
       for (int t = 0; t <= Rows / 2; ++t) {
         exponents[t] = across + w.space[Rows / 2 - t];
@@ -145,35 +152,63 @@ class WindowBlock {
     const WindowWeights& w = call_.weights;
     const int x0 = left_ - w.reach_x;
     const int y0 = top_ + first;
-    const int rows = tile_height + Rows - 1;
-    const bool held = call_.in.holds(x0, y0, x0 + pitch_, y0 + rows);
     __syncthreads();
-    if (held) {
+    if (call_.in.holds(x0, y0, x0 + pitch_, y0 + loaded_rows)) {
       const ConstPlanes& planes = call_.in.planes;
+      for (int column = lane_; column < pitch_; column += tile_width) {
+        const float* from[Channels];
 #pragma unroll
-      for (int c = 0; c < Channels; ++c) {
-        const float* from = &planes.at(call_.first_channel + c, x0, y0 + warp_);
-        float* to = shared_ + c * plane_ + warp_ * pitch_;
-        for (int row = warp_; row < rows; row += tile_warps) {
-          for (int column = lane_; column < pitch_; column += tile_width)
-            to[column] = bounded(from[column] * w.scale);
-          from += tile_warps * planes.row_stride;
-          to += tile_warps * pitch_;
-        }
+        for (int c = 0; c < Channels; ++c) from[c] = &planes.at(call_.first_channel + c, x0 + column, y0);
+        load_column(column, [&](int c, int row) { return from[c][row * planes.row_stride]; });
       }
     } else {
-      for (int row = warp_; row < rows; row += tile_warps) {
-        for (int column = lane_; column < pitch_; column += tile_width) {
-#pragma unroll
-          for (int c = 0; c < Channels; ++c) {
-            shared_[c * plane_ + row * pitch_ + column] =
-                bounded(call_.in.at(call_.first_channel + c, x0 + column, y0 + row, w.nothing) * w.scale);
-          }
-        }
+      auto* found_rows = reinterpret_cast<int*>(shared_ + Channels * plane_);
+      const auto thread = static_cast<int>(threadIdx.x);
+      if (thread < loaded_rows) found_rows[thread] = call_.in.row_for(y0 + thread);
+      __syncthreads();
+      for (int column = lane_; column < pitch_; column += tile_width) {
+        const int found = call_.in.column_for(x0 + column);
+        load_column(column, [&](int c, int row) {
+          return call_.in.at_found(call_.first_channel + c, found, found_rows[row], w.nothing);
+        });
       }
     }
     __syncthreads();
   }
+
+  // The warp's rows of a column. Several pixels are on their way at a time: none of them waits for another.
+  template <class Read>
+  __device__ void load_column(int column, Read read) {
+    constexpr int each = (loaded_rows + tile_warps - 1) / tile_warps;
+    constexpr int together = 12 / Channels;
+    const auto exists = [&](int i) {  // the warp's row i
+      return i < each && ((i + 1) * tile_warps <= loaded_rows || warp_ + i * tile_warps < loaded_rows);
+    };
+#pragma unroll
+    for (int first = 0; first < each; first += together) {
+      float values[together][Channels];
+#pragma unroll
+      for (int i = 0; i < together; ++i) {
+#pragma unroll
+        for (int c = 0; c < Channels; ++c) {
+          if (exists(first + i)) values[i][c] = read(c, warp_ + (first + i) * tile_warps);
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < together; ++i) {
+        float* to = shared_ + (warp_ + (first + i) * tile_warps) * pitch_ + column;
+#pragma unroll
+        for (int c = 0; c < Channels; ++c) {
+          if (exists(first + i)) to[c * plane_] = bounded(values[i][c] * call_.weights.scale);
+        }
+      }
+    }
+  }
+
+  // An odd number of rows is the window's height: a kernel that was compiled for it takes all rows in one go.
+  static constexpr bool whole_height = Rows % 2 == 1;
+  static constexpr int loaded_rows = tile_height + Rows - 1;
+  static_assert(loaded_rows <= tile_threads);
 
   const WindowCall& call_;
   float* shared_;
@@ -192,6 +227,14 @@ inline dim3 window_grid(const Rect& area) {
 
 // How many rows of the window a kernel takes at a time where it was not compiled for the window's height.
 inline constexpr int generic_rows = 16;
+
+// What a window may reach up and down for kernels to be compiled for its height: gray and colour. The tallest
+// are left out where so many instructions make the generic kernel, which takes as many rows in two goes, the
+// faster one.
+template <int Channels>
+using CompiledReaches = std::make_integer_sequence<int, Channels == 1   ? 16
+                                                        : Channels == 3 ? 14
+                                                                        : 0>;
 
 // make(rows), `rows` being the window's height as a constant where the window reaches one of Reaches up and
 // down, else generic_rows.

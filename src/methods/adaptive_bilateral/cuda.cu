@@ -1,5 +1,8 @@
 // Adaptive bilateral on a GPU: both passes over cuda/window.cuh's tile, which is loaded once where the
 // window's height is one the kernel was compiled for.
+#include <type_traits>
+#include <utility>
+
 #include "core/window.h"
 #include "cpu/exp.h"
 #include "cuda/window.cuh"
@@ -88,12 +91,12 @@ struct Instance {
   std::size_t shared;
 };
 
-// Where the variance is around the pixel, gray and colour are compiled for each of the common heights. In
-// colour the tallest have so many instructions that the generic kernel is faster.
+// Where the variance is around the mean, only the generic kernel is compiled.
 template <int Channels, bool AroundMean>
 Instance instance_for(int radius) {
-  constexpr int common = AroundMean ? 0 : Channels == 1 ? 16 : Channels == 3 ? 14 : 0;
-  return cuda::with_rows(radius, std::make_integer_sequence<int, common>(), [&](auto rows) {
+  using None = std::integer_sequence<int>;
+  using Reaches = std::conditional_t<AroundMean, None, cuda::CompiledReaches<Channels>>;
+  return cuda::with_rows(radius, Reaches(), [&](auto rows) {
     return Instance{adaptive_bilateral_kernel<Channels, rows, AroundMean>,
                     WindowBlock<Channels, rows, true>::shared_bytes(radius)};
   });

@@ -44,12 +44,9 @@ struct Instance {
   std::size_t shared;
 };
 
-// Gray and colour are compiled for each of the common heights. The generic kernel's rows, twice, are as many
-// as the tallest would have; in colour it is the faster one there.
 template <int Channels>
 Instance instance_for(const Reach& reach) {
-  constexpr int common = Channels == 1 ? 16 : Channels == 3 ? 15 : 0;
-  return cuda::with_rows(reach.y, std::make_integer_sequence<int, common>(), [&](auto rows) {
+  return cuda::with_rows(reach.y, cuda::CompiledReaches<Channels>(), [&](auto rows) {
     return Instance{bilateral_kernel<Channels, rows>,
                     WindowBlock<Channels, rows, false>::shared_bytes(reach.x)};
   });
@@ -104,7 +101,7 @@ Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
                       .launch = [=, border = params.border](const DeviceStageCall& call) {
                         for (int first = 0; first < call.out.count; first += together) {
                           if (form == Form::symmetric) {
-                            launch_symmetric_bilateral(weights, border, first, together, call);
+                            launch_symmetric_bilateral(weights, border, first, call);
                             continue;
                           }
                           if (form == Form::streamed) {

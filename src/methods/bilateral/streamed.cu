@@ -17,6 +17,7 @@ namespace {
 
 using cuda::BorderedPlane;
 
+constexpr int radius = 1;
 constexpr int block_width = 32;
 constexpr int block_height = 4;
 
@@ -28,7 +29,7 @@ struct StreamedCall {
   float scale;
   float unscale;
   float nothing;
-  float space[most_streamed_radius + 1];
+  float space[radius + 1];
 };
 
 template <int Radius, int Channels, int Columns, int Rows>
@@ -241,12 +242,8 @@ void launch_streamed_bilateral(const cuda::WindowWeights& weights, Border border
                        .unscale = weights.unscale,
                        .nothing = weights.nothing,
                        .space = {}};
-  std::copy_n(weights.space, weights.reach_x + 1, of_call.space);
-  if (channels == 1) {
-    weights.reach_x == 1 ? launch_for<1, 1, 4, 2>(of_call, call) : launch_for<2, 1, 2, 4>(of_call, call);
-  } else {
-    weights.reach_x == 1 ? launch_for<1, 3, 2, 4>(of_call, call) : launch_for<2, 3, 2, 2>(of_call, call);
-  }
+  std::copy_n(weights.space, radius + 1, of_call.space);
+  channels == 1 ? launch_for<radius, 1, 4, 2>(of_call, call) : launch_for<radius, 3, 2, 4>(of_call, call);
 }
 
 }  // namespace ungrain

@@ -1,5 +1,5 @@
-// Bilateral on a GPU, one or three channels together, small square windows: bound by memory, so pixels go
-// through registers.
+// Bilateral on a GPU, one or three channels together, the smallest square window: bound by memory, so pixels
+// go through registers.
 #pragma once
 
 #include "cuda/window.h"
@@ -7,8 +7,7 @@
 
 namespace ungrain {
 
-inline constexpr int most_streamed_radius = 2;
-
+// Of radius 1.
 void launch_streamed_bilateral(const cuda::WindowWeights& weights, Border border, int first_channel,
                                int channels, const DeviceStageCall& call);
 

@@ -26,7 +26,7 @@ constexpr int lanes = 32;
 struct SymmetricCall {
   BorderedPlane in;
   Planes out;
-  int first_channel;
+  int channel;
   int bands_each;  // of a block
   float scale;
   float unscale;
@@ -34,7 +34,7 @@ struct SymmetricCall {
   float space[16];
 };
 
-template <int Channels, int Radius, int Band, int Warps>
+template <int Radius, int Band, int Warps>
 class SymmetricBlock {
  public:
   static constexpr int threads = lanes * Warps;
@@ -46,16 +46,16 @@ class SymmetricBlock {
   static constexpr int slots = 2 * around + 1;               // bands held
   // Rows of a column lie together and are read four at a time; an odd number of fours keeps banks apart.
   static constexpr int pitch = slots * Band + (slots * Band / 4 % 2 == 0 ? 4 : 8);
-  static constexpr int plane = columns * pitch;  // of pixels, from one channel to the next
-  static constexpr int sums = partners * pitch;  // of a warp, likewise: its weights, then each channel's
-  static constexpr int floats = Channels * plane + Warps * (1 + Channels) * sums;
+  static constexpr int pixels = columns * pitch;
+  static constexpr int sums = partners * pitch;  // of a warp: its weights; then as many values
+  static constexpr int floats = pixels + Warps * 2 * sums;
 
   __device__ SymmetricBlock(const SymmetricCall& call, float* shared)
       : call_(call),
         lane_(static_cast<int>(threadIdx.x) % lanes),
         warp_(static_cast<int>(threadIdx.x) / lanes),
         pixels_(shared),
-        sums_(shared + Channels * plane + warp_ * (1 + Channels) * sums) {
+        sums_(shared + pixels + warp_ * 2 * sums) {
     const Rect& area = call.out.rect;
     const int first_block = area.x0 / own_columns;
     left_ = (first_block + static_cast<int>(blockIdx.x)) * own_columns - Radius;
@@ -66,8 +66,8 @@ class SymmetricBlock {
   }
 
   __device__ void filter() {
-    float fetched[Channels][Band];
-    float fetched_beyond[Channels][Band];
+    float fetched[Band];
+    float fetched_beyond[Band];
     for (int band = first_band_ - around; band <= first_band_ + around; ++band) {
       fetch(band, fetched, fetched_beyond);
       store(band, fetched, fetched_beyond);
@@ -92,56 +92,46 @@ class SymmetricBlock {
   __device__ bool finishes(int band) const { return band >= first_band_ && band < end_band_; }
 
   // A thread's column of a band, and for the first threads one of those beyond the block's own.
-  __device__ void fetch(int band, float (&pixels)[Channels][Band], float (&beyond)[Channels][Band]) const {
+  __device__ void fetch(int band, float (&pixels)[Band], float (&beyond)[Band]) const {
     const int thread = static_cast<int>(threadIdx.x);
     const int y0 = band * Band;
-    const bool held = call_.in.holds(left_, y0, left_ + columns, y0 + Band);
+    if (call_.in.holds(left_, y0, left_ + columns, y0 + Band)) {
+      const float* from = &call_.in.planes.at(call_.channel, left_ + thread, y0);
 #pragma unroll
-    for (int c = 0; c < Channels; ++c) {
-      const int channel = call_.first_channel + c;
-      if (held) {
-        const float* from = &call_.in.planes.at(channel, left_ + thread, y0);
+      for (int row = 0; row < Band; ++row) pixels[row] = from[row * call_.in.planes.row_stride];
+      if (thread >= Radius) return;
+      from += threads;
 #pragma unroll
-        for (int row = 0; row < Band; ++row) pixels[c][row] = from[row * call_.in.planes.row_stride];
-        if (thread >= Radius) continue;
-        from += threads;
-#pragma unroll
-        for (int row = 0; row < Band; ++row) beyond[c][row] = from[row * call_.in.planes.row_stride];
-      } else {
+      for (int row = 0; row < Band; ++row) beyond[row] = from[row * call_.in.planes.row_stride];
+    } else {
 #pragma unroll 1
-        for (int row = 0; row < Band; row += 1) {
-          const float pixel = call_.in.at(channel, left_ + thread, y0 + row, call_.nothing);
-          const float other =
-              thread < Radius ? call_.in.at(channel, left_ + threads + thread, y0 + row, call_.nothing) : 0;
-          // Registers have no run-time index.
+      for (int row = 0; row < Band; row += 1) {
+        const float pixel = call_.in.at(call_.channel, left_ + thread, y0 + row, call_.nothing);
+        const float other =
+            thread < Radius ? call_.in.at(call_.channel, left_ + threads + thread, y0 + row, call_.nothing)
+                            : 0;
+        // Registers have no run-time index.
 #pragma unroll
-          for (int i = 0; i < Band; ++i) {
-            pixels[c][i] = i == row ? pixel : pixels[c][i];
-            beyond[c][i] = i == row ? other : beyond[c][i];
-          }
+        for (int i = 0; i < Band; ++i) {
+          pixels[i] = i == row ? pixel : pixels[i];
+          beyond[i] = i == row ? other : beyond[i];
         }
       }
     }
   }
 
   // Into the place of the first band held, whose sums are started afresh.
-  __device__ void store(int band, const float (&pixels)[Channels][Band],
-                        const float (&beyond)[Channels][Band]) {
+  __device__ void store(int band, const float (&pixels)[Band], const float (&beyond)[Band]) {
     const int thread = static_cast<int>(threadIdx.x);
     const int slot = slot_of(band);
-#pragma unroll
-    for (int c = 0; c < Channels; ++c) {
-      store_column(pixels_ + c * plane + thread * pitch + slot, pixels[c]);
-      if (thread < Radius) store_column(pixels_ + c * plane + (threads + thread) * pitch + slot, beyond[c]);
-    }
+    store_column(pixels_ + thread * pitch + slot, pixels);
+    if (thread < Radius) store_column(pixels_ + (threads + thread) * pitch + slot, beyond);
     const float4 none = make_float4(0, 0, 0, 0);
     for (int column = lane_; column < partners; column += lanes) {
 #pragma unroll
-      for (int kind = 0; kind <= Channels; ++kind) {
-#pragma unroll
-        for (int row = 0; row < Band; row += 4) {
-          *reinterpret_cast<float4*>(sums_ + kind * sums + column * pitch + slot + row) = none;
-        }
+      for (int row = 0; row < Band; row += 4) {
+        *reinterpret_cast<float4*>(sums_ + column * pitch + slot + row) = none;
+        *reinterpret_cast<float4*>(sums_ + sums + column * pitch + slot + row) = none;
       }
     }
   }
@@ -157,22 +147,17 @@ class SymmetricBlock {
 
   // What a lane holds of its column's pixels of a band.
   struct Own {
-    float centre[Channels][Band];
+    float centre[Band];
     float weights[Band];
-    float values[Channels][Band];
+    float values[Band];
 
-    __device__ float weight(int k, const float (&pixel)[Channels], float exponent) const {
-#pragma unroll
-      for (int c = 0; c < Channels; ++c) {
-        const float difference = pixel[c] - centre[c][k];
-        exponent = fmaf(-difference, difference, exponent);
-      }
-      return cuda::exp2_fast(exponent);
+    __device__ float weight(int k, float pixel, float exponent) const {
+      const float difference = pixel - centre[k];
+      return cuda::exp2_fast(fmaf(-difference, difference, exponent));
     }
-    __device__ void add(int k, const float (&pixel)[Channels], float weight) {
+    __device__ void add(int k, float pixel, float weight) {
       weights[k] += weight;
-#pragma unroll
-      for (int c = 0; c < Channels; ++c) values[c][k] = fmaf(weight, pixel[c], values[c][k]);
+      values[k] = fmaf(weight, pixel, values[k]);
     }
   };
 
@@ -186,11 +171,8 @@ class SymmetricBlock {
 #pragma unroll
     for (int k = 0; k < Band; ++k) {
       own.weights[k] = 1;  // a pixel and itself
-#pragma unroll
-      for (int c = 0; c < Channels; ++c) {
-        own.centre[c][k] = pixels_[c * plane + own_column * pitch + this_slot + k];
-        own.values[c][k] = own.centre[c][k];
-      }
+      own.centre[k] = pixels_[own_column * pitch + this_slot + k];
+      own.values[k] = own.centre[k];
     }
     // The column itself: downwards only.
     {
@@ -211,9 +193,7 @@ class SymmetricBlock {
     __syncwarp();
     if constexpr (Finished) {
       add(sums_ + lane_ * pitch + this_slot, own.weights);
-#pragma unroll
-      for (int c = 0; c < Channels; ++c)
-        add(sums_ + (1 + c) * sums + lane_ * pitch + this_slot, own.values[c]);
+      add(sums_ + sums + lane_ * pitch + this_slot, own.values);
     }
   }
 
@@ -222,16 +202,9 @@ class SymmetricBlock {
     for (int k = 0; k < Band; ++k) {
 #pragma unroll
       for (int j = k + 1; j < Band && j <= k + Radius; ++j) {
-        float upper[Channels];
-        float lower[Channels];
-#pragma unroll
-        for (int c = 0; c < Channels; ++c) {
-          upper[c] = own.centre[c][k];
-          lower[c] = own.centre[c][j];
-        }
-        const float weight = own.weight(k, lower, exponents[j - k]);
-        own.add(k, lower, weight);
-        own.add(j, upper, weight);
+        const float weight = own.weight(k, own.centre[j], exponents[j - k]);
+        own.add(k, own.centre[j], weight);
+        own.add(j, own.centre[k], weight);
       }
     }
   }
@@ -267,38 +240,27 @@ class SymmetricBlock {
 #pragma unroll
     for (int group = 0; group < Band / 4; ++group) {
       if (origin + 4 * group + 3 < -Radius || origin + 4 * group >= Band + Radius) continue;
-      float pixel[Channels][4];
-      float partner[1 + Channels][4];
-#pragma unroll
-      for (int c = 0; c < Channels; ++c) read_four(pixels + c * plane + 4 * group, pixel[c]);
-#pragma unroll
-      for (int kind = 0; kind <= Channels; ++kind) {
-        read_four(partner_sums + kind * sums + 4 * group, partner[kind]);
-      }
+      float pixel[4];
+      float partner_weights[4];
+      float partner_values[4];
+      read_four(pixels + 4 * group, pixel);
+      read_four(partner_sums + 4 * group, partner_weights);
+      read_four(partner_sums + sums + 4 * group, partner_values);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int j = origin + 4 * group + i;
-        float of_partner[Channels];
-#pragma unroll
-        for (int c = 0; c < Channels; ++c) of_partner[c] = pixel[c][i];
 #pragma unroll
         for (int k = 0; k < Band; ++k) {
           const int dy = j > k ? j - k : k - j;
           if (dy > Radius || (Below && j <= k)) continue;
-          const float weight = own.weight(k, of_partner, exponents[dy]);
-          own.add(k, of_partner, weight);
-          partner[0][i] += weight;
-#pragma unroll
-          for (int c = 0; c < Channels; ++c) {
-            partner[1 + c][i] = fmaf(weight, own.centre[c][k], partner[1 + c][i]);
-          }
+          const float weight = own.weight(k, pixel[i], exponents[dy]);
+          own.add(k, pixel[i], weight);
+          partner_weights[i] += weight;
+          partner_values[i] = fmaf(weight, own.centre[k], partner_values[i]);
         }
       }
-#pragma unroll
-      for (int kind = 0; kind <= Channels; ++kind) {
-        *reinterpret_cast<float4*>(partner_sums + kind * sums + 4 * group) =
-            make_float4(partner[kind][0], partner[kind][1], partner[kind][2], partner[kind][3]);
-      }
+      write_four(partner_sums + 4 * group, partner_weights);
+      write_four(partner_sums + sums + 4 * group, partner_values);
     }
   }
 
@@ -309,6 +271,9 @@ class SymmetricBlock {
     to[2] = four.z;
     to[3] = four.w;
   }
+  __device__ static void write_four(float* to, const float (&from)[4]) {
+    *reinterpret_cast<float4*>(to) = make_float4(from[0], from[1], from[2], from[3]);
+  }
 
   __device__ void finish(int band) {
     const int slot = slot_of(band);
@@ -316,8 +281,7 @@ class SymmetricBlock {
     const int x = left_ + column;
     const Rect& area = call_.out.rect;
     if (column < Radius || x < area.x0 || x >= area.x1) return;
-    const float* left =
-        sums_ - (1 + Channels) * sums + lanes * pitch;  // of the warp to the left, beyond its own
+    const float* left = sums_ - 2 * sums + lanes * pitch;  // of the warp to the left, beyond its own
     const bool takes = lane_ < Radius && warp_ > 0;
 #pragma unroll
     for (int row = 0; row < Band; ++row) {
@@ -325,37 +289,36 @@ class SymmetricBlock {
       if (y < area.y0 || y >= area.y1) continue;
       const int at = lane_ * pitch + slot + row;
       float weights = sums_[at];
-      if (takes) weights += left[at];
-#pragma unroll
-      for (int c = 0; c < Channels; ++c) {
-        float values = sums_[(1 + c) * sums + at];
-        if (takes) values += left[(1 + c) * sums + at];
-        call_.out.at(call_.first_channel + c, x, y) = values / weights * call_.unscale;
+      float values = sums_[sums + at];
+      if (takes) {
+        weights += left[at];
+        values += left[sums + at];
       }
+      call_.out.at(call_.channel, x, y) = values / weights * call_.unscale;
     }
   }
 
   const SymmetricCall& call_;
   int lane_;
   int warp_;
-  float* pixels_;  // [channel][column][slot, row]
-  float* sums_;    // of this warp: [weights, then each channel's values][partner column][slot, row]
+  float* pixels_;  // [column][slot, row]
+  float* sums_;    // of this warp: [weights, values][partner column][slot, row]
   int left_;
   int first_band_;
   int end_band_;
 };
 
-template <int Channels, int Radius, int Band, int Warps>
+template <int Radius, int Band, int Warps>
 __global__ void __launch_bounds__(lanes* Warps) symmetric_kernel(const __grid_constant__ SymmetricCall call) {
   extern __shared__ float shared[];
-  SymmetricBlock<Channels, Radius, Band, Warps>(call, shared).filter();
+  SymmetricBlock<Radius, Band, Warps>(call, shared).filter();
 }
 
-template <int Channels, int Radius, int Band, int Warps>
+template <int Radius, int Band, int Warps>
 void launch_for(SymmetricCall of_call, const DeviceStageCall& call) {
-  using Block = SymmetricBlock<Channels, Radius, Band, Warps>;
+  using Block = SymmetricBlock<Radius, Band, Warps>;
   constexpr std::size_t shared = Block::floats * sizeof(float);
-  const auto kernel = symmetric_kernel<Channels, Radius, Band, Warps>;
+  const auto kernel = symmetric_kernel<Radius, Band, Warps>;
   static const int resident = [=] {
     cuda::allow_shared(kernel, shared);
     int device = 0;
@@ -382,56 +345,42 @@ void launch_for(SymmetricCall of_call, const DeviceStageCall& call) {
 
 }  // namespace
 
-void launch_symmetric_bilateral(const cuda::WindowWeights& weights, Border border, int first_channel,
-                                int channels, const DeviceStageCall& call) {
+void launch_symmetric_bilateral(const cuda::WindowWeights& weights, Border border, int channel,
+                                const DeviceStageCall& call) {
   SymmetricCall of_call{.in = {call.in[0], call.image, border},
                         .out = call.out,
-                        .first_channel = first_channel,
+                        .channel = channel,
                         .bands_each = 0,
                         .scale = weights.scale,
                         .unscale = weights.unscale,
                         .nothing = weights.nothing,
                         .space = {}};
   std::copy_n(weights.space, weights.reach_x + 1, of_call.space);
-  if (channels == 3) {
-    switch (weights.reach_x) {
-      case 3:
-        return launch_for<3, 3, 4, 4>(of_call, call);
-      case 4:
-        return launch_for<3, 4, 8, 4>(of_call, call);
-      case 5:
-        return launch_for<3, 5, 8, 4>(of_call, call);
-      case 6:
-        return launch_for<3, 6, 8, 4>(of_call, call);
-      default:
-        return launch_for<3, 7, 8, 4>(of_call, call);
-    }
-  }
   switch (weights.reach_x) {
     case 4:
-      return launch_for<1, 4, 8, 4>(of_call, call);
+      return launch_for<4, 8, 4>(of_call, call);
     case 5:
-      return launch_for<1, 5, 8, 4>(of_call, call);
+      return launch_for<5, 8, 4>(of_call, call);
     case 6:
-      return launch_for<1, 6, 8, 4>(of_call, call);
+      return launch_for<6, 8, 4>(of_call, call);
     case 7:
-      return launch_for<1, 7, 8, 4>(of_call, call);
+      return launch_for<7, 8, 4>(of_call, call);
     case 8:
-      return launch_for<1, 8, 8, 4>(of_call, call);
+      return launch_for<8, 8, 4>(of_call, call);
     case 9:
-      return launch_for<1, 9, 12, 4>(of_call, call);
+      return launch_for<9, 12, 4>(of_call, call);
     case 10:
-      return launch_for<1, 10, 12, 4>(of_call, call);
+      return launch_for<10, 12, 4>(of_call, call);
     case 11:
-      return launch_for<1, 11, 12, 4>(of_call, call);
+      return launch_for<11, 12, 4>(of_call, call);
     case 12:
-      return launch_for<1, 12, 8, 4>(of_call, call);
+      return launch_for<12, 8, 4>(of_call, call);
     case 13:
-      return launch_for<1, 13, 8, 4>(of_call, call);
+      return launch_for<13, 8, 4>(of_call, call);
     case 14:
-      return launch_for<1, 14, 8, 4>(of_call, call);
+      return launch_for<14, 8, 4>(of_call, call);
     default:
-      return launch_for<1, 15, 8, 4>(of_call, call);
+      return launch_for<15, 8, 4>(of_call, call);
   }
 }
 

@@ -1,5 +1,4 @@
-// Bilateral on a GPU, one or three channels together, square window: each weight is computed once and used
-// for both its pixels.
+// Bilateral on a GPU, one channel, square window: each weight is computed once and used for both its pixels.
 #pragma once
 
 #include "cuda/window.h"
@@ -7,8 +6,8 @@
 
 namespace ungrain {
 
-// One channel: radius 4 to 15; three: radius 7.
-void launch_symmetric_bilateral(const cuda::WindowWeights& weights, Border border, int first_channel,
-                                int channels, const DeviceStageCall& call);
+// Of radius 4 to 15.
+void launch_symmetric_bilateral(const cuda::WindowWeights& weights, Border border, int channel,
+                                const DeviceStageCall& call);
 
 }  // namespace ungrain

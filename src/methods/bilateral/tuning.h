@@ -9,38 +9,32 @@ namespace ungrain::tuning {
 inline constexpr long long never = -1;
 
 constexpr long long streamed_from(int channels, int radius) {
-  if (radius == 1) return channels == 1 ? 0 : 1'600'000;
-  return radius == 2 ? 7'000'000 : never;
+  if (radius != 1) return never;
+  return channels == 1 ? 3'000'000 : 15'000'000;
 }
 
 constexpr long long symmetric_from(int channels, int radius) {
-  if (channels == 3) {
-    switch (radius) {
-      case 3:
-        return 3'500'000;
-      case 4:
-      case 6:
-        return 10'000'000;
-      case 5:
-        return 12'000'000;
-      case 7:
-        return 8'000'000;
-      default:
-        return never;
-    }
-  }
+  if (channels != 1) return never;
   switch (radius) {
     case 4:
+      return 5'000'000;
     case 5:
-      return 3'500'000;
+    case 6:
+      return 3'000'000;
     case 7:
-      return 900'000;
+    case 8:
+      return 1'800'000;
     case 9:
     case 10:
     case 11:
+    case 12:
+    case 13:
       return 5'000'000;
+    case 14:
+    case 15:
+      return 7'000'000;
     default:
-      return radius >= 6 && radius <= 15 ? 1'800'000 : never;
+      return never;
   }
 }
 
