@@ -8,7 +8,8 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # What the program does on a processor is made of these.
-PROGRAM = ["src", "cli", ":!src/cuda", ":!*.cu", ":!*.cuh", ":!src/methods/*/cases.h"]
+GPU_HEADERS = [f":!src/methods/bilateral/{name}.h" for name in ("streamed", "symmetric", "tuning")]
+PROGRAM = ["src", "cli", ":!src/cuda", ":!*.cu", ":!*.cuh", *GPU_HEADERS, ":!src/methods/*/cases.h"]
 
 
 def _output(*command):
