@@ -217,6 +217,23 @@ TEST(Estimate, ScalesWithTheRange) {
   EXPECT_NEAR(estimate_noise(with_noise(clean_one, 12 / 255.0, PixelType::f16).view()).sigma * 255, 12, 1);
 }
 
+// A white that is no number of the samples' type is what they were cut off at, as that type has it.
+TEST(Estimate, NoiseCutOffAtAnyWhite) {
+  for (const double white : {0.3, 0.7, 100.1, 4095.3}) {
+    const Image clean =
+        build(spec_of(PixelType::f32, 256, 200, 1, white), [&](int x, int) { return white * 1.1 * x / 255; });
+    const Image noisy = with_noise(clean, 0.1 * white, PixelType::f32);
+    for (const PixelType type : {PixelType::f16, PixelType::f32}) {
+      const Image cut = build(spec_of(type, 256, 200, 1, white), [&](int x, int y) {
+        const auto* row = static_cast<const float*>(noisy.view().rows(y, 1).data);
+        return std::clamp<double>(row[x], 0, white);
+      });
+      EXPECT_NEAR(estimate_noise(cut.view()).sigma / white, 0.1, 0.012)
+          << white << " " << static_cast<int>(type);
+    }
+  }
+}
+
 TEST(Estimate, EachChannelHasItsOwn) {
   const Image clean =
       build(spec_of(PixelType::f32, 256, 200, 3, 255), [](int x, int y) { return 60 + x * 0.3 + y * 0.2; });

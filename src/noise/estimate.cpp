@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/convert.h"
+#include "core/half.h"
 #include "noise/block_spectrum.h"
 #include "noise/flat_blocks.h"
 #include "ungrain/denoiser.h"
@@ -84,6 +85,14 @@ std::vector<int> sampled(const Lattice& lattice, int pixels, int block) {
 }
 
 // ---- one channel
+
+// White as the samples, which are compared with it, have it: 0.3 is no float. Larger than the type's numbers
+// it stays.
+double white_of_samples(const ImageSpec& spec) {
+  auto white = static_cast<float>(spec.white());
+  if (spec.type == PixelType::f16) white = half_to_float(float_to_half(white));
+  return std::isfinite(white) ? white : spec.white();
+}
 
 class ChannelBlocks {
  public:
@@ -170,8 +179,9 @@ class ChannelBlocks {
 struct NoiseEstimator::Impl {
   explicit Impl(const ImageSpec& estimated)
       : spec(estimated), lattice(estimated), transform(lattice.block_width, lattice.block_height) {
-    channels.resize(spec.colour_channels(), ChannelBlocks(lattice, spec.white()));
-    if (spec.colour == Colour::rgb) mean.emplace_back(lattice, spec.white());
+    const double white = white_of_samples(spec);
+    channels.resize(spec.colour_channels(), ChannelBlocks(lattice, white));
+    if (spec.colour == Colour::rgb) mean.emplace_back(lattice, white);
   }
 
   void add_rows(const ConstImageView& image) {
