@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "ungrain/error.h"
 #include "ungrain/estimate.h"
@@ -89,6 +90,17 @@ class Busy {
 
 }  // namespace
 
+namespace {
+
+// False, or NumPy's; None and whatever else a function happens to return let the work go on.
+bool says_stop(nb::handle answer) {
+  if (answer.is(Py_False)) return true;
+  const std::string_view type = Py_TYPE(answer.ptr())->tp_name;
+  return (type == "numpy.bool" || type == "numpy.bool_") && PyObject_IsTrue(answer.ptr()) == 0;
+}
+
+}  // namespace
+
 void Listener::listen(nb::handle callback, std::size_t images) {
   callback_ = nb::borrow(callback);
   images_ = images;
@@ -108,7 +120,7 @@ void Listener::tell(double fraction) {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (callback_.is_none()) return;
     const double done = (static_cast<double>(image_) + fraction) / static_cast<double>(images_);
-    if (callback_(done).is(Py_False)) token_.cancel();
+    if (says_stop(callback_(done))) token_.cancel();
   } catch (...) {
     raised_ = std::current_exception();
     token_.cancel();

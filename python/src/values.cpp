@@ -30,9 +30,9 @@ std::string python_name(const std::string& name) {
   const bool reserved = nb::cast<bool>(nb::module_::import_("keyword").attr("iskeyword")(name));
   return reserved ? name + "_" : name;
 }
-std::string library_name(std::string name) {
-  if (name.ends_with('_')) name.pop_back();
-  return name;
+std::string library_name(const std::string& name) {
+  const std::string bare = name.substr(0, name.size() - (name.ends_with('_') ? 1 : 0));
+  return python_name(bare) == name ? bare : name;
 }
 
 const ParamInfo& descriptor(const MethodInfo& method, const std::string& name) {
@@ -48,10 +48,21 @@ bool is_number(nb::handle value) {
   return PyNumber_Check(value.ptr()) != 0 && !nb::isinstance<nb::str>(value);
 }
 
-double number(nb::handle value) {
+double number(nb::handle value, const std::string& parameter) {
   const double result = PyFloat_AsDouble(value.ptr());
-  if (result == -1.0 && PyErr_Occurred() != nullptr) throw nb::python_error();
+  if (result == -1.0 && PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    throw nb::type_error((parameter + " takes a number, got " + nb::repr(value).c_str()).c_str());
+  }
   return result;
+}
+
+// Arrays without an axis have no length: they are numbers.
+bool is_list(nb::handle value) {
+  if (PyDict_Check(value.ptr()) != 0 || PyBytes_Check(value.ptr()) != 0) return false;
+  const bool sized = PyObject_Size(value.ptr()) >= 0;
+  PyErr_Clear();
+  return sized;
 }
 
 ParamValue image_value(nb::handle value, std::vector<nb::object>& held) {
@@ -74,12 +85,12 @@ ParamValue read_value(const ParamInfo& info, nb::handle value, std::vector<nb::o
   if (info.kind == ParamKind::choice && nb::isinstance<nb::bool_>(value))
     return std::string(value.is(Py_True) ? "on" : "off");
   // One-element arrays are numbers too, which a list of strengths must not be taken for.
-  if (PySequence_Check(value.ptr()) != 0) {
+  if (is_list(value)) {
     std::vector<double> list;
-    for (const nb::handle element : nb::borrow<nb::sequence>(value)) list.push_back(number(element));
+    for (const nb::handle element : nb::iter(value)) list.push_back(number(element, info.name));
     return list;
   }
-  if (is_number(value)) return number(value);
+  if (is_number(value)) return number(value, info.name);
   return nb::cast<std::string>(nb::str(value));  // which is refused, with the parameter's name
 }
 
@@ -144,6 +155,8 @@ HeldParams read_params(const std::string& method, nb::handle preset, const nb::d
   };
   set_given();
   if (!preset.is_none()) {
+    if (!nb::isinstance<nb::str>(preset))
+      throw nb::type_error((std::string("preset takes a string, got ") + nb::repr(preset).c_str()).c_str());
     read.params.apply_preset(nb::cast<std::string>(preset), white);
     set_given();
   }

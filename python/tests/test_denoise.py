@@ -183,6 +183,38 @@ def test_anything_that_is_an_array_in_disguise():
     np.testing.assert_array_equal(ungrain.box(Interface()), ungrain.box(image))
 
 
+def test_views_and_classes_of_pytorch():
+    torch = pytest.importorskip("torch", reason="PyTorch is missing")
+    image = picture()
+    expected = ungrain.box(image)
+
+    class Image(torch.Tensor):  # as torchvision's
+        pass
+    Image.__module__ = "elsewhere"
+    result = ungrain.box(torch.from_numpy(image).as_subclass(Image))
+    assert isinstance(result, torch.Tensor)
+    np.testing.assert_array_equal(result.numpy(), expected)
+    # The imaginary part of a conjugate: PyTorch flips no sign in memory.
+    negated = torch.complex(torch.zeros(image.shape), -torch.from_numpy(image)).conj().imag
+    assert negated.is_neg()
+    np.testing.assert_array_equal(ungrain.box(negated).numpy(), expected)
+    assert ungrain.psnr(negated, image) == np.inf
+    with pytest.raises(ungrain.InvalidArgument, match="out is a negated view"):
+        ungrain.box(torch.from_numpy(image), out=negated)
+    with pytest.raises(ungrain.InvalidArgument, match="share their memory"):
+        ungrain.box(torch.from_numpy(image), out=torch.zeros(image.shape[1]).expand(image.shape))
+    # Strengths that are tensors, also of a model.
+    levels = torch.full(image.shape, 0.05, requires_grad=True)
+    np.testing.assert_array_equal(ungrain.bm3d(image, sigma_map=levels, profile="fast"),
+                                  ungrain.bm3d(image, sigma_map=levels.detach().numpy(), profile="fast"))
+    colours = picture(channels=3)
+    np.testing.assert_array_equal(ungrain.bm3d(colours, sigma=torch.tensor([0.25, 0.5, 0.125]), profile="fast"),
+                                  ungrain.bm3d(colours, sigma=[0.25, 0.5, 0.125], profile="fast"))
+    for call in (ungrain.box, ungrain.estimate_sigma, lambda image: ungrain.add_noise(image, 0.1)):
+        with pytest.raises(TypeError, match="image takes uint8.*got torch.bfloat16"):
+            call(torch.zeros(4, 4, dtype=torch.bfloat16))
+
+
 # ---- stacks
 
 
@@ -254,6 +286,10 @@ def test_a_white_level_that_cannot_be_is_warned_of():
         ungrain.nlm(image, search=5)
     with pytest.warns(UserWarning, match="say range="):
         ungrain.Denoiser("bm3d", like=image)
+    for call in (lambda: ungrain.nlm(image, search=5), lambda: ungrain.denoise(image, "nlm", search=5)):
+        with pytest.warns(UserWarning) as caught:  # where the user called, once for each such line
+            call()
+        assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ungrain.nlm(image, search=5, range=1000)
@@ -272,6 +308,28 @@ def test_out_must_fit():
         ungrain.box(image, out=np.zeros(image.shape, np.float32))
     with pytest.raises(ValueError, match="overlap"):
         ungrain.box(image[1:], out=image[:-1])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64", "int16", ">u2"])
+def test_out_is_not_broadcast_to(library, dtype):
+    """Converted types too: NumPy and PyTorch would copy one row into all."""
+    if library.name != "numpy" and dtype == ">u2":
+        dtype = "float32"
+    row = library.make(picture(1, 40, dtype=np.dtype(dtype).newbyteorder("=")).astype(dtype))
+    out = library.make(np.zeros((5, 40), dtype))
+    for call in (lambda: ungrain.box(row, out=out), lambda: ungrain.add_noise(row, 0.1, out=out)):
+        with pytest.raises(ungrain.InvalidArgument, match=r"out has another shape than the image: \(5, 40\), not \(1, 40\)"):
+            call()
+    assert not library.read(out).any()
+
+
+def test_out_has_memory_for_every_pixel():
+    image = picture(20, 24)
+    shared = np.lib.stride_tricks.as_strided(np.zeros(24, np.float32), image.shape, (0, 4))
+    with pytest.raises(ungrain.InvalidArgument, match="out has pixels that share their memory"):
+        ungrain.box(image, out=shared)
+    one_row = np.lib.stride_tricks.as_strided(np.zeros(24, np.float32), (1, 24), (0, 4))
+    np.testing.assert_array_equal(ungrain.box(image[:1], out=one_row), ungrain.box(image[:1]))
 
 
 def test_nothing_is_copied():
@@ -315,6 +373,36 @@ def test_errors_name_the_parameter(call, message):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("options,message", [
+    ({"device": 0}, "device takes a string, got 0"), ({"method": None}, "method takes a string, got None"),
+    ({"preset": 3}, "preset takes a string, got 3"), ({"channels": 3}, "channels takes a string, got 3"),
+    ({"nonfinite": None}, "nonfinite takes a string, got None"), ({"threads": 1.5}, "threads takes a whole number, got 1.5"),
+    ({"memory": "1G"}, "memory takes a whole number, got '1G'"), ({"axis": "a"}, "axis takes a whole number, or several"),
+    ({"channel_axis": None}, "channel_axis takes a whole number, got None"), ({"range": "x"}, "range takes a positive number"),
+    ({"progress": 3}, "progress takes a function, got 3"), ({"sigma": [None]}, "sigma takes a number, got None"),
+    ({"sigma": 1j}, "sigma takes a number, got 1j"), ({"sigma": [[0.1]]}, r"sigma takes a number, got \[0.1\]"),
+    ({"sigma_": 3}, "bm3d has no parameter 'sigma_'"),
+])
+def test_options_of_the_wrong_type_are_named(options, message):
+    image = picture(16, 16)
+    with pytest.raises(TypeError, match=message) as caught:
+        ungrain.denoise(image, **options)
+    assert "\n" not in str(caught.value)
+    for_calls = {"axis", "progress"}
+    if not for_calls & set(options):
+        with pytest.raises(TypeError, match=message):
+            ungrain.Denoiser(**options, like=image)
+
+
+def test_numbers_out_of_range_are_named():
+    image = picture(16, 16)
+    for wrong in (0, -1, float("nan")):
+        with pytest.raises(ungrain.InvalidArgument, match="range takes a positive number"):
+            ungrain.box(image, range=wrong)
+    with pytest.raises(ungrain.InvalidArgument, match="memory takes a whole number from 0"):
+        ungrain.box(image, memory=-1)
+
+
 def test_unknown_parameters_are_type_errors():
     with pytest.raises(TypeError, match="nlm has no parameter 'radius'; it has search,"):
         ungrain.nlm(picture(), radius=3)
@@ -329,6 +417,10 @@ def test_values_as_python_has_them():
     expected = ungrain.nlm(image[:16, :16], search="whole-image", sigma=0.0625)
     np.testing.assert_array_equal(expected, ungrain.nlm(image[:16, :16], search=0, sigma=np.float32(0.0625), patch="auto"))
     assert np.isfinite(expected).all()
+    # An array without an axis, as what is measured often is.
+    np.testing.assert_array_equal(expected, ungrain.nlm(image[:16, :16], search=0, sigma=np.array(0.0625)))
+    stack = np.stack([image[:16, :16, 0]] * 2)
+    np.testing.assert_array_equal(ungrain.box(stack, axis=np.array([0])), ungrain.box(stack, axis=0))
 
 
 def test_presets_and_what_is_given_besides():
@@ -393,6 +485,9 @@ def test_progress_can_cancel():
     image = picture(900, 900)
     with pytest.raises(ungrain.Cancelled):
         ungrain.nlm(image, sigma=0.05, progress=lambda fraction: False, device="cpu")
+
+    with pytest.raises(ungrain.Cancelled):
+        ungrain.nlm(image, sigma=0.05, progress=lambda fraction: np.bool_(False), device="cpu")
 
     def fail(fraction):
         raise ZeroDivisionError("from the callback")
@@ -485,6 +580,10 @@ def test_denoiser_from_a_shape():
         denoiser(image.astype(np.uint8))
     with pytest.raises(ValueError, match="made for 50 x 40"):
         denoiser(image[:30])
+    assert ungrain.Denoiser("box", shape=np.array([40, 50]), dtype="uint8").reach == (1, 1)
+    for wrong in (-1, 3.5):
+        with pytest.raises((TypeError, ungrain.InvalidArgument), match="shape takes whole numbers of pixels"):
+            ungrain.Denoiser("box", shape=(4, wrong), dtype="uint8")
 
 
 @pytest.mark.parametrize("dtype", CONVERTED)

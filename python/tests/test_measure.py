@@ -32,6 +32,17 @@ def test_estimate_sigma_is_in_pixel_values_of_every_type():
         assert ungrain.estimate_sigma((level + sigma * noise).astype(dtype)) == pytest.approx(sigma, rel=0.05)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("white", [0.3, 0.7, 100.1, 4095.3])
+def test_noise_cut_off_at_any_white_is_measured(dtype, white):
+    """range=image.max(), as the documentation says: of float64 it is seldom a float32."""
+    clean = np.tile(np.linspace(0, 1.1, 256), (200, 1))
+    noisy = np.clip(clean + 0.1 * np.random.default_rng(0).standard_normal(clean.shape), 0, 1) * white
+    image = noisy.astype(dtype)
+    for given in (white, image.max()):
+        assert ungrain.estimate_sigma(image, range=given) / white == pytest.approx(0.1, rel=0.12)
+
+
 @pytest.mark.parametrize("kind,amount", [("gaussian", 10), ("salt-pepper", 0.1), ("speckle", 0.2), ("quantization", 8),
                                          ("poisson", 100)])
 @pytest.mark.parametrize("dtype", ["uint8", "float64"])
@@ -59,6 +70,19 @@ def test_add_noise_errors():
         ungrain.add_noise(picture(), 1, "white")
     with pytest.raises(ValueError, match="salt-pepper"):
         ungrain.add_noise(picture(), 7, "salt-pepper")
+    for arguments, message in (({"seed": None}, "seed takes a whole number, got None"), ({"amount": "a"}, "amount takes a number"),
+                               ({"kind": 3}, "kind takes a string, got 3"), ({"channels": 3}, "channels takes a string")):
+        with pytest.raises(TypeError, match=message):
+            ungrain.add_noise(picture(), **{"amount": 0.1, **arguments})
+    with pytest.raises(ungrain.InvalidArgument, match="seed takes a whole number from 0"):
+        ungrain.add_noise(picture(), 0.1, seed=-1)
+
+
+def test_add_noise_to_overlapping_parts():
+    image = picture(50, 50)
+    expected = ungrain.add_noise(image[:-1].copy(), 0.1)
+    np.testing.assert_array_equal(ungrain.add_noise(image[:-1], 0.1, out=image[1:]), expected)
+    np.testing.assert_array_equal(image[1:], expected)
 
 
 def test_psnr_is_its_definition(library):
@@ -73,6 +97,7 @@ def test_metrics_of_stacks_and_all_at_once():
     truth = np.stack([picture(48, 48, 3, seed=s) for s in range(2)])
     noisy = ungrain.add_noise(truth, 0.05, axis=0)
     assert ungrain.psnr(truth, noisy, axis=0).shape == (2,)
+    assert ungrain.psnr(truth[:0], noisy[:0], axis=0).shape == ungrain.estimate_sigma(truth[:0], axis=0).shape == (0,)
     both = ungrain.compare(truth, noisy, axis=0)
     for index, one in enumerate(both):
         assert one.psnr == ungrain.psnr(truth[index], noisy[index])
@@ -85,8 +110,10 @@ def test_metrics_of_stacks_and_all_at_once():
 def test_metrics_errors():
     small = picture(8, 8)
     for metric in (ungrain.ssim, ungrain.fsim):
-        with pytest.raises(ValueError, match="not defined for images of this shape"):
+        with pytest.raises(ungrain.InvalidArgument, match="not defined for images of this shape"):
             metric(small, small)
+        with pytest.raises(TypeError, match="channel_axis takes a whole number, got None"):
+            metric(small, small, channel_axis=None)
     assert ungrain.compare(small, small).ssim is None
     with pytest.raises(ValueError, match="another shape"):
         ungrain.psnr(small, picture(9, 9))

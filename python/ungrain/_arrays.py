@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ._errors import InvalidArgument
+
 NATIVE = {np.dtype(name): name for name in ("uint8", "uint16", "float16", "float32")}
 # What others are worked on as, and the white level that goes with it where none is given.
 CONVERTED = {"float64": ("float32", 1.0), "int16": ("float32", 32767.0)}
@@ -26,7 +28,13 @@ def unsupported(name: str, dtype: object) -> TypeError:
 def white_level(dtype: str, given: float | None) -> float:
     """The white level to tell the library; 0: the type's own."""
     if given is not None:
-        return float(given)
+        try:
+            white = float(given)
+        except (TypeError, ValueError):
+            raise TypeError(f"range takes a positive number, got {given!r}") from None
+        if not white > 0:
+            raise InvalidArgument(f"range takes a positive number, got {given!r}")
+        return white
     return CONVERTED[dtype][1] if dtype in CONVERTED else 0.0
 
 
@@ -71,6 +79,10 @@ class NumPyArrays:
                 raise unsupported(name, array.dtype)
             wanted = np.dtype(CONVERTED[wanted.name][0])
         return array.astype(wanted)
+
+    @staticmethod
+    def strides(array: Any) -> tuple[int, ...]:
+        return array.strides
 
     @staticmethod
     def empty_like(array: Any) -> Any:
@@ -179,7 +191,14 @@ class TorchArrays(NumPyArrays):
     def adopt(image: Any, name: str) -> Any:
         if image.device.type not in ("cpu", "cuda"):
             raise TypeError(f"{name} lies on {image.device}; tensors on the CPU and on NVIDIA GPUs can be worked on")
-        return image.detach() if image.requires_grad else image
+        if image.requires_grad:
+            image = image.detach()
+        if image.is_neg():  # a view whose memory holds the negatives, which DLPack does not tell
+            if name == "out":
+                raise InvalidArgument("out is a negated view: it cannot be written to")
+            image = image.resolve_neg()
+        import torch
+        return image if type(image) is torch.Tensor else image.as_subclass(torch.Tensor)
 
     @staticmethod
     def dtype_name(array: Any) -> str:
@@ -196,6 +215,10 @@ class TorchArrays(NumPyArrays):
         if TorchArrays.dtype_name(array) not in CONVERTED:
             raise unsupported(name, array.dtype)
         return array.float()
+
+    @staticmethod
+    def strides(array: Any) -> tuple[int, ...]:
+        return array.stride()
 
     @staticmethod
     def empty_like(array: Any) -> Any:
@@ -274,7 +297,8 @@ def adopt(image: Any, name: str = "image") -> tuple[Any, Any]:
     module = type(image).__module__
     if module == "cupy" or module.startswith("cupy."):
         return CuPyArrays, CuPyArrays.adopt(image, name)
-    if module == "torch" or module.startswith("torch."):
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(image, torch.Tensor):  # or of a class made from it, torchvision's for one
         return TorchArrays, TorchArrays.adopt(image, name)
     if not isinstance(image, np.ndarray) and hasattr(image, "__dlpack_device__"):
         kind = int(image.__dlpack_device__()[0])
@@ -289,4 +313,6 @@ def host_array(image: Any, name: str = "image") -> tuple[Any, str]:
     """The samples in the host's memory as the library reads them, and the name of the type they came as."""
     library, image = adopt(image, name)
     dtype = library.dtype_name(image)
+    if dtype not in NATIVE.values() and dtype not in CONVERTED:
+        raise unsupported(name, image.dtype)
     return NumPyArrays.readable(library.to_host(image), name), dtype

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,12 +20,52 @@ Axis = int | Sequence[int] | None
 Progress = Callable[[float], bool | None] | None
 
 
+def _is_whole(value: Any) -> bool:
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
+
+
 def stack_axes(axis: Axis) -> list[int]:
     if axis is None:
         return []
-    if isinstance(axis, Sequence):
-        return [operator.index(a) for a in axis]
-    return [operator.index(axis)]
+    given: Any = [axis] if _is_whole(axis) else axis
+    try:
+        return [operator.index(a) for a in given]
+    except TypeError:
+        raise TypeError(f"axis takes a whole number, or several, got {axis!r}") from None
+
+
+def _sides(shape: Any) -> list[int]:
+    try:
+        sides = [operator.index(size) for size in shape]
+    except TypeError:
+        raise TypeError(f"shape takes whole numbers of pixels, got {shape!r}") from None
+    if min(sides, default=0) < 0:
+        raise InvalidArgument(f"shape takes whole numbers of pixels, got {shape!r}")
+    return sides
+
+
+def check_options(**options: Any) -> None:
+    """Refuses by name what the compiled module refused for its type: called when it did, so that no call pays for it."""
+    for name, value in options.items():
+        if name in ("method", "device", "channels", "nonfinite", "kind") or (name == "preset" and value is not None):
+            if not isinstance(value, str):
+                raise TypeError(f"{name} takes a string, got {value!r}") from None
+        elif name in ("channel_axis", "threads", "memory", "seed"):
+            if not _is_whole(value):
+                raise TypeError(f"{name} takes a whole number, got {value!r}") from None
+            if name in ("memory", "seed") and not 0 <= operator.index(value) < 2**64:
+                raise InvalidArgument(f"{name} takes a whole number from 0 to 2**64 - 1, got {value!r}") from None
+        elif name == "amount" and not isinstance(value, float):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                raise TypeError(f"amount takes a number, got {value!r}") from None
+        elif name == "progress" and value is not None and not callable(value):
+            raise TypeError(f"progress takes a function, got {value!r}") from None
 
 
 def output_for(library: Any, image: Any, out: Any) -> Any:
@@ -36,6 +77,10 @@ def output_for(library: Any, image: Any, out: Any) -> Any:
         raise TypeError("out is an array of another library than the image")
     if library.dtype_name(out) != library.dtype_name(image):
         raise TypeError(f"out has dtype {library.dtype_name(out)}, the image {library.dtype_name(image)}")
+    if tuple(out.shape) != tuple(image.shape):
+        raise InvalidArgument(f"out has another shape than the image: {tuple(out.shape)}, not {tuple(image.shape)}")
+    if any(stride == 0 and size > 1 for stride, size in zip(library.strides(out), out.shape)):
+        raise InvalidArgument("out has pixels that share their memory, as broadcasting makes them")
     if library is NumPyArrays and not out.flags.writeable:
         raise InvalidArgument("out cannot be written to")
     return out
@@ -53,8 +98,11 @@ def _check_white(noise_level: float, dtype: str, range: float | None) -> None:
     """Floats that do not go from 0 to 1 and nobody said so: strengths that follow the noise would be far off."""
     white = _WHITE.get(dtype, 1.0)
     if range is None and noise_level > white / 2:
+        frame, level = sys._getframe(), 1  # the caller's line, outside of this package
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ungrain."):
+            frame, level = frame.f_back, level + 1
         warnings.warn(f"the noise's sigma, {noise_level:.4g}, is more than half of white, which is taken to be {white:g} for "
-                      f"{dtype}; say range= if it is not", stacklevel=3)
+                      f"{dtype}; say range= if it is not", stacklevel=level)
 
 
 def _worked_on(library: Any, image: Any, out: Any, stream: Any, run: Callable[[Any, Any, int], Any]) -> tuple[Any, Any]:
@@ -74,6 +122,9 @@ def _worked_on(library: Any, image: Any, out: Any, stream: Any, run: Callable[[A
 def _with_sigma(sigma: Any, parameters: dict[str, Any]) -> dict[str, Any]:
     if not (isinstance(sigma, str) and sigma == "auto"):
         parameters["sigma"] = sigma
+    if hasattr(parameters.get("sigma_map"), "__dlpack_device__"):  # of any library, on any device
+        library, levels = adopt(parameters["sigma_map"], "sigma_map")
+        parameters["sigma_map"] = library.to_host(levels)
     return parameters
 
 
@@ -146,7 +197,12 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
                 measured = library.to_host(work)
         return _core.denoise(library.exported(work), library.exported(target), method, preset, given, *layout, device_,
                              threads, memory, nonfinite, progress, measured, handle)
-    result, level = _worked_on(library, image, out, stream, run)
+    try:
+        result, level = _worked_on(library, image, out, stream, run)
+    except TypeError:
+        check_options(method=method, device=device, preset=preset, channel_axis=channel_axis, channels=channels,
+                      nonfinite=nonfinite, threads=threads, memory=memory, progress=progress)
+        raise
     _check_white(level, dtype, range)
     return result
 
@@ -197,6 +253,18 @@ class Denoiser:
         if (like is None) == (shape is None) or (shape is None) != (dtype is None):
             raise TypeError("Denoiser takes like=, or shape= and dtype=")
         given = _with_sigma(sigma, parameters)
+        try:
+            self._make(method, like, None if shape is None else _sides(shape), dtype, given, device, preset, channel_axis, channels, range, nonfinite, threads,
+                       memory)
+        except TypeError:
+            check_options(method=method, device=device, preset=preset, channel_axis=channel_axis, channels=channels,
+                          nonfinite=nonfinite, threads=threads, memory=memory)
+            raise
+        _check_white(self._core.noise_level(), self._dtype, range)
+
+    def _make(self, method: str, like: Any, shape: Sequence[int] | None, dtype: Any, given: dict[str, Any], device: str,
+              preset: str | None, channel_axis: int, channels: str, range: float | None, nonfinite: str, threads: int,
+              memory: int) -> None:
         needs_image = _core.needs_image(method, preset, given)
         measured = None
         if like is not None:
@@ -216,10 +284,9 @@ class Denoiser:
             raise unsupported("dtype", self._dtype)
         self._method = method
         self._layout = (channel_axis, channels)
-        self._core = _core.Denoiser(method, preset, given, [operator.index(n) for n in shape or ()],
+        self._core = _core.Denoiser(method, preset, given, list(shape or ()),
                                     CONVERTED.get(self._dtype, (self._dtype,))[0], channel_axis, channels,
                                     white_level(self._dtype, range), device, threads, memory, nonfinite, measured)
-        _check_white(self._core.noise_level(), self._dtype, range)
 
     def __call__(self, image: Array, *, axis: Axis = None, out: Array | None = None, stream: Any = None,
                  progress: Progress = None) -> Array:
@@ -232,7 +299,11 @@ class Denoiser:
 
         def run(work: Any, target: Any, handle: int) -> None:
             self._core.run(library.exported(work), library.exported(target), axes, *self._layout, progress, handle)
-        return _worked_on(library, image, out, stream, run)[0]
+        try:
+            return _worked_on(library, image, out, stream, run)[0]
+        except TypeError:
+            check_options(progress=progress)
+            raise
 
     def region(self, image: Array, *, at: tuple[int, int], out_at: tuple[int, int], out_shape: tuple[int, int]) -> Array:
         """Denoise a part of a larger image: the same bits as that part of the whole image's result.

@@ -9,7 +9,8 @@ import numpy as np
 
 from . import _core
 from ._arrays import NumPyArrays, adopt, host_array, white_level
-from ._denoise import Array, Axis, output_for, stack_axes, target_for
+from ._denoise import Array, Axis, check_options, output_for, stack_axes, target_for
+from ._errors import InvalidArgument
 
 
 def _stacked(values: list[Any], shape: tuple[int, ...], axis: Axis) -> Any:
@@ -17,7 +18,7 @@ def _stacked(values: list[Any], shape: tuple[int, ...], axis: Axis) -> Any:
     if axis is None:
         return values[0]
     axes = [a % len(shape) for a in stack_axes(axis)]
-    return np.asarray(values).reshape([shape[a] for a in axes] + list(np.shape(values[0] if values else ())))
+    return np.asarray(values).reshape([shape[a] for a in axes] + list(np.shape(values[0]) if values else []))
 
 
 def estimate_sigma(image: Any, *, per_channel: bool = False, axis: Axis = None, channel_axis: int = -1,
@@ -33,7 +34,11 @@ def estimate_sigma(image: Any, *, per_channel: bool = False, axis: Axis = None, 
         sigma = ungrain.estimate_sigma(image)
     """
     samples, dtype = host_array(image)
-    found = _core.estimate(samples, stack_axes(axis), channel_axis, channels, white_level(dtype, range))
+    try:
+        found = _core.estimate(samples, stack_axes(axis), channel_axis, channels, white_level(dtype, range))
+    except TypeError:
+        check_options(channel_axis=channel_axis, channels=channels)
+        raise
     values = [np.asarray(each) if per_channel else total for total, each, _ in found]
     return _stacked(values, samples.shape, axis)
 
@@ -53,10 +58,17 @@ def add_noise(image: Array, amount: float, kind: str = "gaussian", *, seed: int 
     samples, dtype = host_array(image)
     if library is NumPyArrays:
         target = target_for(library, result, samples)
+        same = samples.ctypes.data == target.ctypes.data and samples.strides == target.strides
+        if not same and np.may_share_memory(samples, target):
+            target = np.empty_like(samples)
     else:
         target = np.empty_like(samples)
-    _core.add_noise(samples, target, kind, amount, seed, stack_axes(axis), channel_axis, channels,
-                    white_level(dtype, range))
+    try:
+        _core.add_noise(samples, target, kind, amount, seed, stack_axes(axis), channel_axis, channels,
+                        white_level(dtype, range))
+    except TypeError:
+        check_options(kind=kind, amount=amount, seed=seed, channel_axis=channel_axis, channels=channels)
+        raise
     if target is not result:
         library.store(target if library is NumPyArrays else library.from_host(target, image), result)
     return result if out is None else out
@@ -80,7 +92,11 @@ def _compare(truth: Any, image: Any, axis: Axis, channel_axis: int, channels: st
     second, other = host_array(image, "image")
     if dtype != other and range is None:
         raise TypeError(f"truth is {dtype}, image is {other}: say the white level of both with range=")
-    found = _core.compare(first, second, stack_axes(axis), channel_axis, channels, white_level(dtype, range), ssim, fsim)
+    try:
+        found = _core.compare(first, second, stack_axes(axis), channel_axis, channels, white_level(dtype, range), ssim, fsim)
+    except TypeError:
+        check_options(channel_axis=channel_axis, channels=channels)
+        raise
     return found, first.shape
 
 
@@ -103,7 +119,7 @@ def _metric(name: Literal["psnr", "ssim", "fsim"], truth: Any, image: Any, axis:
     found, shape = _compare(truth, image, axis, channel_axis, channels, range, name == "ssim", name == "fsim")
     values = [each[name] for each in found]
     if None in values:
-        raise ValueError(f"{name} is not defined for images of this shape: {shape}")
+        raise InvalidArgument(f"{name} is not defined for images of this shape: {shape}")
     return _stacked(values, shape, axis)
 
 
