@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <thread>
-#include <vector>
+
+#include "in_parallel.h"
 
 namespace ungrain::python {
 namespace {
@@ -52,23 +52,13 @@ std::uint8_t rounded(float value) {
 // On the way back OpenCV drops the fraction.
 std::uint8_t truncated(float value) { return static_cast<std::uint8_t>(std::clamp(value, 0.0F, 255.0F)); }
 
-template <class Body>
-void in_parallel(std::size_t pixels, const Body& body) {
-  constexpr std::size_t worth_a_thread = 1 << 16;
-  const std::size_t most = std::max<std::size_t>(1, std::thread::hardware_concurrency());
-  const std::size_t count = std::clamp<std::size_t>(pixels / worth_a_thread, 1, most);
-  std::vector<std::thread> threads;
-  const auto part = [&](std::size_t index) { body(pixels * index / count, pixels * (index + 1) / count); };
-  for (std::size_t index = 1; index < count; ++index) threads.emplace_back(part, index);
-  part(0);
-  for (std::thread& thread : threads) thread.join();
-}
+constexpr std::size_t worth_a_thread = 1 << 16;  // pixels
 
 }  // namespace
 
 void bgr_to_lab(const std::uint8_t* bgr, std::uint8_t* lab, std::size_t pixels) {
   static const CubeRoots curve;
-  in_parallel(pixels, [&](std::size_t begin, std::size_t end) {
+  in_parallel(pixels, worth_a_thread, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const float b = static_cast<float>(bgr[3 * i]) / 255;
       const float g = static_cast<float>(bgr[3 * i + 1]) / 255;
@@ -91,7 +81,7 @@ void lab_to_bgr(const std::uint8_t* lab, std::uint8_t* bgr, std::size_t pixels) 
   const auto uncurve = [](float f) {
     return f > curved_above ? f * f * f : (f - linear_offset) / linear_slope;
   };
-  in_parallel(pixels, [&](std::size_t begin, std::size_t end) {
+  in_parallel(pixels, worth_a_thread, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const float luminance = static_cast<float>(lab[3 * i]) / 2.55F;
       const bool dark = luminance <= luminance_slope * linear_below;

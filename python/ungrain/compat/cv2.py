@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._arrays import CONVERTED, NATIVE, NumPyArrays, unsupported
 from .._denoise import denoise
 from .._errors import InvalidArgument, Unsupported
+from ._arguments import real, whole
 
 BORDER_CONSTANT, BORDER_REPLICATE, BORDER_REFLECT, BORDER_WRAP, BORDER_REFLECT_101 = 0, 1, 2, 3, 4
 BORDER_DEFAULT = BORDER_REFLECT_101
@@ -24,16 +26,17 @@ NORM_L1, NORM_L2 = 2, 4
 _BORDERS = {BORDER_CONSTANT: "constant", BORDER_REPLICATE: "clamp", BORDER_REFLECT: "symmetric", BORDER_WRAP: "wrap",
             BORDER_REFLECT_101: "mirror"}
 
-# Of three channels OpenCV adds up the absolute differences, we take the root of their mean square. The sum is sqrt(3) to
-# 3 times as large, 2.4 times for Gaussian noise and 3 times at gray edges. 2.6 brings the results nearest to OpenCV's on
-# scikit-image's astronaut, coffee and chelsea with noise of 20, d from 5 to 11, sigmaColor from 30 to 150: 45 dB or more.
-_SUM_OF_DIFFERENCES = 2.6
+_PADDED_AS = {"constant": "constant", "clamp": "edge", "symmetric": "symmetric", "wrap": "wrap", "mirror": "reflect"}
+_LARGEST_RADIUS = 128
+_NOTHING = 1e-6  # sigmas up to this are none: OpenCV returns the image as it is
 
 
 def _source(src: Any, dst: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """The image, and the caller's array where the result fits it; OpenCV makes a new one where it does not."""
     image = np.asarray(src)
     fits = isinstance(dst, np.ndarray) and dst.shape == image.shape and dst.dtype == image.dtype
+    if image.ndim == 3 and image.shape[2] == 1 and not fits:  # of one channel OpenCV returns rows and columns
+        return _source(image[..., 0], dst)
     return image, dst if fits else None
 
 
@@ -42,31 +45,58 @@ def _separate(image: np.ndarray) -> str:
     return "multi" if image.ndim == 3 else "gray"
 
 
+def _bilateral_of_sums(image: np.ndarray, radius: int, sigma_range: float, sigma_space: float, border: str,
+                       out: np.ndarray | None) -> np.ndarray:
+    """Several channels, compared by the sum of their absolute differences, which no method of the library does."""
+    if image.dtype.newbyteorder("=") not in NATIVE and image.dtype.name not in CONVERTED:
+        raise unsupported("src", image.dtype)
+    if image.size == 0 or image.shape[2] > 4:
+        raise InvalidArgument(f"src takes an image of 1 to 4 channels, got shape {image.shape}")
+    around: Any = [(0, 0), (radius, radius), (radius, radius)]
+    samples = image.transpose(2, 0, 1).astype(np.float32, order="C")
+    planes = np.pad(samples, around, mode=_PADDED_AS[border])  # type: ignore[call-overload]
+    counts = None
+    if image.dtype.kind == "f" and not np.isfinite(planes).all():
+        finite = np.isfinite(planes).all(axis=0)
+        planes[:, ~finite] = 0
+        counts = finite.astype(np.float32)
+    found = np.empty(image.shape, np.float32)
+    _core.bilateral_of_sums(planes, counts, radius, sigma_range, sigma_space, found)
+    if out is None:
+        out = np.empty_like(image)
+    NumPyArrays.store(np.rint(found) if image.dtype.kind == "u" else found, out)
+    return out
+
+
 def bilateralFilter(src: Any, d: int, sigmaColor: float, sigmaSpace: float, dst: Any = None,
                     borderType: int = BORDER_DEFAULT) -> np.ndarray:
-    """As cv2.bilateralFilter, of uint8, uint16, float16 or float32 with 1 to 4 channels.
+    """As cv2.bilateralFilter, of uint8, uint16, float16 or float32 with 1 to 4 channels, d up to 257.
 
-    One channel: the same filter, to one step of 8 bits, or 2e-4 of the range in float, where OpenCV looks its weights up
-    in a table. Three channels: OpenCV weighs by the sum of the absolute differences, this by the root of their mean
-    square, with ``sigmaColor`` divided by 2.6. The results denoise alike (PSNR within 0.4 dB on photographs, 0.7 dB on
-    a checkerboard of strong colours) but are not the same: 45 dB or more between them on photographs, 40 dB there.
+    The same filter, also of colours, which OpenCV compares by the sum of their absolute differences: to one step of
+    8 bits, or 2e-4 of the range in float, where OpenCV looks its weights up in a table. As in OpenCV 5, a sigma of 0 or
+    less returns the image as it is.
     """
     image, out = _source(src, dst)
-    border = _BORDERS.get(borderType & ~BORDER_ISOLATED)
+    border = _BORDERS.get(whole("borderType", borderType, None, None) & ~BORDER_ISOLATED)
     if border is None:
         raise Unsupported(f"borderType takes BORDER_CONSTANT, REPLICATE, REFLECT, WRAP or REFLECT_101, got {borderType}")
-    # OpenCV's own rules for what is left open.
-    sigma_range = sigmaColor if sigmaColor > 0 else 1.0
-    sigma_space = sigmaSpace if sigmaSpace > 0 else 1.0
-    radius = max(1, d // 2 if d > 0 else int(np.rint(sigma_space * 1.5)))
+    sigma_range, sigma_space = real("sigmaColor", sigmaColor), real("sigmaSpace", sigmaSpace)
+    diameter = whole("d", d, None, 2 * _LARGEST_RADIUS + 1)
+    if min(sigma_range, sigma_space) <= _NOTHING:
+        return denoise(image, "median", radius=0, channels=_separate(image), nonfinite="keep", out=out)
+    radius = max(1, diameter // 2 if diameter > 0 else int(np.rint(sigma_space * 1.5)))  # OpenCV's own rule
+    if radius > _LARGEST_RADIUS:
+        raise InvalidArgument(f"sigmaSpace makes a radius of {radius}: up to {_LARGEST_RADIUS} are supported; d says another")
     if image.ndim == 3 and image.shape[2] > 1:
-        sigma_range /= _SUM_OF_DIFFERENCES
+        return _bilateral_of_sums(image, radius, sigma_range, sigma_space, border, out)
     return denoise(image, "bilateral", radius=radius, sigma_space=sigma_space, sigma_range=sigma_range, window="disc",
                    border=border, channels=_separate(image), out=out)
 
 
 def _windows(templateWindowSize: int, searchWindowSize: int) -> dict[str, Any]:
-    return {"patch": templateWindowSize // 2 * 2 + 1, "search": searchWindowSize // 2 * 2 + 1}
+    template = whole("templateWindowSize", templateWindowSize, 0, 31)
+    search = whole("searchWindowSize", searchWindowSize, 0, 255)
+    return {"patch": template // 2 * 2 + 1, "search": search // 2 * 2 + 1}
 
 
 def fastNlMeansDenoising(src: Any, dst: Any = None, h: float | Sequence[float] = 3.0, templateWindowSize: int = 7,
@@ -74,20 +104,21 @@ def fastNlMeansDenoising(src: Any, dst: Any = None, h: float | Sequence[float] =
     """As cv2.fastNlMeansDenoising with NORM_L2, of uint8, uint16, float16 or float32 with 1 to 4 channels.
 
     The same filter, but OpenCV rounds the patches' distances and drops weights below 0.001. With ``h`` at the noise's
-    level or above results differ by 2 steps of 8 bits at most; at half of it, where small weights are many, by up to 8
-    steps, and the root mean square by 1.2. ``h`` is in pixel values. The form with ``h`` as the second argument is
-    understood too.
+    level or above results differ by 1.2 steps of 8 bits in the root mean square at most, by up to 18 at single pixels of
+    photographs that few others look like; at half of it, where small weights are many, by 4 and by 28. ``h`` is in pixel
+    values. The form with ``h`` as the second argument is understood too.
     """
-    if dst is not None and not isinstance(dst, np.ndarray):
+    image = np.asarray(src)
+    if dst is not None and not (isinstance(dst, np.ndarray) and dst.ndim == image.ndim):  # no image: the strength
         dst, h = (h if isinstance(h, np.ndarray) else None), dst
-    if isinstance(h, (Sequence, np.ndarray)):
-        if len(h) != 1:
-            raise Unsupported("h takes one strength; OpenCV's list of one for each channel has no counterpart")
+    if isinstance(h, (Sequence, np.ndarray)) and not isinstance(h, str):
+        if len({real("h", each) for each in h}) != 1:
+            raise Unsupported("h takes one strength; channels that differ in theirs have no counterpart here")
         h = h[0]
     if normType != NORM_L2:
         raise Unsupported("normType takes NORM_L2; patches are compared by squared differences")
-    image, out = _source(src, dst)
-    return denoise(image, "nlm", h=float(h), sigma=0.0, patch_sigma=0.0, self="one", border="mirror",
+    image, out = _source(image, dst)
+    return denoise(image, "nlm", h=real("h", h, 0), sigma=0.0, patch_sigma=0.0, self="one", border="mirror",
                    channels=_separate(image), out=out, **_windows(templateWindowSize, searchWindowSize))
 
 
@@ -96,7 +127,8 @@ def fastNlMeansDenoisingColored(src: Any, dst: Any = None, h: float = 3.0, hColo
     """As cv2.fastNlMeansDenoisingColored, of uint8 with 3 channels, or with 4 of which the last becomes 255.
 
     Works in the same 8-bit CIE-Lab of linear blue, green and red, L with ``h`` and a, b together with ``hColor``. Differs
-    by the rounding of both conversions and of OpenCV's weights: 45 dB or more between the results.
+    by the rounding of both conversions and of OpenCV's weights: 45 dB or more between the results with strengths of half
+    the noise's level or more, 40 dB below.
     """
     image, out = _source(src, dst)
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] not in (3, 4):
@@ -104,9 +136,9 @@ def fastNlMeansDenoisingColored(src: Any, dst: Any = None, h: float = 3.0, hColo
     lab = np.array(image[..., :3], order="C")
     _core.bgr_to_lab(lab)
     windows = _windows(templateWindowSize, searchWindowSize)
-    for channels, strength in ((slice(0, 1), h), (slice(1, 3), hColor)):
+    for channels, strength in ((slice(0, 1), real("h", h, 0)), (slice(1, 3), real("hColor", hColor, 0))):
         part = lab[..., channels]
-        denoise(part, "nlm", h=float(strength), sigma=0.0, patch_sigma=0.0, self="one", border="mirror",
+        denoise(part, "nlm", h=strength, sigma=0.0, patch_sigma=0.0, self="one", border="mirror",
                 channels="multi", out=part, **windows)
     _core.lab_to_bgr(lab)
     if out is None and image.shape[2] == 3:
@@ -120,10 +152,11 @@ def fastNlMeansDenoisingColored(src: Any, dst: Any = None, h: float = 3.0, hColo
 
 def medianBlur(src: Any, ksize: int, dst: Any = None) -> np.ndarray:
     """As cv2.medianBlur, of uint8, uint16, float16 or float32 with 1 to 4 channels, ksize up to 129. The same bits."""
-    if ksize < 1 or ksize % 2 == 0:
+    side = whole("ksize", ksize, 1, 129)
+    if side % 2 == 0:
         raise InvalidArgument(f"ksize takes an odd number from 1 to 129, got {ksize}")
     image, out = _source(src, dst)
-    return denoise(image, "median", radius=ksize // 2, border="clamp", channels=_separate(image), out=out)
+    return denoise(image, "median", radius=side // 2, border="clamp", channels=_separate(image), out=out)
 
 
 __all__ = ["BORDER_CONSTANT", "BORDER_DEFAULT", "BORDER_ISOLATED", "BORDER_REFLECT", "BORDER_REFLECT_101",
