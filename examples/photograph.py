@@ -1,9 +1,11 @@
 """A photograph: 8-bit colour, nothing known about its noise.
 
     python examples/photograph.py                      a picture that it draws itself
-    python examples/photograph.py photo.jpg out.png    yours (needs Pillow)
+    python examples/photograph.py photo.jpg            yours (needs Pillow), written to photo.ungrain.jpg
+    python examples/photograph.py photo.jpg out.png    or where you say
 """
 
+import pathlib
 import sys
 
 import numpy as np
@@ -23,10 +25,12 @@ def drawn(height=320, width=480):
 
 
 def main():
-    if len(sys.argv) > 2:
+    if len(sys.argv) > 1:
         from PIL import Image
-        photo = Image.open(sys.argv[1]).convert("RGB")
-        Image.fromarray(ungrain.denoise(photo)).save(sys.argv[2])
+        file = pathlib.Path(sys.argv[1])
+        target = sys.argv[2] if len(sys.argv) > 2 else file.with_name(f"{file.stem}.ungrain{file.suffix}")
+        Image.fromarray(ungrain.denoise(Image.open(file).convert("RGB"))).save(target)
+        print(f"written to {target}")
         return
     clean = drawn()
     noisy = ungrain.add_noise(clean, 25, seed=1)

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from conftest import has
 
@@ -27,11 +28,21 @@ def test_example_runs(example, tmp_path):
     assert done.stdout.strip()
 
 
-def test_the_readmes_lines_run(tmp_path):
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_photographs_example_takes_a_file(tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="Pillow is missing")
+    noisy = np.random.default_rng(0).integers(100, 150, (32, 40, 3), dtype=np.uint8)
+    image.fromarray(noisy).save(tmp_path / "photo.png")
+    subprocess.run([sys.executable, str(ROOT / "examples/photograph.py"), "photo.png"], cwd=tmp_path, timeout=300, check=True)
+    written = np.asarray(image.open(tmp_path / "photo.ungrain.png"))
+    assert written.shape == noisy.shape and written.std() < noisy.std() / 2
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_the_pages_lines_run(page, tmp_path):
+    text = (ROOT / page).read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.S)
     assert blocks
-    setting = "import numpy as np\nimage = np.random.default_rng(0).integers(0, 255, (48, 64), dtype=np.uint8)\n" \
+    setting = "import numpy as np\nimport ungrain\nimage = np.random.default_rng(0).integers(0, 255, (48, 64), dtype=np.uint8)\n" \
               "frames = np.stack([image] * 3)\n"
     for block in blocks:
         if "ungrain.dask" in block and not has("dask"):

@@ -344,6 +344,7 @@ class Denoiser:
 
     @property
     def method(self) -> str:
+        """One of ``ungrain.methods()``."""
         return self._method
 
     @property

@@ -72,8 +72,8 @@ def docstring(info: dict[str, Any]) -> str:
     for each in info["params"]:
         unit = f" ({each['unit']})" if each["unit"] else ""
         lines.append(f"{each['name']} : {takes(each)}")
-        lines += textwrap.wrap(f"{each['help']}{unit}; default: {each['default_text']}", 100,
-                               initial_indent="    ", subsequent_indent="    ")
+        lines += textwrap.wrap(f"{each['help']}{unit}; default: {each['default_text']}", 100, initial_indent="    ",
+                               subsequent_indent="    ", break_on_hyphens=False)
     lines += textwrap.wrap(", ".join(option.name for option in OPTIONS), 100)
     lines.append("    As for ``ungrain.denoise``.")
     for name, help_ in info["presets"]:
