@@ -290,8 +290,14 @@ def test_a_white_level_that_cannot_be_is_warned_of():
         with pytest.warns(UserWarning) as caught:  # where the user called, once for each such line
             call()
         assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="less than a 1e-9 part of white"):  # as fluxes in physical units are
+        ungrain.nlm(image * np.float32(1e-16), search=5)
+    with pytest.raises(ungrain.InvalidArgument, match="range must be a number from 1e-14 to .*: scale the image's values"):
+        ungrain.denoise(image * np.float32(1e-23), range=1e-20)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        scaled = ungrain.denoise(image * np.float32(1e-16), range=1e-13)
+        np.testing.assert_allclose(scaled * 1e13, ungrain.denoise(image / 1000), atol=1e-4)
         ungrain.nlm(image, search=5, range=1000)
         ungrain.nlm(image / 1000, search=5)
         ungrain.gaussian(image, sigma=3)

@@ -97,11 +97,14 @@ _WHITE = {"uint8": 255.0, "uint16": 65535.0, "int16": 32767.0}
 def _check_white(noise_level: float, dtype: str, range: float | None) -> None:
     """Floats that do not go from 0 to 1 and nobody said so: strengths that follow the noise would be far off."""
     white = _WHITE.get(dtype, 1.0)
-    if range is None and noise_level > white / 2:
+    if range is not None or noise_level == 0:
+        return
+    far = "more than half" if noise_level > white / 2 else "less than a 1e-9 part" if noise_level < 1e-9 * white else None
+    if far:
         frame, level = sys._getframe(), 1  # the caller's line, outside of this package
         while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ungrain."):
             frame, level = frame.f_back, level + 1
-        warnings.warn(f"the noise's sigma, {noise_level:.4g}, is more than half of white, which is taken to be {white:g} for "
+        warnings.warn(f"the noise's sigma, {noise_level:.4g}, is {far} of white, which is taken to be {white:g} for "
                       f"{dtype}; say range= if it is not", stacklevel=level)
 
 
