@@ -109,14 +109,22 @@ nb::dict read_words(const std::string& method, nb::handle preset, const nb::dict
   return to_dict(params);
 }
 
+// Between the images of a stack: Ctrl-C ends the work.
+void check_signals() {
+  const nb::gil_scoped_acquire lock;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 nb::list estimate_call(nb::handle image, const std::vector<int>& axis, int channel_axis,
                        const std::string& channels, double range) {
   const InputImages in = input_images(image, {axis, channel_axis, channels, range}, "image");
   std::vector<NoiseEstimate> found;
   {
     const nb::gil_scoped_release unlocked;
-    for (std::size_t index = 0; index < in.offsets.size(); ++index)
+    for (std::size_t index = 0; index < in.offsets.size(); ++index) {
       found.push_back(estimate_noise(in.at(index)));
+      check_signals();
+    }
   }
   nb::list list;
   for (const NoiseEstimate& estimate : found)
@@ -146,6 +154,7 @@ void add_noise_call(nb::handle image, nb::handle out, const std::string& kind, d
     ImageView view = to.at(index);
     if (view.spec.type != in.first.spec.type) view.spec.range = 0;
     add_noise(in.at(index), view, noise);
+    check_signals();
   }
 }
 
@@ -159,8 +168,10 @@ nb::list compare_call(nb::handle truth, nb::handle image, const std::vector<int>
   std::vector<Metrics> found;
   {
     const nb::gil_scoped_release unlocked;
-    for (std::size_t index = 0; index < first.offsets.size(); ++index)
+    for (std::size_t index = 0; index < first.offsets.size(); ++index) {
       found.push_back(compare(first.at(index), second.at(index), {ssim, fsim}));
+      check_signals();
+    }
   }
   const auto optional = [](const std::optional<double>& value) {
     return value ? nb::cast(*value) : nb::none();

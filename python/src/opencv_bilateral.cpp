@@ -13,7 +13,7 @@
 
 // The loops over pixels are left to the compiler's vectors; on x86-64 gcc makes a version for each width of
 // them, of which the loader takes one.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
 #define UNGRAIN_FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define UNGRAIN_FOR_EACH_CPU

@@ -1,5 +1,9 @@
 """estimate_sigma, add_noise, psnr, ssim, fsim."""
 
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
 from conftest import picture
@@ -134,3 +138,23 @@ def test_ssim_is_scikit_images():
 def test_every_kind_of_noise_is_documented():
     for kind, _ in ungrain._core.noise_kinds():
         assert f'"{kind}"' in ungrain.add_noise.__doc__
+
+
+INTERRUPTED = """
+import os, signal, threading, numpy as np, ungrain
+stack = np.random.default_rng(0).random((400, 256, 256), np.float32)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which what runs in the background has not
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    ungrain.fsim(stack, stack, axis=0)
+    print("done")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_control_c_stops_between_the_images_of_a_stack():
+    begin = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "interrupted\n", done.stderr
+    assert time.monotonic() - begin < 10  # s; all of them take 40
