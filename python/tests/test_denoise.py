@@ -587,6 +587,9 @@ def test_denoiser_from_a_shape():
     with pytest.raises(ValueError, match="made for 50 x 40"):
         denoiser(image[:30])
     assert ungrain.Denoiser("box", shape=np.array([40, 50]), dtype="uint8").reach == (1, 1)
+    for wrong in ("bfloat16", 3, "int32"):
+        with pytest.raises(TypeError, match=f"dtype takes uint8.*got {wrong}"):
+            ungrain.Denoiser("box", shape=(4, 4), dtype=wrong)
     for wrong in (-1, 3.5):
         with pytest.raises((TypeError, ungrain.InvalidArgument), match="shape takes whole numbers of pixels"):
             ungrain.Denoiser("box", shape=(4, wrong), dtype="uint8")

@@ -297,8 +297,8 @@ def adopt(image: Any, name: str = "image") -> tuple[Any, Any]:
     module = type(image).__module__
     if module == "cupy" or module.startswith("cupy."):
         return CuPyArrays, CuPyArrays.adopt(image, name)
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(image, torch.Tensor):  # or of a class made from it, torchvision's for one
+    tensor = getattr(sys.modules.get("torch"), "Tensor", ())
+    if isinstance(image, tensor):  # or of a class made from it, torchvision's for one
         return TorchArrays, TorchArrays.adopt(image, name)
     if not isinstance(image, np.ndarray) and hasattr(image, "__dlpack_device__"):
         kind = int(image.__dlpack_device__()[0])

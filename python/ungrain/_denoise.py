@@ -280,7 +280,10 @@ class Denoiser:
             if on is not None and device == "auto":
                 device = on
         else:
-            self._dtype = np.dtype(str(dtype).removeprefix("torch.") if not isinstance(dtype, type) else dtype).name
+            try:
+                self._dtype = np.dtype(str(dtype).removeprefix("torch.") if not isinstance(dtype, type) else dtype).name
+            except TypeError:
+                raise unsupported("dtype", dtype) from None
             if needs_image:
                 raise InvalidArgument(f"{method}: sigma is left to be measured; give it, or an image with like=")
         if self._dtype not in NATIVE.values() and self._dtype not in CONVERTED:
