@@ -449,8 +449,15 @@ TEST(Denoiser, CreateRefusesWhatCannotBe) {
   EXPECT_EQ(create(BoxParams{}, {.width = 4, .height = 4, .channels = 3}), "3 channels cannot be gray");
   EXPECT_EQ(create(BoxParams{}, {.width = 4, .height = 4, .range = std::nan("")}),
             "the range must be a positive number, got nan");
-  EXPECT_EQ(create(BoxParams{}, {.width = 4, .height = 4, .type = PixelType::f32, .range = 1e-20}),
-            "the range must be a number from 1e-14 to 100000000000000, got 1e-20: scale the image's values");
+  for (const MethodParams& params :
+       {MethodParams(BilateralParams{.sigma = 1}), MethodParams(AdaptiveBilateralParams{.sigma = 1}),
+        MethodParams(Bm3dParams{.sigma = {1}})}) {
+    for (const double range : {1e-20, 1e20}) {
+      EXPECT_EQ(create(params, {.width = 4, .height = 4, .type = PixelType::f32, .range = range}),
+                std::string(params.method()) +
+                    ": the range must be a number from 1e-14 to 1e14; scale the image's values");
+    }
+  }
   EXPECT_EQ(create(BilateralParams{.sigma_range = 9, .colour = ColourMode::lab}, small),
             "bilateral: colour lab takes an rgb image, this one is gray");
   EXPECT_EQ(create(BilateralParams{.sigma_range = -1.0}, small),

@@ -41,7 +41,7 @@ struct ImageSpec {
   PixelType type = PixelType::u8;
   Colour colour = Colour::gray;
   bool alpha = false;  // the last channel is alpha: carried through, never filtered
-  double range = 0;    // white level in pixel units, 1e-14 to 1e14; 0: the type's own (255, 65535, 1)
+  double range = 0;    // white level in pixel units; 0: the type's own (255, 65535, 1)
 
   constexpr double white() const { return range > 0 ? range : natural_range(type); }
   constexpr int colour_channels() const { return channels - (alpha ? 1 : 0); }

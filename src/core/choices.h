@@ -70,6 +70,16 @@ Descriptor search(int Params::*member) {
                      "whole-image", whole_image);
 }
 
+// Of methods that square pixel values as they come, in float.
+template <class Params>
+void check_squares(const Params& /*params*/, const ImageSpec& spec) {
+  if (spec.white() < 1e-14 || spec.white() > 1e14) {
+    throw Error(ErrorCode::invalid_argument,
+                std::string(Params::method) +
+                    ": the range must be a number from 1e-14 to 1e14; scale the image's values");
+  }
+}
+
 // Lab is made from red, green and blue.
 template <class Params>
 void check_colour_mode(const Params& params, const ImageSpec& spec) {

@@ -94,14 +94,6 @@ void MethodParams::scale_strengths(double factor) {
 
 void MethodParams::validate(const ImageSpec& spec) const {
   ungrain::validate(spec);
-  // Methods square differences and sum them up in float.
-  constexpr double smallest = 1e-14;
-  constexpr double largest = 1e14;
-  if (spec.white() < smallest || spec.white() > largest) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("the range must be a number from {} to {}, got {}: scale the image's values",
-                            smallest, largest, spec.range));
-  }
   const Method& method = find_method(method_);
   for (const Descriptor& d : method.descriptors) {
     const ParamValue value = d.get(values_.get());

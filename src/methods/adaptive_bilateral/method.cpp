@@ -22,6 +22,11 @@ std::optional<double> factor(const P& p, const ImageSpec& spec) {
   return describe::weighs_together(p, spec) ? 1.4 : 2;
 }
 
+void check(const P& params, const ImageSpec& spec) {
+  describe::check_colour_mode(params, spec);
+  describe::check_squares(params, spec);
+}
+
 Descriptor epsilon() {
   Descriptor d = describe::derived(
       &P::epsilon, "epsilon", {.min = 0, .unit = Unit::intensity_squared}, "0.01 on the 0-255 scale, squared",
@@ -64,7 +69,7 @@ const Method& adaptive_bilateral_method() {
               describe::colour_mode(&P::colour),
               describe::border(&P::border),
           },
-      .check = describe::check_colour_mode<P>,
+      .check = check,
       .reference = adaptive_bilateral_reference,
       .cpu = adaptive_bilateral_cpu,
       .cuda = UNGRAIN_CUDA_VERSION(adaptive_bilateral_cuda),

@@ -25,6 +25,7 @@ std::optional<double> sigma_range(const P& p, const ImageSpec& spec) {
 
 void check(const P& params, const ImageSpec& spec) {
   describe::check_colour_mode(params, spec);
+  describe::check_squares(params, spec);
   if (params.quality == BilateralQuality::exact) return;
   if (params.window == Window::disc) {
     throw Error(ErrorCode::invalid_argument, "bilateral: only quality exact takes a disc window");

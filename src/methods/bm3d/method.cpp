@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/choices.h"
 #include "core/convert.h"
 #include "core/descriptor.h"
 #include "methods/bm3d/bm3d.h"
@@ -222,6 +223,7 @@ void check_map(const ConstImageView& map, const ImageSpec& spec) {
 }
 
 void check(const P& p, const ImageSpec& spec) {
+  describe::check_squares(p, spec);
   if (p.transform && p.patch) check_transform(*p.transform, *p.patch, "patch");
   if (p.wiener_transform && p.wiener_patch)
     check_transform(*p.wiener_transform, *p.wiener_patch, "wiener_patch");
