@@ -257,8 +257,8 @@ class Denoiser:
             raise TypeError("Denoiser takes like=, or shape= and dtype=")
         given = _with_sigma(sigma, parameters)
         try:
-            self._make(method, like, None if shape is None else _sides(shape), dtype, given, device, preset, channel_axis, channels, range, nonfinite, threads,
-                       memory)
+            sides = None if shape is None else _sides(shape)
+            self._make(method, like, sides, dtype, given, device, preset, channel_axis, channels, range, nonfinite, threads, memory)
         except TypeError:
             check_options(method=method, device=device, preset=preset, channel_axis=channel_axis, channels=channels,
                           nonfinite=nonfinite, threads=threads, memory=memory)
