@@ -84,7 +84,7 @@ void add_options(CLI::App& app, Settings& settings) {
       ->type_name("SIZE");
   app.add_option_function<std::string>(
          "--range", [&](const std::string& text) { settings.range = parse_range(text); },
-         "white level of the files (default: 255 for 8 bits, 65535 for 16, 1 for float)")
+         "white level of the files (a number above 0; default: 255 for 8 bits, 65535 for 16, 1 for float)")
       ->type_name("WHITE");
   app.add_option_function<std::string>(
          "--depth", [&](const std::string& text) { settings.depth = parse_pixel_type(text); },

@@ -88,10 +88,6 @@ class Busy {
   std::atomic_flag& flag_;
 };
 
-}  // namespace
-
-namespace {
-
 // False, or NumPy's; None and whatever else a function happens to return let the work go on.
 bool says_stop(nb::handle answer) {
   if (answer.is(Py_False)) return true;

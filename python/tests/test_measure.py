@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -142,7 +141,8 @@ def test_every_kind_of_noise_is_documented():
 
 INTERRUPTED = """
 import os, signal, threading, numpy as np, ungrain
-stack = np.random.default_rng(0).random((400, 256, 256), np.float32)
+image = np.random.default_rng(0).random((256, 256), np.float32)
+stack = np.broadcast_to(image, (1_000_000, 256, 256))  # a day's work
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which what runs in the background has not
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
@@ -154,7 +154,5 @@ except KeyboardInterrupt:
 
 
 def test_control_c_stops_between_the_images_of_a_stack():
-    begin = time.monotonic()
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout == "interrupted\n", done.stderr
-    assert time.monotonic() - begin < 10  # s; all of them take 40
