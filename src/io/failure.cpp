@@ -25,4 +25,8 @@ void fail(const std::filesystem::path& file, std::string_view what, int error_nu
   fail(file, fmt::format("{}: {}", what, std::generic_category().message(error_number)));
 }
 
+void fail_beyond_float(const std::filesystem::path& file, int row, double value) {
+  fail(file, fmt::format("row {} has the value {:g}, which is beyond what 32-bit floats hold", row, value));
+}
+
 }  // namespace ungrain::io

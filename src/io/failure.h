@@ -13,5 +13,7 @@ std::string one_line(std::string_view text);
 [[noreturn]] void fail(const std::filesystem::path& file, std::string_view what);
 // "<file>: <what>: <what errno says>".
 [[noreturn]] void fail(const std::filesystem::path& file, std::string_view what, int error_number);
+// Of a 64-bit float that 32 bits cannot hold.
+[[noreturn]] void fail_beyond_float(const std::filesystem::path& file, int row, double value);
 
 }  // namespace ungrain::io

@@ -23,6 +23,8 @@ constexpr unsigned plain = layout_gray | layout_rgb;
 constexpr unsigned with_alpha = plain | layout_gray_alpha | layout_rgb_alpha;
 constexpr unsigned any = with_alpha | layout_two | layout_four;
 
+constexpr unsigned photograph = keeps_exif | keeps_xmp | keeps_icc;
+
 const std::vector<Format>& table() {
   // clang-format off
   static const std::vector<Format> list = {
@@ -33,15 +35,19 @@ const std::vector<Format>& table() {
       {"PBM", {".pbm"}, Codec::pnm, "", "", {}},
       {"PFM", {".pfm"}, Codec::pfm, "", "", {f32}, plain},
       {"NPY", {".npy"}, Codec::npy, "", "", {u8, u16, f16, f32}, any},
-      {"JPEG", {".jpg", ".jpeg", ".jpe"}, Codec::vips, "jpegload", "jpegsave", {u8}, plain | layout_four},
-      {"PNG", {".png"}, Codec::vips, "pngload", "pngsave", {u8, u16}, with_alpha},
-      {"TIFF", {".tif", ".tiff"}, Codec::vips, "tiffload", "tiffsave", {u8, u16, f32}, any, true},
-      {"WebP", {".webp"}, Codec::vips, "webpload", "webpsave", {u8}, with_alpha, true},
-      {"GIF", {".gif"}, Codec::vips, "gifload", "gifsave", {u8}, with_alpha, true},
-      {"HEIF", {".heic", ".heif", ".avif"}, Codec::vips, "heifload", "heifsave", {u8, u16}, with_alpha},
-      {"JPEG XL", {".jxl"}, Codec::vips, "jxlload", "jxlsave", {u8, u16, f32}, with_alpha},
-      {"JPEG 2000", {".jp2", ".j2k", ".jpc"}, Codec::vips, "jp2kload", "jp2ksave_buffer", {u8, u16}, with_alpha},
-      {"FITS", {".fits", ".fit", ".fts"}, Codec::vips, "fitsload", "fitssave", {u8, u16, f32}, plain},
+      {"JPEG", {".jpg", ".jpeg", ".jpe"}, Codec::vips, "jpegload", "jpegsave", {u8}, plain | layout_four, false,
+       photograph | keeps_iptc | keeps_photoshop | keeps_resolution},
+      {"PNG", {".png"}, Codec::vips, "pngload", "pngsave", {u8, u16}, with_alpha, false,
+       photograph | keeps_resolution | keeps_png_texts},
+      {"TIFF", {".tif", ".tiff"}, Codec::tiff, "", "", {u8, u16, f16, f32}, any, true,
+       photograph | keeps_iptc | keeps_photoshop | keeps_resolution | keeps_description | keeps_tiff_tags},
+      {"WebP", {".webp"}, Codec::vips, "webpload", "webpsave", {u8}, with_alpha, true, photograph | keeps_animation},
+      {"GIF", {".gif"}, Codec::vips, "gifload", "gifsave", {u8}, with_alpha, true, keeps_animation},
+      {"HEIF", {".heic", ".heif", ".avif"}, Codec::vips, "heifload", "heifsave", {u8, u16}, with_alpha, false, photograph},
+      {"JPEG XL", {".jxl"}, Codec::vips, "jxlload", "jxlsave_buffer", {u8, u16, f32}, with_alpha, false, photograph},
+      {"JPEG 2000", {".jp2", ".j2k", ".jpc"}, Codec::vips, "jp2kload", "jp2ksave_buffer", {u8, u16}, with_alpha, false,
+       photograph | keeps_iptc},
+      {"FITS", {".fits", ".fit", ".fts"}, Codec::vips, "fitsload", "fitssave", {u8, u16, f32}, plain, false, keeps_fits_cards},
       {"Radiance", {".hdr"}, Codec::vips, "radload", "radsave", {f32}, layout_rgb},
       {"OpenEXR", {".exr"}, Codec::vips, "openexrload", "", {}},
   };
@@ -102,9 +108,13 @@ std::string layout_names(unsigned layouts) {
 
 std::span<const Format> formats() { return table(); }
 
-bool can_read(const Format& format) { return format.codec != Codec::vips || vips_has(format.loader); }
+bool can_read(const Format& format) {
+  if (format.codec == Codec::tiff) return UNGRAIN_HAVE_TIFF != 0;
+  return format.codec != Codec::vips || vips_has(format.loader);
+}
 
 bool can_write(const Format& format) {
+  if (format.codec == Codec::tiff) return UNGRAIN_HAVE_TIFF != 0;
   return format.layouts != 0 && (format.codec != Codec::vips || vips_has(format.saver));
 }
 

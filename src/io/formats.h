@@ -8,12 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "io/metadata.h"
 #include "ungrain/image.h"
 
 namespace ungrain::io {
 
 // Who has the code for it.
-enum class Codec : std::uint8_t { pnm, pfm, npy, vips };
+enum class Codec : std::uint8_t { pnm, pfm, npy, tiff, vips };
 
 // What the channels of a file can be; a bit each.
 enum Layout : std::uint8_t {
@@ -34,6 +35,7 @@ struct Format {
   std::vector<PixelType> types;  // on writing
   unsigned layouts = 0;          // on writing; 0: this project only reads it
   bool pages = false;            // can be written with several
+  unsigned keeps = 0;            // kinds of metadata on writing: MetadataKind
 };
 
 std::span<const Format> formats();

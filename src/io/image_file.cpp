@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -10,7 +12,13 @@
 #include "io/formats.h"
 #include "io/signature.h"
 #include "io/source_file.h"
+#include "io/tiff_reader.h"
+#include "io/wrapped_input.h"
 
+#if UNGRAIN_HAVE_TIFF
+#include "io/tiff_input.h"
+#include "io/tiff_output.h"
+#endif
 #if UNGRAIN_HAVE_VIPS
 #include "io/vips_input.h"
 #include "io/vips_output.h"
@@ -19,17 +27,47 @@
 namespace ungrain::io {
 namespace {
 
-std::unique_ptr<InputFile> open_with_library(SourceFile file) {
-#if UNGRAIN_HAVE_VIPS
-  return open_vips(std::move(file));
-#else
+[[maybe_unused]] std::string unreadable(const SourceFile& file) {
   const std::string_view format = format_by_signature(file);
-  if (!format.empty()) {
-    fail(file.path(),
-         fmt::format("a {} file: this build, without libvips, reads PNM, PAM, PFM and NPY", format));
-  }
-  fail(file.path(), "not an image that this build can read (PNM, PAM, PFM, NPY)");
+  if (format.empty()) return "not an image that this build can read (PNM, PAM, PFM, NPY)";
+  return fmt::format("a {} file: this build, without the library that reads it, reads PNM, PAM, PFM and NPY",
+                     format);
+}
+
+std::unique_ptr<InputFile> open_decoder(SourceFile file, [[maybe_unused]] const OpenOptions& options) {
+  if (is_pnm(file)) return open_pnm(std::move(file));
+  if (is_pfm(file)) return open_pfm(std::move(file));
+  if (is_npy(file)) return open_npy(std::move(file));
+  if (const std::string other = what_it_is_instead(file); !other.empty()) fail(file.path(), other);
+#if UNGRAIN_HAVE_TIFF
+  if (is_tiff(file)) return open_tiff(std::move(file), options);
+#else
+  if (TiffReader(file).is_tiff()) fail(file.path(), unreadable(file));
 #endif
+#if UNGRAIN_HAVE_VIPS
+  return open_vips(std::move(file), options);
+#else
+  fail(file.path(), unreadable(file));
+#endif
+}
+
+std::string size_text(double bytes) {
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  return bytes >= gib ? fmt::format("{:.1f} GiB", bytes / gib)
+                      : fmt::format("{:.0f} MiB", bytes / gib * 1024);
+}
+
+// Decoders that hold the whole image take this much whatever we do.
+void check_memory(const std::filesystem::path& path, const InputFile& file, std::uint64_t limit) {
+  const std::uint64_t needed = file.decoding_bytes();
+  if (limit == 0 || needed <= limit) return;
+  const ImageSpec& spec = file.info().spec;
+  constexpr double mib = 1024.0 * 1024;
+  fail(path,
+       fmt::format("a {} file of {} x {} pixels that must be decoded whole, which takes {}: --memory {:.0f}M "
+                   "would do",
+                   file.info().format, spec.width, spec.height, size_text(static_cast<double>(needed)),
+                   std::ceil(static_cast<double>(needed) * 1.5 / mib)));
 }
 
 void check_info(const std::filesystem::path& path, const FileInfo& info) {
@@ -38,6 +76,9 @@ void check_info(const std::filesystem::path& path, const FileInfo& info) {
   if (info.pages < 1) fail(path, "an image has at least one page");
   if (!can_write(path, info.spec, info.pages, &why_not)) fail(path, why_not);
   const Format& format = *format_of_extension(path);
+  if (info.model == ColourModel::lab && format.name != "TIFF") {
+    fail(path, fmt::format("{} does not hold Lab colours; write .tif", format.name));
+  }
   if (!holds(format, info.spec.type)) {
     fail(path, fmt::format("{} cannot hold {} samples; {} would do", format.name, name(info.spec.type),
                            name(writable_type(path, info.spec.type))));
@@ -46,12 +87,71 @@ void check_info(const std::filesystem::path& path, const FileInfo& info) {
 
 }  // namespace
 
-std::unique_ptr<InputFile> InputFile::open(const std::filesystem::path& path) {
-  SourceFile file(path);
-  if (is_pnm(file)) return open_pnm(std::move(file));
-  if (is_pfm(file)) return open_pfm(std::move(file));
-  if (is_npy(file)) return open_npy(std::move(file));
-  return open_with_library(std::move(file));
+bool PageList::contains(std::size_t page) const {
+  const auto number = static_cast<std::int64_t>(page);
+  return all() || std::any_of(ranges_.begin(), ranges_.end(), [&](const auto& range) {
+           return range.first <= number && number <= range.second;
+         });
+}
+
+std::int64_t PageList::largest() const {
+  std::int64_t most = 0;
+  for (const auto& [first, last] : ranges_) most = std::max(most, last);
+  return most;
+}
+
+std::int64_t PageList::first_missing(int pages) const {
+  for (const auto& [first, last] : ranges_) {
+    if (first > pages) return first;
+    if (last > pages && last != open_end) return pages + 1;
+  }
+  return 0;
+}
+
+std::vector<int> PageList::of(int pages) const {
+  std::vector<int> list;
+  for (int page = 0; page < pages; ++page) {
+    if (contains(static_cast<std::size_t>(page) + 1)) list.push_back(page);
+  }
+  return list;
+}
+
+const Metadata& InputFile::metadata() const {
+  static const Metadata none;
+  return none;
+}
+
+std::unique_ptr<InputFile> InputFile::open(const std::filesystem::path& path, const OpenOptions& options) {
+  std::unique_ptr<InputFile> file = open_decoder(SourceFile(path), options);
+  if (!options.pages.all()) {
+    const int pages = file->info().pages;
+    if (options.pages.first_missing(pages) > 0) {
+      fail(path, fmt::format("has {} page{}: --pages names page {}", pages, pages == 1 ? "" : "s",
+                             options.pages.first_missing(pages)));
+    }
+    file = with_pages(std::move(file), options.pages.of(pages));
+  }
+  if (file->metadata().orientation != 1) {
+    // Half of the memory is left to the filter.
+    file = upright(std::move(file), options.memory / 2);
+  }
+  check_memory(path, *file, options.memory);
+  return file;
+}
+
+std::string metadata_not_kept(const std::filesystem::path& path, const FileInfo& info,
+                              const InputFile& like) {
+  const Format* format = format_of_extension(path);
+  if (format == nullptr) return "";
+  const Metadata& metadata = like.metadata();
+  unsigned lost = kinds_of(metadata) & ~format->keeps;
+  if (!metadata.icc.empty() && like.info().spec.channels != info.spec.channels) lost |= keeps_icc;
+  // Every JPEG says 72 or 96 dots an inch, which means nothing.
+  if (metadata.resolution && metadata.resolution->unit == Resolution::Unit::inch &&
+      (metadata.resolution->x <= 96)) {
+    lost &= ~static_cast<unsigned>(keeps_resolution);
+  }
+  return kinds_text(lost);
 }
 
 std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path, const FileInfo& info,
@@ -65,6 +165,12 @@ std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path
       return create_pfm(path, info);
     case Codec::npy:
       return create_npy(path, info);
+    case Codec::tiff:
+#if UNGRAIN_HAVE_TIFF
+      return create_tiff(path, info, like, options);
+#else
+      break;
+#endif
     case Codec::vips:
       break;
   }

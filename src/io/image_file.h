@@ -7,31 +7,74 @@
 // Every failure is Error(io): one line, the file's name first.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "io/metadata.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/image.h"
 
 namespace ungrain::io {
+
+enum class TiffCompression : std::uint8_t { none, lzw, deflate, packbits, zstd, lzma, jpeg };
+
+// What channels mean where it is neither gray, red, green and blue, nor independent channels.
+enum class ColourModel : std::uint8_t { usual, cmyk, lab };
 
 struct FileInfo {
   ImageSpec spec;  // of one page; all pages have the same
   int pages = 1;
   std::string format = {};  // "TIFF", "PNG", "PGM" ...
   std::string note = {};    // what reading converted or left out ("f64 samples converted to f32"), or empty
+  ColourModel model = ColourModel::usual;
+  // The samples' type does not tell the white level and nothing else in the file does: floats, and integers
+  // that became floats.
+  bool white_unknown = false;
+};
+
+// Pages of a file, counted from 1.
+class PageList {
+ public:
+  static constexpr std::int64_t open_end = std::numeric_limits<std::int64_t>::max();  // to the last page
+  void add(std::int64_t first, std::int64_t last) { ranges_.emplace_back(first, last); }
+  bool all() const { return ranges_.empty(); }
+  bool contains(std::size_t page) const;
+  std::int64_t largest() const;  // 0: no page is named
+  std::int64_t first_missing(
+      int pages) const;  // that is named and that a file of so many does not have; 0: none
+  // The pages of a file that has so many, counted from 0, in its own order.
+  std::vector<int> of(int pages) const;
+
+ private:
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;
+};
+
+struct OpenOptions {
+  PageList pages = {};  // none named: all
+  std::optional<bool> alpha =
+      {};                    // whether the last of two or four channels is alpha; nothing: as the file says
+  std::uint64_t memory = 0;  // bytes that decoding may take; 0: as many as it likes
 };
 
 // Samples are what the file holds, but for 64-bit floats and signed or 32-bit integers, which become f32 (the
-// note says so). Only PNM files tell their white level; others have their type's own: 255, 65535, 1. Pixels
-// are not rotated: an EXIF orientation stays a tag.
+// note says so). Only PNM files and some TIFF files tell their white level; others have their type's own:
+// 255, 65535, 1. Pixels are upright: where the file says that they lie on a side, rows are the upright
+// image's.
 class InputFile : public RowReader {
  public:
-  static std::unique_ptr<InputFile> open(const std::filesystem::path& path);
+  // Throws also where decoding takes more than options.memory, which the message tells.
+  static std::unique_ptr<InputFile> open(const std::filesystem::path& path, const OpenOptions& options = {});
 
   virtual const FileInfo& info() const = 0;
+  virtual const Metadata& metadata() const;
+  // Memory that decoding takes besides the rows it gives: decoders of some formats hold the whole image.
+  virtual std::uint64_t decoding_bytes() const { return 0; }
   // 0 at first. In order is fast; going back may decode again from the start.
   virtual void select_page(int page) = 0;
   // `rows` has info()'s width, channels and type and any strides. Any order works; in order is fast.
@@ -43,7 +86,13 @@ class InputFile : public RowReader {
 
 struct SaveOptions {
   int quality = 95;  // 1 to 100, of lossy formats: JPEG, WebP, HEIF, AVIF, JPEG XL, JPEG 2000
+  // Of TIFF; nothing: as `like` where that is a TIFF file, or else none.
+  std::optional<TiffCompression> compression = {};
+  std::vector<int> pages = {};  // of `like` that the pages are; empty: the same
 };
+
+// What would be lost of the metadata of `like`: "EXIF, ICC profile"; empty: nothing.
+std::string metadata_not_kept(const std::filesystem::path& path, const FileInfo& info, const InputFile& like);
 
 // Writes to a hidden temporary file beside `path`; commit() puts it in the place of `path`, the destructor
 // without commit() removes it. `path` may be the file that is being read.

@@ -1,5 +1,6 @@
 #include "io/signature.h"
 
+#include <algorithm>
 #include <array>
 
 namespace ungrain::io {
@@ -23,6 +24,40 @@ std::string_view format_by_signature(const SourceFile& file) {
       return signature.name;
   }
   return {};
+}
+
+namespace {
+
+// Names of media in the first box of a file of the MPEG-4 family that are pictures.
+bool is_picture_brand(std::string_view brand) {
+  static constexpr std::array pictures = {"heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1",
+                                          "miaf", "avif", "avis", "jxl ", "jp2 ", "jpx ", "mif2"};
+  return std::find(pictures.begin(), pictures.end(), brand) != pictures.end();
+}
+
+}  // namespace
+
+std::string what_it_is_instead(const SourceFile& file) {
+  using namespace std::string_view_literals;
+  constexpr std::string_view video =
+      "a video, of which single frames can be filtered: ffmpeg -i VIDEO frame-%05d.png takes it apart";
+  constexpr std::string_view raw = "camera raw: develop it first, to a TIFF file for instance";
+  std::array<char, 16> start{};
+  const std::string_view head(start.data(), file.read_some(start.data(), start.size(), 0));
+  const auto has = [&](std::size_t at, std::string_view text) {
+    return head.size() >= at + text.size() && head.substr(at, text.size()) == text;
+  };
+  if (has(4, "ftypcrx ")) return std::string(raw);
+  if (has(4, "ftyp") && !is_picture_brand(head.substr(8, 4))) return std::string(video);
+  if (has(0, "\x1a\x45\xdf\xa3") || (has(0, "RIFF") && has(8, "AVI ")) || has(0, "FLV\1") ||
+      has(0, "YUV4MPEG2") || has(0, "\0\0\1\xba"sv) || has(4, "moov") || has(4, "mdat")) {
+    return std::string(video);
+  }
+  if (has(0, "FUJIFILMCCD-RAW") || has(0, "IIRO") || has(0, "IIRS") || has(0, "MMOR") || has(0, "IIU\0"sv) ||
+      has(0, "FOVb") || has(0, "\0MRM"sv) || (has(8, "CR") && (has(0, "II*\0"sv) || has(0, "MM\0*"sv)))) {
+    return std::string(raw);
+  }
+  return "";
 }
 
 }  // namespace ungrain::io

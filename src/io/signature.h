@@ -1,6 +1,7 @@
 // What a file claims to be, by its first bytes.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "io/source_file.h"
@@ -9,5 +10,8 @@ namespace ungrain::io {
 
 // Names the best known of the formats that libvips reads; empty where it is none of them.
 std::string_view format_by_signature(const SourceFile& file);
+// "a video …", "camera raw …": what a file is that has pictures in it and is no image, with what to do; empty
+// where it may be an image.
+std::string what_it_is_instead(const SourceFile& file);
 
 }  // namespace ungrain::io

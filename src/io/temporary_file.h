@@ -21,6 +21,8 @@ class TemporaryFile {
   const std::filesystem::path& path() const { return path_; }
   const std::filesystem::path& target() const { return named_; }  // as it was given, for messages
 
+  int descriptor() const { return descriptor_; }  // open for reading and writing
+
   void write(const void* from, std::size_t size, std::uint64_t offset);
   // To the disk, the permissions of the file it replaces, and in its place. Replacing it by a file of the
   // same name (as some libraries do) instead of writing to it is allowed.

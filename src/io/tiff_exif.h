@@ -19,6 +19,11 @@ namespace ungrain::io {
 // in every program that moves it.
 std::vector<std::byte> exif_of_tiff(const SourceFile& file);
 
+// Orientation 1, and no thumbnail: it shows the picture as it lay. `exif` is without "Exif\0\0".
+void set_exif_upright(std::vector<std::byte>& exif);
+
+std::span<const std::byte> without_exif_mark(std::span<const std::byte> exif);
+
 // Gives a TIFF file the tags of an EXIF block ("Exif\0\0" may be missing) that its first page does not have:
 // a new directory at the end of the file takes the first's place. A file that cannot hold more (4 GB without
 // being a BigTIFF) or a block that is damaged leaves the file as it is. Errors are of `named`, which may be

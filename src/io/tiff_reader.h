@@ -15,9 +15,13 @@
 namespace ungrain::io {
 
 namespace tiff_type {
+constexpr std::uint16_t byte = 1;
+constexpr std::uint16_t text = 2;
 constexpr std::uint16_t uint16 = 3;
 constexpr std::uint16_t uint32 = 4;
+constexpr std::uint16_t fraction = 5;
 constexpr std::uint16_t bytes = 7;
+constexpr std::uint16_t directory32 = 13;
 constexpr std::uint16_t uint64 = 16;
 constexpr std::uint16_t directory64 = 18;
 }  // namespace tiff_type
@@ -54,6 +58,10 @@ class TiffReader {
   bool big_endian() const { return big_endian_; }
   std::uint64_t first_directory() const { return number(big_ ? 8 : 4, slot_bytes()); }
   std::size_t slot_bytes() const { return big_ ? 8 : 4; }
+  // From a directory's start to the place that tells where the next one is.
+  std::uint64_t next_link_offset(std::uint64_t fields) const {
+    return big_ ? 8 + 20 * fields : 2 + 12 * fields;
+  }
 
   TiffDirectory directory(std::uint64_t at) const;
   bool holds(const TiffField& field) const;  // at least one value, and all of them in the file

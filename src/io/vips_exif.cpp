@@ -45,9 +45,13 @@ std::vector<std::byte> jpeg_with(std::span<const std::byte> block) {
 
 }  // namespace
 
-VipsPointer<VipsImage> exif_fields(std::span<const std::byte> block) {
+VipsPointer<VipsImage> exif_fields(std::span<const std::byte> exif) {
   constexpr std::size_t largest_segment = 0xffff - 2;
-  if (block.empty() || block.size() > largest_segment) return nullptr;
+  constexpr std::string_view mark = {"Exif\0\0", 6};
+  if (exif.empty() || exif.size() + mark.size() > largest_segment) return nullptr;
+  std::vector<std::byte> block;
+  for (const char c : mark) block.push_back(static_cast<std::byte>(c));
+  block.insert(block.end(), exif.begin(), exif.end());
   VipsPointer<VipsImage> fields(vips_image_new());
   const std::vector<std::byte> jpeg = jpeg_with(block);
   if (!jpeg.empty()) {
@@ -62,19 +66,10 @@ void copy_exif_fields(VipsImage* from, VipsImage* to) {
   const std::unique_ptr<char*, decltype(&g_strfreev)> fields(vips_image_get_fields(from), &g_strfreev);
   for (char** field = fields.get(); field != nullptr && *field != nullptr; ++field) {
     const std::string_view name(*field);
-    if (name == VIPS_META_EXIF_NAME || name.starts_with("exif-ifd")) copy_vips_field(from, to, *field);
+    if (name == VIPS_META_EXIF_NAME || name.starts_with("exif-ifd") || name == "jpeg-thumbnail-data") {
+      copy_vips_field(from, to, *field);
+    }
   }
-}
-
-std::span<const std::byte> exif_block(VipsImage* image) {
-  const void* data = nullptr;
-  std::size_t size = 0;
-  if (vips_image_get_typeof(image, VIPS_META_EXIF_NAME) == 0) return {};
-  if (vips_image_get_blob(image, VIPS_META_EXIF_NAME, &data, &size) != 0) {
-    vips_error_clear();
-    return {};
-  }
-  return {static_cast<const std::byte*>(data), size};
 }
 
 }  // namespace ungrain::io

@@ -8,12 +8,9 @@
 
 namespace ungrain::io {
 
-// An image without pixels that has nothing but these fields; null for an empty block.
-VipsPointer<VipsImage> exif_fields(std::span<const std::byte> block);
+// An image without pixels that has nothing but these fields; null where there is no EXIF. Without "Exif\0\0".
+VipsPointer<VipsImage> exif_fields(std::span<const std::byte> exif);
 // Unless `to` has an EXIF block already.
 void copy_exif_fields(VipsImage* from, VipsImage* to);
-
-// The block that the image has; empty where it has none. It lives as long as the image does.
-std::span<const std::byte> exif_block(VipsImage* image);
 
 }  // namespace ungrain::io

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
+#include "io/formats.h"
 #include "io/image_file.h"
 #include "io/source_file.h"
-#include "io/tiff_tiles.h"
 #include "io/vips_session.h"
 
 namespace ungrain::io {
@@ -16,34 +15,38 @@ namespace ungrain::io {
 // bottom; going back opens the file again.
 class VipsInput final : public InputFile {
  public:
-  explicit VipsInput(SourceFile file);
+  VipsInput(SourceFile file, const OpenOptions& options);
 
   const FileInfo& info() const override { return info_; }
+  const Metadata& metadata() const override { return metadata_; }
+  std::uint64_t decoding_bytes() const override { return decoding_bytes_; }
   void select_page(int page) override;
   void read_rows(int first, const ImageView& rows) override;
   void check_unchanged() override { file_.check_unchanged(); }
-
-  VipsImage* image() const { return image_.get(); }  // for its metadata
-  std::optional<TileSize> tiles() const { return tiff_tiles(file_); }
 
  private:
   void find_loader();
   VipsPointer<VipsImage> load(bool all_pages);
   void open();
-  void describe();
+  void describe(const OpenOptions& options);
+  void count_memory();
   void convert();
+  const float* as_floats(const double* row, int y);
   [[noreturn]] void fail_to_load();
 
   SourceFile file_;
-  std::string loader_;           // libvips' class
-  bool by_source_ = false;       // given the bytes, not the name
-  VipsPointer<VipsImage> exif_;  // fields that libvips leaves out; null: none
+  std::string loader_;      // libvips' class
+  bool by_source_ = false;  // given the bytes, not the name
+  const Format* format_ = nullptr;
   VipsPointer<VipsImage> image_;
   FileInfo info_;
+  Metadata metadata_;
+  std::uint64_t decoding_bytes_ = 0;
+  std::vector<float> floats_;
   int page_ = 0;
   int next_row_ = 0;  // of all pages together
 };
 
-std::unique_ptr<InputFile> open_vips(SourceFile file);
+std::unique_ptr<InputFile> open_vips(SourceFile file, const OpenOptions& options);
 
 }  // namespace ungrain::io

@@ -10,51 +10,18 @@
 #include <thread>
 #include <utility>
 
+#include "io/boxes.h"
 #include "io/failure.h"
 #include "io/formats.h"
 #include "io/packed_rows.h"
+#include "io/png_chunks.h"
 #include "io/row_queue.h"
 #include "io/temporary_file.h"
-#include "io/tiff_exif.h"
-#include "io/vips_exif.h"
-#include "io/vips_input.h"
+#include "io/vips_metadata.h"
 #include "io/vips_session.h"
 
 namespace ungrain::io {
 namespace {
-
-// Everything else that libvips knows of an image says how its file was made, and would be wrong for ours.
-constexpr std::array carried_fields = {
-    std::string_view(VIPS_META_EXIF_NAME),
-    std::string_view(VIPS_META_XMP_NAME),
-    std::string_view(VIPS_META_IPTC_NAME),
-    std::string_view(VIPS_META_PHOTOSHOP_NAME),
-    std::string_view(VIPS_META_IMAGEDESCRIPTION),
-    std::string_view(VIPS_META_RESOLUTION_UNIT),
-    std::string_view(VIPS_META_ORIENTATION),
-    std::string_view("jpeg-thumbnail-data"),
-    std::string_view("delay"),
-    std::string_view("loop"),
-};
-// The EXIF block is written anew from these single tags: without them it would be empty.
-constexpr std::array carried_prefixes = {std::string_view("exif-ifd"), std::string_view("png-comment-")};
-
-bool is_carried(std::string_view field) {
-  return std::find(carried_fields.begin(), carried_fields.end(), field) != carried_fields.end() ||
-         std::any_of(carried_prefixes.begin(), carried_prefixes.end(),
-                     [&](std::string_view prefix) { return field.starts_with(prefix); });
-}
-
-// A profile describes the channels: it stays only with as many of them.
-void copy_metadata(VipsImage* from, VipsImage* to) {
-  to->Xres = from->Xres;
-  to->Yres = from->Yres;
-  const std::unique_ptr<char*, decltype(&g_strfreev)> fields(vips_image_get_fields(from), &g_strfreev);
-  for (char** field = fields.get(); field != nullptr && *field != nullptr; ++field) {
-    const bool profile = std::string_view(*field) == VIPS_META_ICC_NAME;
-    if (profile ? from->Bands == to->Bands : is_carried(*field)) copy_vips_field(from, to, *field);
-  }
-}
 
 VipsBandFormat band_format(PixelType type) {
   switch (type) {
@@ -76,26 +43,20 @@ VipsInterpretation rgb_as(PixelType type) {
                                   : VIPS_INTERPRETATION_scRGB;
 }
 
-// Where the channels are independent: what they were in the file they come from, and else what the format
-// takes them for.
-VipsInterpretation multi_as(const Format& format, const ImageSpec& spec, const VipsInput* like) {
-  if (like != nullptr && like->info().spec.channels == spec.channels && like->info().spec.type == spec.type) {
-    const VipsInterpretation was = vips_image_guess_interpretation(like->image());
-    if (was == VIPS_INTERPRETATION_CMYK || was == VIPS_INTERPRETATION_LAB) return was;
-  }
+// Where the channels are independent: what the format takes them for.
+VipsInterpretation multi_as(const Format& format, const ImageSpec& spec) {
   if (spec.channels == 4 && format.name == "JPEG") return VIPS_INTERPRETATION_CMYK;
-  if (format.name == "TIFF") return VIPS_INTERPRETATION_MULTIBAND;
   return spec.colour_channels() == 1 ? gray_as(spec.type) : rgb_as(spec.type);
 }
 
-VipsInterpretation interpretation_of(const Format& format, const ImageSpec& spec, const VipsInput* like) {
+VipsInterpretation interpretation_of(const Format& format, const ImageSpec& spec) {
   switch (spec.colour) {
     case Colour::gray:
       return gray_as(spec.type);
     case Colour::rgb:
       return rgb_as(spec.type);
     case Colour::multi:
-      return multi_as(format, spec, like);
+      return multi_as(format, spec);
   }
   return VIPS_INTERPRETATION_MULTIBAND;
 }
@@ -104,17 +65,18 @@ VipsInterpretation interpretation_of(const Format& format, const ImageSpec& spec
 // takes from a queue, waiting where they are not there yet.
 class VipsOutput final : public OutputFile {
  public:
-  VipsOutput(const std::filesystem::path& path, const FileInfo& info, const VipsInput* like,
+  VipsOutput(const std::filesystem::path& path, const FileInfo& info, const InputFile* like,
              const SaveOptions& options)
-      : file_(path),
+      : metadata_(metadata_for(info, like)),
+        file_(path),
         format_(*format_of_extension(path)),
         spec_(info.spec),
         pages_(info.pages),
         cursor_(path, info.spec.height, info.pages),
         queue_(row_bytes(info.spec), queue_rows(info.spec)),
         saver_(format_.saver) {
-    make_image(like);
-    set_options(like, options);
+    make_image();
+    set_options(options);
     thread_ = std::thread([this] { save(); });
   }
 
@@ -141,10 +103,11 @@ class VipsOutput final : public OutputFile {
     if (!saved_) fail_as_saver();
     if (encoded_) {
       std::size_t size = 0;
-      const void* bytes = vips_blob_get(encoded_.get(), &size);
-      file_.write(bytes, size, 0);
+      const auto* data = static_cast<const std::byte*>(vips_blob_get(encoded_.get(), &size));
+      const Bytes whole = with_boxes({data, data + size});
+      file_.write(whole.data(), whole.size(), 0);
     }
-    if (format_.name == "TIFF") add_exif();
+    if (format_.name == "PNG") add_png_texts(file_.path(), metadata_.png_texts, file_.target());
     file_.commit();
   }
 
@@ -154,7 +117,21 @@ class VipsOutput final : public OutputFile {
     return std::clamp<std::size_t>(queue_bytes / row_bytes(spec), 2, 1024);
   }
 
-  void make_image(const VipsInput* like) {
+  // A profile describes the channels: it stays only with as many of them.
+  static Metadata metadata_for(const FileInfo& info, const InputFile* like) {
+    if (like == nullptr) return {};
+    Metadata metadata = like->metadata();
+    if (like->info().spec.channels != info.spec.channels) metadata.icc.clear();
+    return metadata;
+  }
+
+  Bytes with_boxes(Bytes encoded) const {
+    if (format_.name == "JPEG XL") return with_jxl_boxes(std::move(encoded), metadata_);
+    if (format_.name == "JPEG 2000") return with_jp2_boxes(std::move(encoded), metadata_);
+    return encoded;
+  }
+
+  void make_image() {
     image_.reset(vips_image_new());
     VipsImage* image = image_.get();
     const std::int64_t height = static_cast<std::int64_t>(spec_.height) * pages_;
@@ -163,9 +140,9 @@ class VipsOutput final : public OutputFile {
                                        height, VIPS_MAX_COORD));
     }
     vips_image_init_fields(image, spec_.width, static_cast<int>(height), spec_.channels,
-                           band_format(spec_.type), VIPS_CODING_NONE, interpretation_of(format_, spec_, like),
-                           1, 1);
-    if (like != nullptr) copy_metadata(like->image(), image);
+                           band_format(spec_.type), VIPS_CODING_NONE, interpretation_of(format_, spec_), 1,
+                           1);
+    write_vips_metadata(metadata_, format_, image);
     if (pages_ > 1) {
       vips_image_set_int(image, VIPS_META_PAGE_HEIGHT, spec_.height);
       vips_image_set_int(image, VIPS_META_N_PAGES, pages_);
@@ -176,12 +153,8 @@ class VipsOutput final : public OutputFile {
     }
   }
 
-  void set_options(const VipsInput* like, const SaveOptions& options) {
+  void set_options(const SaveOptions& options) {
     saver_.set("in", image_.get()).set_if_there("filename", file_.path().c_str());
-    if (format_.name == "TIFF") {
-      set_tiff_options(like);
-      return;
-    }
     if (format_.name == "PNG") return;  // its Q is of palettes
     saver_.set_if_there("Q", options.quality);
     saver_.set_if_there("subsample_mode", VIPS_FOREIGN_SUBSAMPLE_OFF);
@@ -195,23 +168,6 @@ class VipsOutput final : public OutputFile {
   bool fits_two_passes() const {
     constexpr double most_samples = 100e6;
     return static_cast<double>(spec_.width) * spec_.height * spec_.channels <= most_samples;
-  }
-
-  void set_tiff_options(const VipsInput* like) {
-    constexpr double classic_bytes = 3.5e9;  // offsets have 32 bits; room for metadata is left
-    saver_.set("compression", VIPS_FOREIGN_TIFF_COMPRESSION_NONE);
-    const double bytes = static_cast<double>(row_bytes(spec_)) * spec_.height * pages_;
-    if (bytes > classic_bytes) saver_.set("bigtiff", TRUE);
-    if (pages_ > 1) saver_.set("page_height", spec_.height);
-    if (const std::optional<TileSize> tiles = like == nullptr ? std::nullopt : like->tiles()) {
-      saver_.set("tile", TRUE).set("tile_width", tiles->width).set("tile_height", tiles->height);
-    }
-  }
-
-  // libvips writes none to TIFF.
-  void add_exif() {
-    const std::span<const std::byte> exif = exif_block(image_.get());
-    if (!exif.empty()) add_exif_to_tiff(file_.path(), exif, file_.target());
   }
 
   static int generate(VipsRegion* region, void* /*sequence*/, void* output, void* /*unused*/,
@@ -258,6 +214,7 @@ class VipsOutput final : public OutputFile {
          saved_ ? "the encoder ended before the image did" : fmt::format("cannot be written: {}", message_));
   }
 
+  Metadata metadata_;
   TemporaryFile file_;
   const Format& format_;
   ImageSpec spec_;
@@ -278,7 +235,7 @@ class VipsOutput final : public OutputFile {
 std::unique_ptr<OutputFile> create_vips(const std::filesystem::path& path, const FileInfo& info,
                                         const InputFile* like, const SaveOptions& options) {
   start_vips();
-  return std::make_unique<VipsOutput>(path, info, dynamic_cast<const VipsInput*>(like), options);
+  return std::make_unique<VipsOutput>(path, info, like, options);
 }
 
 }  // namespace ungrain::io

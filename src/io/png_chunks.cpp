@@ -1,0 +1,92 @@
+#include "io/png_chunks.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <string_view>
+
+#include "io/failure.h"
+
+namespace ungrain::io {
+namespace {
+
+constexpr std::uint64_t signature_bytes = 8;
+constexpr std::uint64_t chunk_frame = 12;  // length, type, checksum
+constexpr std::string_view xmp_key = "XML:com.adobe.xmp";
+
+std::uint32_t big_endian_number(const std::byte* from) {
+  std::uint32_t value = 0;
+  for (int i = 0; i < 4; ++i) value = value << 8U | std::to_integer<std::uint32_t>(from[i]);
+  return value;
+}
+
+void append_number(Bytes& to, std::uint32_t value) {
+  for (const unsigned shift : {24U, 16U, 8U, 0U})
+    to.push_back(static_cast<std::byte>(value >> shift & 0xffU));
+}
+
+std::uint32_t checksum(const Bytes& bytes, std::size_t from) {
+  std::uint32_t crc = 0xffffffffU;
+  for (std::size_t i = from; i < bytes.size(); ++i) {
+    crc ^= std::to_integer<std::uint32_t>(bytes[i]);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1U ^ (crc & 1U ? 0xedb88320U : 0);
+  }
+  return ~crc;
+}
+
+void append_chunk(Bytes& to, std::string_view type, const Bytes& data) {
+  append_number(to, static_cast<std::uint32_t>(data.size()));
+  const std::size_t begin = to.size();
+  for (const char c : type) to.push_back(static_cast<std::byte>(c));
+  to.insert(to.end(), data.begin(), data.end());
+  append_number(to, checksum(to, begin));
+}
+
+bool starts_with(const Bytes& data, std::string_view text) {
+  return data.size() >= text.size() &&
+         std::equal(text.begin(), text.end(), data.begin(),
+                    [](char a, std::byte b) { return static_cast<std::byte>(a) == b; });
+}
+
+}  // namespace
+
+PngContents read_png_contents(const SourceFile& file) {
+  constexpr std::uint32_t most_text = 16U << 20U;
+  PngContents contents;
+  for (std::uint64_t at = signature_bytes; at + chunk_frame <= file.size();) {
+    std::array<std::byte, 8> head{};
+    file.read(head.data(), head.size(), at);
+    const std::uint32_t length = big_endian_number(head.data());
+    const std::string type(reinterpret_cast<const char*>(head.data()) + 4, 4);
+    if (length > file.size() - at - chunk_frame) return contents;
+    if ((type == "tEXt" || type == "zTXt" || type == "iTXt") && length <= most_text) {
+      Bytes data(length);
+      file.read(data.data(), data.size(), at + head.size());
+      if (!starts_with(data, xmp_key)) contents.texts.push_back({type, std::move(data)});
+    } else if (type == "acTL" && length >= 4) {
+      std::array<std::byte, 4> frames{};
+      file.read(frames.data(), frames.size(), at + head.size());
+      contents.frames = big_endian_number(frames.data());
+    } else if (type == "IEND") {
+      contents.complete = true;
+      return contents;
+    }
+    at += chunk_frame + length;
+  }
+  return contents;
+}
+
+void add_png_texts(const std::filesystem::path& file, const std::vector<PngText>& texts,
+                   const std::filesystem::path& named) {
+  if (texts.empty()) return;
+  Bytes chunks;
+  for (const PngText& text : texts) append_chunk(chunks, text.type, text.data);
+  append_chunk(chunks, "IEND", {});
+  std::fstream out(file, std::ios::in | std::ios::out | std::ios::binary);
+  out.seekp(-static_cast<std::streamoff>(chunk_frame), std::ios::end);
+  out.write(reinterpret_cast<const char*>(chunks.data()), static_cast<std::streamsize>(chunks.size()));
+  out.flush();
+  if (!out) fail(named, "cannot be written");
+}
+
+}  // namespace ungrain::io

@@ -1,0 +1,43 @@
+// libtiff as this program uses it: files by their descriptor, messages kept instead of printed.
+#pragma once
+
+#include <tiffio.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "io/source_file.h"
+
+namespace ungrain::io {
+
+class TiffHandle {
+ public:
+  // One page of a file, by where its directory is. Throws where libtiff cannot read it.
+  TiffHandle(const SourceFile& file, std::uint64_t directory);
+  // A new file, open for reading and writing and empty. `mode` is libtiff's: "w8" makes a BigTIFF.
+  TiffHandle(int descriptor, const std::filesystem::path& named, const char* mode);
+
+  TIFF* get() const { return tiff_.get(); }
+  // The first thing that libtiff complained of since the last call.
+  std::string take_message();
+  bool has_message() const;
+  void close() { tiff_.reset(); }  // which writes what is still to be written
+
+  template <class Value>
+  Value field(std::uint32_t tag, Value otherwise) const {
+    Value value{};
+    return TIFFGetFieldDefaulted(get(), tag, &value) == 1 ? value : otherwise;
+  }
+
+ private:
+  struct Client;  // what libtiff's callbacks see; it stays where it is
+  struct Close {
+    void operator()(TIFF* tiff) const { TIFFClose(tiff); }
+  };
+  std::shared_ptr<Client> client_;
+  std::unique_ptr<TIFF, Close> tiff_;
+};
+
+}  // namespace ungrain::io

@@ -1,0 +1,27 @@
+// The pages of a TIFF file: where their directories are, and whether all of them can be found.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io/image_file.h"
+#include "io/source_file.h"
+
+namespace ungrain::io {
+
+struct TiffPages {
+  std::vector<std::uint64_t> directories;
+  int reduced = 0;  // smaller copies of a page, which are not pages
+  int masks = 0;    // transparency masks, likewise
+};
+
+// Throws where a directory or the link to the next one is damaged, or the links run in a circle: the message
+// says how many pages were found; and where the pages that are wanted differ in size or samples.
+TiffPages find_tiff_pages(const SourceFile& file, const PageList& wanted);
+
+// "DNG", "camera raw": what a TIFF file is whose first page is only a preview of a sensor's pixels, or is
+// these pixels themselves; empty where it is an image.
+std::string raw_kind_of_tiff(const SourceFile& file);
+
+}  // namespace ungrain::io
