@@ -1,6 +1,7 @@
 """One call on any array: types, layouts, stacks, in place, and what goes wrong."""
 
 import inspect
+import os
 import pickle
 import subprocess
 import sys
@@ -336,6 +337,25 @@ def test_out_has_memory_for_every_pixel():
         ungrain.box(image, out=shared)
     one_row = np.lib.stride_tricks.as_strided(np.zeros(24, np.float32), (1, 24), (0, 4))
     np.testing.assert_array_equal(ungrain.box(image[:1], out=one_row), ungrain.box(image[:1]))
+
+
+def resident_kib():
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the system does not tell a process's memory")
+def test_many_calls_on_several_threads_keep_no_memory():
+    image = picture(128, 128, dtype=np.uint8)
+    out = np.empty_like(image)
+
+    def call(times):
+        for _ in range(times):
+            ungrain.box(image, threads=2, device="cpu", out=out)
+    call(500)
+    before = resident_kib()
+    call(20_000)
+    assert resident_kib() - before < 8 * 1024
 
 
 def test_nothing_is_copied():
