@@ -1,7 +1,10 @@
 """ungrain cluster, as its user runs it: from store to store, interrupted, taken up, and with chunks that cannot be read."""
 
+import json
 import os
 import pathlib
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,7 +33,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 @pytest.fixture(scope="module")
 def scheduler():
     from distributed import Client, LocalCluster
-    with LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0") as local:
+    with LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as local:
         with Client(local, set_as_default=False) as client:
             yield client
 
@@ -418,6 +421,102 @@ def test_workers_of_this_machine(tmp_path):
     np.testing.assert_array_equal(result(tmp_path / "out.zarr"), ungrain.box(image))
 
 
+def processes_of(pid):
+    """It and those that it started."""
+    found = [pid]
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += processes_of(int(child))
+    return found
+
+
+def listening_addresses(pid):
+    """(address, port) of every TCP socket on which the processes listen."""
+    inodes = set()
+    for each in processes_of(pid):
+        for link in pathlib.Path(f"/proc/{each}/fd").iterdir():
+            try:
+                inodes.add(os.readlink(link))
+            except FileNotFoundError:  # closed since
+                pass
+    found = []
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in pathlib.Path(table).read_text().splitlines()[1:] if os.path.exists(table) else []:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in inodes:
+                address, port = fields[1].split(":")
+                found.append((address, int(port, 16)))
+    return found
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="the system does not list its sockets")
+@pytest.mark.parametrize("words, everywhere", [([], False), (["--dashboard", "0"], False), (["--dashboard", "0.0.0.0:0"], True)])
+def test_only_this_machine_is_listened_to(tmp_path, monkeypatch, words, everywhere):
+    monkeypatch.chdir(tmp_path)
+    options = cluster.parser().parse_args(["in.zarr", "out.zarr", "--workers", "1", *words])
+    client, local = cluster._connect(options)
+    try:
+        found = listening_addresses(os.getpid())
+        port = int(client.dashboard_link.split(":")[2].partition("/")[0])
+        port_of_scheduler = int(client.scheduler.address.rpartition(":")[2])
+    finally:
+        client.close()
+        local.close()
+    loopback = "0100007F"  # 127.0.0.1
+    assert (loopback, port_of_scheduler) in found
+    assert {each for each in found if each[0] != loopback} == ({("00000000", port)} if everywhere else set())
+
+
+@pytest.fixture
+def certificates(tmp_path):
+    """A folder with Dask's configuration for TLS, as docs/cluster.md makes it."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is missing")
+    text = (pathlib.Path(__file__).parents[2] / "docs" / "cluster.md").read_text()
+    commands = [line.strip() for line in text.splitlines() if line.startswith("    openssl ")]
+    assert len(commands) == 3
+    for command in commands:
+        subprocess.run(shlex.split(command), cwd=tmp_path, check=True, capture_output=True)
+    configuration = text.partition("```yaml\n")[2].partition("```")[0]
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "tls.yaml").write_text(configuration.replace("/path/to", str(tmp_path)))
+    return tmp_path / "config"
+
+
+def test_tls(certificates, tmp_path):
+    store(tmp_path / "in.zarr", picture(60, 60), (30, 30))
+    without = {name: value for name, value in os.environ.items() if name != "DASK_CONFIG"}
+    environment = {**without, "DASK_CONFIG": str(certificates)}
+    scheduler = subprocess.Popen([sys.executable, "-m", "distributed.cli.dask_scheduler", "--protocol", "tls", "--host",
+                                  "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0", "--scheduler-file",
+                                  "scheduler.json"], cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+    worker = None
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "scheduler.json").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        address = json.loads((tmp_path / "scheduler.json").read_text())["address"]
+        assert address.startswith("tls://127.0.0.1:")
+        worker = subprocess.Popen([sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny"],
+                                  cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+
+        def run_cluster(address, environment):
+            return subprocess.run([sys.executable, "-m", "ungrain.cluster", "in.zarr", "out.zarr", "--method", "box", "--scheduler",
+                                   address], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        done = run_cluster(address, environment)
+        assert done.returncode == 0, done.stderr
+        np.testing.assert_array_equal(result(tmp_path / "out.zarr"), ungrain.box(picture(60, 60)))
+        done = run_cluster(address, without)
+        assert done.returncode == 2 and "needs certificates" in done.stderr and done.stderr.count("\n") == 1
+        done = run_cluster(address.replace("tls", "tcp"), without)
+        assert done.returncode == 1 and done.stderr.startswith("ungrain: no scheduler answers at tcp://")
+    finally:
+        for process in (worker, scheduler):
+            if process is not None:
+                process.terminate()
+                process.wait(timeout=60)
+
+
 @pytest.mark.skipif("UNGRAIN" not in os.environ, reason="UNGRAIN does not name the program")
 def test_the_program_hands_over(tmp_path):
     image = picture(60, 60, dtype=np.uint8)
@@ -465,6 +564,7 @@ def test_interrupted(tmp_path):
     (["in.zarr", "out.zarr", "--threads", "x"], 2, "--threads: takes a whole number from 0 up, got 'x'"),
     (["in.zarr", "out.zarr", "--range", "-2"], 2, "--range: "),
     (["in.zarr", "out.zarr", "--axis", "x"], 2, "--axis: takes whole numbers"),
+    (["in.zarr", "out.zarr", "--dashboard", "localhost"], 2, "--dashboard: takes an address such as 127.0.0.1:8787"),
     (["none.zarr", "out.zarr"], 1, "none.zarr cannot be opened"),
     (["in.zarr", "folder"], 2, "folder is there and is no Zarr array"),
     (["in.zarr", "in.zarr", "--overwrite"], 2, "in.zarr is the input"),
@@ -493,6 +593,8 @@ def test_no_scheduler(tmp_path, monkeypatch, capsys):
     with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
         assert cluster.main(["in.zarr", "out.zarr", "--scheduler", "tcp://127.0.0.1:9"]) == 1
     assert "no scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+    assert cluster.main(["in.zarr", "out.zarr", "--scheduler", "tcp://127.0.0.1:9", "--dashboard", "8787"]) == 2
+    assert capsys.readouterr().err == "ungrain: --dashboard is for --workers; a scheduler has its own\n"
 
 
 def test_blocks_are_whole_chunks():

@@ -25,6 +25,7 @@ from ._sources import Source, located, open_source
 DONE, FAILED, USAGE = 0, 1, 2
 _MOST_FAILURES = 10  # different ones, before the rest is given up
 _CONNECT_SECONDS = 10
+_LOOPBACK = "127.0.0.1"
 _NEEDS = "ungrain cluster needs Dask and Zarr: pip install ungrain[dask]"
 
 
@@ -222,6 +223,13 @@ def _without_file_scheme(text: str) -> str:
     return text.removeprefix("file://")
 
 
+def _address(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"takes an address such as 127.0.0.1:8787 or 8787, got '{text}'")
+    return f"{host or _LOOPBACK}:{port}"
+
+
 def _white(text: str) -> float:
     try:
         if 0 < float(text) < float("inf"):
@@ -250,10 +258,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("input", help="a Zarr array, or a TIFF file or stack ('frames/*.tif', needs tifffile)")
     made.add_argument("output", type=_without_file_scheme, help="a Zarr array; taken up where it is there already")
     where = made.add_mutually_exclusive_group()
-    where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask scheduler: tcp://host:8786")
+    where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask scheduler: tcp://host:8786, tls://host:8786")
     where.add_argument("--workers", type=_from_one, metavar="N",
                        help="instead of a scheduler: processes of this machine, from 1 up; default: one for each processor")
     made.add_argument("--worker-memory", type=_bytes, default=0, metavar="BYTES", help="limit for each of --workers: 2G")
+    made.add_argument("--dashboard", type=_address, metavar="ADDRESS",
+                      help="where the dashboard of --workers listens, [HOST:]PORT; port 0: any that is free; default: 127.0.0.1:0, "
+                           "for this machine only")
     made.add_argument("--method", default="bm3d", help="one of " + ", ".join(_methods.methods()) + "; default: bm3d")
     made.add_argument("--preset", help="values of several parameters under one name")
     made.add_argument("--block", type=_from_one, default=4096, metavar="N",
@@ -307,9 +318,15 @@ def _connect(options: argparse.Namespace) -> Any:
             return distributed.Client(options.scheduler, timeout=_CONNECT_SECONDS), None
         except OSError as error:
             raise Error(f"no scheduler answers at {options.scheduler}: {error}") from None
+        except TypeError:
+            if not options.scheduler.startswith("tls://"):
+                raise
+            raise WrongUsage(f"{options.scheduler} needs certificates, which Dask's configuration names under "
+                             "distributed.comm.tls (docs/cluster.md)") from None
     count = options.workers or max(1, (os.cpu_count() or 1) // max(1, options.threads))
-    local = distributed.LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0",
-                                     memory_limit=options.worker_memory or "auto", silence_logs=logging.CRITICAL)
+    # Whoever reaches the scheduler can run code as the workers: it is for this machine alone.
+    local = distributed.LocalCluster(n_workers=count, threads_per_worker=1, host=_LOOPBACK,
+                                     dashboard_address=options.dashboard or f"{_LOOPBACK}:0", memory_limit=options.worker_memory or "auto", silence_logs=logging.CRITICAL)
     return distributed.Client(local), local
 
 
@@ -475,6 +492,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     output = ""
     try:
         options, rest = parser().parse_known_args(arguments)
+        if options.scheduler and options.dashboard:
+            raise WrongUsage("--dashboard is for --workers; a scheduler has its own")
         words = method_words(options.method, rest)
         try:
             import dask  # noqa: F401
