@@ -26,7 +26,7 @@ DONE, FAILED, USAGE = 0, 1, 2
 _MOST_FAILURES = 10  # different ones, before the rest is given up
 _CONNECT_SECONDS = 10
 _LOOPBACK = "127.0.0.1"
-_NEEDS = "ungrain cluster needs Dask and Zarr: pip install ungrain[dask]"
+_NEEDS = "ungrain cluster needs Dask and Zarr: pip install dask distributed zarr"
 
 
 class WrongUsage(Exception):
@@ -326,7 +326,8 @@ def _connect(options: argparse.Namespace) -> Any:
     count = options.workers or max(1, (os.cpu_count() or 1) // max(1, options.threads))
     # Whoever reaches the scheduler can run code as the workers: it is for this machine alone.
     local = distributed.LocalCluster(n_workers=count, threads_per_worker=1, host=_LOOPBACK,
-                                     dashboard_address=options.dashboard or f"{_LOOPBACK}:0", memory_limit=options.worker_memory or "auto", silence_logs=logging.CRITICAL)
+                                     dashboard_address=options.dashboard or f"{_LOOPBACK}:0",
+                                     memory_limit=options.worker_memory or "auto", silence_logs=logging.CRITICAL)
     return distributed.Client(local), local
 
 
