@@ -22,8 +22,8 @@ try:
 except ModuleNotFoundError as error:
     if error.name not in ("ungrain", "ungrain.cluster", "numpy"):
         raise
-    print(f"ungrain: cluster needs the Python package, which {sys.executable} does not have: pip install ungrain[dask], "
-          "or name another Python in UNGRAIN_PYTHON", file=sys.stderr)
+    print(f"ungrain: cluster needs the Python package, which {sys.executable} does not have: pip install '.[dask]' in "
+          "ungrain's source folder, or name another Python in UNGRAIN_PYTHON", file=sys.stderr)
     sys.exit(1)
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:])))";

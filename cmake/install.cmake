@@ -9,15 +9,35 @@ write_basic_package_version_file(ungrain-config-version.cmake COMPATIBILITY Same
 install(FILES ${PROJECT_BINARY_DIR}/ungrain-config.cmake ${PROJECT_BINARY_DIR}/ungrain-config-version.cmake
         DESTINATION ${package_dir})
 
-# A static library passes on what it was linked with; a shared one carries it.
-set(UNGRAIN_PC_REQUIRES_PRIVATE "fmt, libhwy")
-set(UNGRAIN_PC_LIBS_PRIVATE "-lpthread")
-if(NOT UNGRAIN_USE_STD_THREADS)
-  string(APPEND UNGRAIN_PC_REQUIRES_PRIVATE ", tbb")
+# A static library passes on what it was linked with, in the fields that are read without --static: there is no shared one
+# beside it that would do without. A shared library carries what it needs.
+set(UNGRAIN_PC_REQUIRES "")
+set(UNGRAIN_PC_LIBS "-L\${libdir} -lungrain")
+get_target_property(library_type ungrain TYPE)
+if(library_type STREQUAL "STATIC_LIBRARY")
+  set(UNGRAIN_PC_REQUIRES "fmt, libhwy")
+  string(APPEND UNGRAIN_PC_LIBS " -lpthread")
+  if(NOT UNGRAIN_USE_STD_THREADS)
+    string(APPEND UNGRAIN_PC_REQUIRES ", tbb")
+  endif()
+  if(UNGRAIN_HAVE_CUDA)
+    string(APPEND UNGRAIN_PC_LIBS " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt")
+  endif()
 endif()
-if(UNGRAIN_HAVE_CUDA)
-  string(APPEND UNGRAIN_PC_LIBS_PRIVATE " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt")
+
+# From where the file lies, so that the installation can be moved; not where a folder outside of it was asked for.
+set(UNGRAIN_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  file(RELATIVE_PATH up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(UNGRAIN_PC_PREFIX "\${pcfiledir}/${up}")
 endif()
+foreach(kind LIB INCLUDE)
+  set(UNGRAIN_PC_${kind}DIR ${CMAKE_INSTALL_${kind}DIR})
+  if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_${kind}DIR}")
+    string(PREPEND UNGRAIN_PC_${kind}DIR "\${prefix}/")
+  endif()
+endforeach()
 configure_file(cmake/ungrain.pc.in ungrain.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/ungrain.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

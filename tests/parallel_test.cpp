@@ -1,15 +1,29 @@
 #include "cpu/parallel.h"
 
 #include <atomic>
+#include <fstream>
 #include <stdexcept>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "ungrain/error.h"
+#include "ungrain/methods/box.h"
 
 namespace ungrain {
 namespace {
+
+// Resident memory of this process; 0 where the system does not tell.
+std::int64_t resident_kib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    std::int64_t kib = 0;
+    if (word == "VmRSS:" && status >> kib) return kib;
+  }
+  return 0;
+}
 
 TEST(Workers, EveryItemOnceAndWorkersApart) {
   for (const int threads : {1, 2, 5}) {
@@ -27,6 +41,58 @@ TEST(Workers, EveryItemOnceAndWorkersApart) {
       for (const std::atomic<int>& count : seen) ASSERT_EQ(count, 1);
     }
   }
+}
+
+// Several at once, each from a thread of its own: more threads than workers, and bodies that run others.
+TEST(Workers, RunSideBySideAndInsideOneAnother) {
+  constexpr int threads = 2;
+  std::vector<std::thread> callers;
+  std::atomic<int> total{0};
+  for (int caller = 0; caller < 6; ++caller) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 300; ++round) {
+        Workers workers(threads);
+        std::vector<std::atomic<int>> busy(threads);
+        workers.for_each(20, [&](std::int64_t item, int worker) {
+          ASSERT_LT(worker, threads);
+          EXPECT_EQ(busy[static_cast<std::size_t>(worker)]++, 0) << "two calls share a worker";
+          if (item == 0) Workers(threads).for_each(5, [&](std::int64_t, int) { ++total; });
+          ++total;
+          --busy[static_cast<std::size_t>(worker)];
+        });
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(total, 6 * 300 * 25);
+}
+
+// oneTBB 2021.8 keeps about 7 KiB of every arena that is destroyed.
+TEST(Workers, ManyDenoisersKeepNoMemory) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer keeps freed memory";
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "a sanitizer keeps freed memory";
+#endif
+#endif
+  if (resident_kib() == 0) GTEST_SKIP() << "the system does not tell a process's memory";
+  const ImageSpec spec{.width = 128, .height = 128, .type = PixelType::u8};
+  const std::vector<std::uint8_t> image(128 * 128, 100);
+  std::vector<std::uint8_t> result(image.size());
+  const auto create_and_run = [&](int times) {
+    for (int time = 0; time < times; ++time) {
+      Options options;
+      options.device = Device{Device::Kind::cpu};
+      options.threads = 2;
+      Denoiser::create(BoxParams{.radius = 1}, spec, options)
+          .run({image.data(), spec}, {result.data(), spec});
+    }
+  };
+  create_and_run(500);
+  const std::int64_t before = resident_kib();
+  create_and_run(20'000);
+  EXPECT_LT(resident_kib() - before, 8 * 1024);
 }
 
 TEST(Workers, PartsOfTheItems) {

@@ -27,7 +27,7 @@ QUICK = {"box": {"radius": 3}, "gaussian": {"sigma": 2.0}, "median": {"radius": 
 @pytest.fixture(scope="module")
 def client():
     from distributed import Client, LocalCluster
-    with LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
+    with LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as cluster:
         with Client(cluster) as client:
             yield client
 

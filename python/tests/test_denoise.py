@@ -1,6 +1,7 @@
 """One call on any array: types, layouts, stacks, in place, and what goes wrong."""
 
 import inspect
+import os
 import pickle
 import subprocess
 import sys
@@ -183,6 +184,60 @@ def test_anything_that_is_an_array_in_disguise():
     np.testing.assert_array_equal(ungrain.box(Interface()), ungrain.box(image))
 
 
+def pillow_image(mode):
+    """Noise of a photograph in any mode."""
+    from PIL import Image
+    colour = Image.fromarray(picture(channels=3, dtype=np.uint8), "RGB")
+    if mode.startswith("I;16"):
+        return Image.fromarray(picture(dtype=np.uint16).astype({"I;16": "<u2", "I;16B": ">u2"}[mode]))
+    if mode in ("RGBa", "La"):
+        return colour.convert(mode.upper()).convert(mode)
+    if mode == "LAB":
+        return Image.merge("LAB", colour.split())
+    if mode in ("LA", "RGBA", "PA"):
+        image = colour.convert(mode)
+        image.putalpha(Image.fromarray(picture(dtype=np.uint8, seed=5)))
+        return image.convert(mode)
+    return colour.convert(mode)
+
+
+@pytest.mark.parametrize("mode, channels", [("L", "gray"), ("RGB", "rgb"), ("LA", "gray-alpha"), ("RGBA", "rgba"), ("CMYK", "multi"),
+                                            ("I;16", "gray"), ("I;16B", "gray"), ("F", "gray")])
+def test_images_of_pillow(mode, channels):
+    pytest.importorskip("PIL", reason="Pillow is missing")
+    image = pillow_image(mode)
+    assert image.mode == mode
+    array = np.asarray(image)
+    white = {"range": 255} if mode == "F" else {}
+    expected = ungrain.denoise(array, "nlm", search=5, channels=channels, **white)
+    for result in (ungrain.denoise(image, "nlm", search=5, **white), ungrain.nlm(image, search=5, **white),
+                   ungrain.Denoiser("nlm", like=image, search=5, **white)(image)):
+        assert result.dtype == array.dtype
+        np.testing.assert_array_equal(result, expected)
+    assert not np.array_equal(expected, array)
+    if mode in ("LA", "RGBA"):
+        np.testing.assert_array_equal(expected[..., -1], array[..., -1])  # alpha
+        assert ungrain.estimate_sigma(image) == ungrain.estimate_sigma(array[..., :-1])
+        np.testing.assert_array_equal(ungrain.add_noise(image, 9.0), ungrain.add_noise(array, 9.0, channels=channels))
+        assert ungrain.psnr(image, expected) == ungrain.psnr(array[..., :-1], expected[..., :-1])
+        assert ungrain.psnr(expected, image) == ungrain.psnr(image, expected)
+        np.testing.assert_array_equal(ungrain.nlm(image, search=5, channels="multi"), ungrain.nlm(array, search=5))
+
+
+@pytest.mark.parametrize("mode, advice", [("P", "RGB"), ("PA", "RGBA"), ("1", "L"), ("I", "uint16"), ("YCbCr", "RGB"), ("HSV", "RGB"),
+                                          ("LAB", "ImageCms"), ("RGBX", "RGB"), ("RGBa", "RGBA"), ("La", "LA")])
+def test_images_of_pillow_whose_numbers_are_no_brightness(mode, advice):
+    pytest.importorskip("PIL", reason="Pillow is missing")
+    image = pillow_image(mode)
+    assert image.mode == mode
+    for call in (lambda: ungrain.denoise(image), lambda: ungrain.box(image), lambda: ungrain.Denoiser("box", like=image),
+                 lambda: ungrain.estimate_sigma(image), lambda: ungrain.add_noise(image, 3.0),
+                 lambda: ungrain.psnr(image, image)):
+        with pytest.raises(TypeError, match=f'is a Pillow image of mode "{mode}".*{advice}') as caught:
+            call()
+        assert isinstance(caught.value, ungrain.Error) and "\n" not in str(caught.value)
+
+
 def test_views_and_classes_of_pytorch():
     torch = pytest.importorskip("torch", reason="PyTorch is missing")
     image = picture()
@@ -336,6 +391,25 @@ def test_out_has_memory_for_every_pixel():
         ungrain.box(image, out=shared)
     one_row = np.lib.stride_tricks.as_strided(np.zeros(24, np.float32), (1, 24), (0, 4))
     np.testing.assert_array_equal(ungrain.box(image[:1], out=one_row), ungrain.box(image[:1]))
+
+
+def resident_kib():
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the system does not tell a process's memory")
+def test_many_calls_on_several_threads_keep_no_memory():
+    image = picture(128, 128, dtype=np.uint8)
+    out = np.empty_like(image)
+
+    def call(times):
+        for _ in range(times):
+            ungrain.box(image, threads=2, device="cpu", out=out)
+    call(500)
+    before = resident_kib()
+    call(20_000)
+    assert resident_kib() - before < 8 * 1024
 
 
 def test_nothing_is_copied():

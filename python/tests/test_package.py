@@ -24,6 +24,25 @@ def test_imports_without_gpu_or_driver():
     assert done.stdout == "(4, 4) cpu\n", done.stderr
 
 
+@pytest.mark.parametrize("module, code", [("dask", "import ungrain.dask"),
+                                          ("zarr", "import sys, ungrain.cluster; "
+                                           "sys.exit(ungrain.cluster.main(['in.zarr', 'out.zarr']))")])
+def test_missing_packages_are_named(module, code):
+    """And never a project of another's that happens to have our name."""
+    code = f"import sys; sys.modules['{module}'] = None; {code}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "pip install dask distributed zarr" in done.stderr.splitlines()[-1]
+
+
+def test_nobody_is_sent_to_a_project_that_is_not_ours():
+    root = pathlib.Path(__file__).parents[2]
+    files = [file for folder in ("cli", "docs", "examples", "python", "src") for file in (root / folder).rglob("*")
+             if file.suffix in (".md", ".py", ".cpp", ".h", ".cu") and file != pathlib.Path(__file__)]
+    assert len(files) > 50
+    assert [str(file) for file in files if "pip install ungrain" in file.read_text()] == []
+
+
 def test_import_loads_no_other_array_library():
     code = "import sys, ungrain; print([m for m in ('cupy', 'torch', 'cv2', 'skimage', 'scipy') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -13,13 +13,12 @@ GPU arrays stay on their GPU. `ungrain.compat.cv2` and `ungrain.compat.skimage` 
 from . import _methods
 from ._core import version as __version__
 from ._denoise import Denoiser, Report, denoise
-from ._errors import (BadPixels, Cancelled, CannotRead, DeviceError, Error, InvalidArgument, NoDevice, OutOfMemory,
-                      Unsupported)
+from ._errors import (BadPixels, Cancelled, CannotRead, DeviceError, Error, InvalidArgument, InvalidType, NoDevice,
+                      OutOfMemory, Unsupported)
 from ._measure import Comparison, Device, add_noise, compare, devices, estimate_sigma, fsim, psnr, ssim
 from ._methods import *  # noqa: F403
 
 __all__ = ["BadPixels", "Cancelled", "CannotRead", "Comparison", "Denoiser", "Device", "DeviceError", "Error",
-           "InvalidArgument",
-           "NoDevice", "OutOfMemory", "Report", "Unsupported", "__version__", "add_noise", "compare", "denoise", "devices",
+           "InvalidArgument", "InvalidType", "NoDevice", "OutOfMemory", "Report", "Unsupported", "__version__", "add_noise", "compare", "denoise", "devices",
            "estimate_sigma", "fsim", "psnr", "ssim"]
 __all__ += _methods.__all__

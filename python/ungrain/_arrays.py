@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, InvalidType
 
 NATIVE = {np.dtype(name): name for name in ("uint8", "uint16", "float16", "float32")}
 # What others are worked on as, and the white level that goes with it where none is given.
@@ -38,6 +38,41 @@ def white_level(dtype: str, given: float | None) -> float:
     return CONVERTED[dtype][1] if dtype in CONVERTED else 0.0
 
 
+_PILLOW_ALPHA = {"LA": "gray-alpha", "RGBA": "rgba"}
+# Modes whose numbers are no brightness of gray or of colours, or not alone: what they are, and what to do instead.
+_PILLOW_REFUSED = {
+    "1": ("black and white", 'convert("L")'),
+    "P": ("places in a palette", 'convert("RGB")'),
+    "PA": ("places in a palette", 'convert("RGBA")'),
+    "La": ("multiplied by alpha", 'convert("LA")'),
+    "RGBa": ("multiplied by alpha", 'convert("RGBA")'),
+    "RGBX": ("colours and an unused channel", 'convert("RGB")'),
+    "YCbCr": ("luma and chroma", 'convert("RGB")'),
+    "HSV": ("hue, saturation and value", 'convert("RGB")'),
+    "LAB": ("CIE Lab", "PIL.ImageCms converts it to RGB"),
+    "I": ("32-bit integers", 'numpy.asarray(image).astype("uint16") holds those of 16 bits'),
+}
+
+
+def _pillow_mode(image: Any) -> str | None:
+    """Of an image of Pillow, which is not imported for it."""
+    pillow = sys.modules.get("PIL.Image")
+    return image.mode if pillow is not None and isinstance(image, pillow.Image) else None
+
+
+def _check_pillow(image: Any, name: str) -> None:
+    mode = _pillow_mode(image)
+    if mode in _PILLOW_REFUSED:
+        what, instead = _PILLOW_REFUSED[mode]
+        raise InvalidType(f'{name} is a Pillow image of mode "{mode}" ({what}); {instead}'
+                          + (" makes one that can be worked on" if instead.startswith("convert") else ""))
+
+
+def channels_of(image: Any, channels: str) -> str:
+    """What "auto" is: an array cannot say that its last channel is alpha, an image of Pillow does."""
+    return _PILLOW_ALPHA.get(_pillow_mode(image) or "", channels) if channels == "auto" else channels
+
+
 class NumPyArrays:
     """Arrays in the host's memory."""
 
@@ -45,6 +80,7 @@ class NumPyArrays:
     def adopt(image: Any, name: str) -> Any:
         if isinstance(image, np.ndarray):
             return image
+        _check_pillow(image, name)
         if hasattr(image, "__array_interface__") or hasattr(image, "__array__"):  # a PIL image, for one
             return np.asarray(image)
         if hasattr(image, "__dlpack__"):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from . import _core
-from ._arrays import CONVERTED, NATIVE, NumPyArrays, adopt, unsupported, white_level
+from ._arrays import CONVERTED, NATIVE, NumPyArrays, adopt, channels_of, unsupported, white_level
 from ._errors import InvalidArgument
 
 Array = TypeVar("Array")
@@ -186,6 +186,7 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
     array
         Of the same library, shape, type and memory layout, on the same device.
     """
+    channels = channels_of(image, channels)
     library, image = adopt(image)
     dtype = library.dtype_name(image)
     layout = (stack_axes(axis) if axis is not None else [], channel_axis, channels, white_level(dtype, range))
@@ -271,6 +272,7 @@ class Denoiser:
         needs_image = _core.needs_image(method, preset, given)
         measured = None
         if like is not None:
+            channels = channels_of(like, channels)
             library, like = adopt(like, "like")
             work = library.readable(like, "like")
             shape, self._dtype = tuple(like.shape), library.dtype_name(like)

@@ -15,6 +15,12 @@ class InvalidArgument(Error, ValueError):
     code = 1
 
 
+class InvalidType(Error, TypeError):
+    """A value of a type that cannot be, or a parameter that the method does not have; the message names it."""
+
+    code = 1
+
+
 class Unsupported(Error, NotImplementedError):
     """A combination that is valid but that this build or method does not offer."""
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from . import _core
-from ._arrays import NumPyArrays, adopt, host_array, white_level
+from ._arrays import NumPyArrays, adopt, channels_of, host_array, white_level
 from ._denoise import Array, Axis, check_options, output_for, stack_axes, target_for
 from ._errors import InvalidArgument
 
@@ -33,6 +33,7 @@ def estimate_sigma(image: Any, *, per_channel: bool = False, axis: Axis = None, 
 
         sigma = ungrain.estimate_sigma(image)
     """
+    channels = channels_of(image, channels)
     samples, dtype = host_array(image)
     try:
         found = _core.estimate(samples, stack_axes(axis), channel_axis, channels, white_level(dtype, range))
@@ -53,6 +54,7 @@ def add_noise(image: Array, amount: float, kind: str = "gaussian", *, seed: int 
     (photons at white). Integers are rounded and saturated, floats are not clipped. The images of a stack (``axis``) have
     the seeds that follow.
     """
+    channels = channels_of(image, channels)
     library, image = adopt(image)
     result = output_for(library, image, out)
     samples, dtype = host_array(image)
@@ -88,6 +90,7 @@ class Comparison:
 
 def _compare(truth: Any, image: Any, axis: Axis, channel_axis: int, channels: str, range: float | None,
              ssim: bool, fsim: bool) -> tuple[list[dict[str, Any]], tuple[int, ...]]:
+    channels = channels_of(truth, channels_of(image, channels))
     first, dtype = host_array(truth, "truth")
     second, other = host_array(image, "image")
     if dtype != other and range is None:

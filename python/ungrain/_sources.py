@@ -113,6 +113,7 @@ class Source:
 
 def located(path: str) -> str:
     """Workers have other working folders."""
+    path = path.removeprefix("file://")
     return path if "://" in path else os.path.abspath(path)
 
 

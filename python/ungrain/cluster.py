@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import __version__, _core, _methods
+from . import __version__, _core, _methods, _outputs
 from ._denoise import _WHITE
 from ._errors import CannotRead, Error
 from ._parts import Axes, Work, denoise_parts
@@ -25,7 +25,8 @@ from ._sources import Source, located, open_source
 DONE, FAILED, USAGE = 0, 1, 2
 _MOST_FAILURES = 10  # different ones, before the rest is given up
 _CONNECT_SECONDS = 10
-_NEEDS = "ungrain cluster needs Dask and Zarr: pip install ungrain[dask]"
+_LOOPBACK = "127.0.0.1"
+_NEEDS = "ungrain cluster needs Dask and Zarr: pip install dask distributed zarr"
 
 
 class WrongUsage(Exception):
@@ -116,6 +117,10 @@ def is_written(block: Block, out: Any, there: set[str]) -> bool:
                for place in np.ndindex(*map(len, spans)))
 
 
+def is_complete(out: Any) -> bool:
+    return is_written(Block((0,) * out.ndim, tuple(out.shape)), out, written_chunks(out))
+
+
 def description(work: Work, source: Source, axes: Axes, words: dict[str, str], preset: str | None) -> dict[str, Any]:
     """What the output depends on; a run that is taken up must have the same. What was measured comes from there."""
     return {"version": __version__, "input": source.path, "method": work.method, "preset": preset, "options": words,
@@ -123,17 +128,15 @@ def description(work: Work, source: Source, axes: Axes, words: dict[str, str], p
             "axis": list(axes.stack), "channel_axis": axes.channel}
 
 
-def open_output(path: str, source: Source, overwrite: bool) -> Any:
+def open_output(path: str, source: Source) -> Any:
     """The output as an earlier run left it, or none."""
     import zarr
+    if _outputs.is_empty(path):
+        return None
     try:
         out = zarr.open_array(path, mode="r+")
     except Exception:  # of several kinds, by what there is instead
-        if os.path.exists(path) and os.listdir(path) and not overwrite:
-            raise WrongUsage(f"{path} is there and is no Zarr array") from None
-        return None
-    if overwrite:
-        return None
+        raise WrongUsage(f"{path} is there and is no Zarr array") from None
     if "ungrain" not in out.attrs:
         raise WrongUsage(f"{path} is there and was not written by ungrain cluster; --overwrite replaces it")
     if (out.shape, out.dtype) != (source.shape, source.dtype):
@@ -141,9 +144,27 @@ def open_output(path: str, source: Source, overwrite: bool) -> Any:
     return out
 
 
+def open_replacement(path: str, source: Source, now: dict[str, Any]) -> Any:
+    """With --overwrite: what a run with the same options began, also with --overwrite, and did not complete; or none, and
+    what is there may be replaced."""
+    if _outputs.is_empty(path):
+        return None
+    try:
+        out = open_output(path, source)
+        earlier = dict(out.attrs["ungrain"])
+        check_same(path, earlier, now)
+        check_same_pixels(path, earlier, source)
+        if earlier.get("overwrite") and (_outputs.kept_aside(path) or not is_complete(out)):
+            return out
+    except WrongUsage:
+        pass
+    _outputs.check_replaceable(path)
+    return None
+
+
 def create_output(path: str, source: Source, chunks: Sequence[int], told: dict[str, Any]) -> Any:
     import zarr
-    return zarr.create_array(path, shape=source.shape, dtype=source.dtype, chunks=tuple(chunks), overwrite=True,
+    return zarr.create_array(path, shape=source.shape, dtype=source.dtype, chunks=tuple(chunks), overwrite=False,
                              attributes={**source.attributes, "ungrain": told})
 
 
@@ -198,6 +219,17 @@ def _from_zero(text: str) -> int:
     return _whole(text, 0)
 
 
+def _without_file_scheme(text: str) -> str:
+    return text.removeprefix("file://")
+
+
+def _address(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"takes an address such as 127.0.0.1:8787 or 8787, got '{text}'")
+    return f"{host or _LOOPBACK}:{port}"
+
+
 def _white(text: str) -> float:
     try:
         if 0 < float(text) < float("inf"):
@@ -224,12 +256,15 @@ def parser() -> argparse.ArgumentParser:
                    epilog="The method's own options are those of ungrain (ungrain methods NAME); strengths are on the 0-255 "
                           "scale. Exit status: 0 done, 1 a part failed (the others are done), 2 wrong usage.")
     made.add_argument("input", help="a Zarr array, or a TIFF file or stack ('frames/*.tif', needs tifffile)")
-    made.add_argument("output", help="a Zarr array; taken up where it is there already")
+    made.add_argument("output", type=_without_file_scheme, help="a Zarr array; taken up where it is there already")
     where = made.add_mutually_exclusive_group()
-    where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask scheduler: tcp://host:8786")
+    where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask scheduler: tcp://host:8786, tls://host:8786")
     where.add_argument("--workers", type=_from_one, metavar="N",
                        help="instead of a scheduler: processes of this machine, from 1 up; default: one for each processor")
     made.add_argument("--worker-memory", type=_bytes, default=0, metavar="BYTES", help="limit for each of --workers: 2G")
+    made.add_argument("--dashboard", type=_address, metavar="ADDRESS",
+                      help="where the dashboard of --workers listens, [HOST:]PORT; port 0: any that is free; default: 127.0.0.1:0, "
+                           "for this machine only")
     made.add_argument("--method", default="bm3d", help="one of " + ", ".join(_methods.methods()) + "; default: bm3d")
     made.add_argument("--preset", help="values of several parameters under one name")
     made.add_argument("--block", type=_from_one, default=4096, metavar="N",
@@ -249,7 +284,8 @@ def parser() -> argparse.ArgumentParser:
                       help="for each block; 0: one for each processor; default: 1")
     made.add_argument("--memory", type=_bytes, default=0, metavar="BYTES",
                       help="for the working buffers of each block; default: half of what is free")
-    made.add_argument("--overwrite", action="store_true", help="begin anew whatever the output holds")
+    made.add_argument("--overwrite", action="store_true",
+                      help="begin anew; an array that is there is kept, hidden beside the new one, until that is complete")
     made.add_argument("--quiet", "-q", action="store_true", help="no progress")
     return made
 
@@ -282,8 +318,15 @@ def _connect(options: argparse.Namespace) -> Any:
             return distributed.Client(options.scheduler, timeout=_CONNECT_SECONDS), None
         except OSError as error:
             raise Error(f"no scheduler answers at {options.scheduler}: {error}") from None
+        except TypeError:
+            if not options.scheduler.startswith("tls://"):
+                raise
+            raise WrongUsage(f"{options.scheduler} needs certificates, which Dask's configuration names under "
+                             "distributed.comm.tls (docs/cluster.md)") from None
     count = options.workers or max(1, (os.cpu_count() or 1) // max(1, options.threads))
-    local = distributed.LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0",
+    # Whoever reaches the scheduler can run code as the workers: it is for this machine alone.
+    local = distributed.LocalCluster(n_workers=count, threads_per_worker=1, host=_LOOPBACK,
+                                     dashboard_address=options.dashboard or f"{_LOOPBACK}:0",
                                      memory_limit=options.worker_memory or "auto", silence_logs=logging.CRITICAL)
     return distributed.Client(local), local
 
@@ -310,7 +353,8 @@ class Progress:
 def run(options: argparse.Namespace, words: dict[str, str]) -> int:
     source = open_source(options.input)
     target = located(options.output)
-    if f"{target}/".startswith(f"{source.path}/") or f"{source.path}/".startswith(f"{target}/"):
+    from_, to = (place if _outputs.is_remote(place) else os.path.realpath(place) for place in (source.path, target))
+    if f"{to}/".startswith(f"{from_}/") or f"{from_}/".startswith(f"{to}/"):
         raise WrongUsage(f"{options.output} is the input, or one is inside the other: the output needs a place of its own")
     axes = Axes.of(source.ndim, options.axis, options.channel_axis)
     white = options.range or _WHITE.get(source.dtype.name, 1.0)
@@ -323,13 +367,16 @@ def run(options: argparse.Namespace, words: dict[str, str]) -> int:
         chunks[axes.channel] = source.shape[axes.channel]
     for axis in (axes.y, axes.x):
         chunks[axis] = min(options.chunk or chunks[axis], options.block, source.shape[axis])
-    out = open_output(options.output, source, options.overwrite)
+    told = description(work, source, axes, words, options.preset)
+    if options.overwrite:
+        out = open_replacement(options.output, source, told)
+    else:
+        out = open_output(options.output, source)
     client, local = _connect(options)
     try:
         if not options.quiet:
             workers = len(client.nthreads())
             print(f"{workers or 'no'} workers{'' if workers else ' yet'}; dashboard: {client.dashboard_link}", file=sys.stderr)
-        told = description(work, source, axes, words, options.preset)
         if out is not None:
             earlier = dict(out.attrs["ungrain"])
             check_same(options.output, earlier, told)
@@ -339,7 +386,12 @@ def run(options: argparse.Namespace, words: dict[str, str]) -> int:
             works = _measured(source, axes, work)
             told["parameters"] = [_to_json(each.parameters) for each in works]
             told["seen"] = source.fingerprint()
+            told["overwrite"] = options.overwrite
+            if options.overwrite and not _outputs.is_empty(target):
+                _outputs.move_aside(target)
             out = create_output(options.output, source, chunks, told)
+        if _outputs.kept_aside(target) and not options.quiet:
+            print(f"{options.output} replaces {_aside(target)}, to be removed when all blocks are done", file=sys.stderr)
         job = Job(source, target, axes, tuple(works))
         return _run_blocks(client, job, out, options)
     finally:
@@ -390,13 +442,25 @@ def _run_blocks(client: Any, job: Job, out: Any, options: argparse.Namespace) ->
         more = f" (and {len(unique) - 1} more such errors)" if len(unique) > 1 else ""
         there = written_chunks(out)
         done = sum(is_written(block, out, there) for block in every)
-        print(f"ungrain: {unique[0]}{more}; {done} of {len(every)} blocks are done and kept, the same command takes it up",
-              file=sys.stderr)
+        print(f"ungrain: {unique[0]}{more}; {done} of {len(every)} blocks are done and kept, the same command takes it up"
+              f"{_kept(job.out)}", file=sys.stderr)
         return FAILED
-    _remove_partial_files(options.output)
+    _remove_partial_files(job.out)
+    if out.attrs["ungrain"].get("overwrite"):
+        for left in _outputs.remove_aside(job.out):
+            print(f"ungrain: {left} is left: it holds more than a Zarr array", file=sys.stderr)
     if not options.quiet:
         _report(job, took, len(left), time.monotonic() - begin)
     return DONE
+
+
+def _aside(path: str) -> str:
+    return " and ".join(_outputs.kept_aside(path))
+
+
+def _kept(path: str) -> str:
+    """The end of a message about a run that did not complete its output."""
+    return f"; what was in its place is kept as {_aside(path)}" if path and _outputs.kept_aside(path) else ""
 
 
 def _told_of(future: Any, block: Block) -> str:
@@ -426,8 +490,11 @@ def _remove_partial_files(path: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    output = ""
     try:
         options, rest = parser().parse_known_args(arguments)
+        if options.scheduler and options.dashboard:
+            raise WrongUsage("--dashboard is for --workers; a scheduler has its own")
         words = method_words(options.method, rest)
         try:
             import dask  # noqa: F401
@@ -435,16 +502,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             import zarr  # noqa: F401
         except ImportError as error:
             raise Error(f"{_NEEDS} ({error.name} is missing)") from None
+        output = located(options.output)
         return run(options, words)
-    except (WrongUsage, ValueError, TypeError) as error:
+    except (WrongUsage, _outputs.NotReplaced, ValueError, TypeError) as error:
         print(f"ungrain: {error}", file=sys.stderr)
         return USAGE
     except (Error, OSError, ImportError) as error:
-        print(f"ungrain: {error}", file=sys.stderr)
+        print(f"ungrain: {error}{_kept(output)}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
-        print("ungrain: interrupted; finished blocks are kept, the same command takes it up", file=sys.stderr)
+        print(f"ungrain: interrupted; finished blocks are kept, the same command takes it up{_kept(output)}", file=sys.stderr)
         return 130
+    except Exception:
+        print(f"ungrain: an error that was not foreseen{_kept(output)}", file=sys.stderr)
+        raise
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@
     clean = ungrain.dask.denoise(array, "nlm", sigma=12)     # nothing is filtered yet
     clean.to_zarr("clean.zarr")
 
-The result has the same bits as ``ungrain.denoise`` of the whole array on one machine. ``pip install ungrain[dask]``;
-docs/cluster.md has the way from one machine to many.
+The result has the same bits as ``ungrain.denoise`` of the whole array on one machine. It needs Dask and, for files,
+Zarr: ``pip install dask distributed zarr``. docs/cluster.md has the way from one machine to many.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ try:
     import dask
     import dask.array as da
 except ImportError as error:
-    raise ImportError("ungrain.dask needs Dask: pip install ungrain[dask]") from error
+    raise ImportError("ungrain.dask needs Dask: pip install dask distributed zarr") from error
 
 from ._denoise import Axis, _check_white, _with_sigma
 from ._parts import Axes, Work, denoise_parts

@@ -913,6 +913,7 @@ class Tell(Workspace):
             result = self.run_here("cluster", "in.zarr", "out.zarr", env={**os.environ, "UNGRAIN_PYTHON": python})
             self.assertEqual((result.code, result.out, len(result.err_lines)), (1, "", 1))
             self.assertIn(told, result.err)
+        self.assertIn("pip install '.[dask]' in ungrain's source folder", result.err)
         self.assertRegex(self.done("--help").out, r"(?m)^  cluster +\w")
 
     def python_without_packages(self) -> str:
