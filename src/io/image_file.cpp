@@ -44,19 +44,28 @@ void check_info(const std::filesystem::path& path, const FileInfo& info) {
   }
 }
 
-}  // namespace
-
-std::unique_ptr<InputFile> InputFile::open(const std::filesystem::path& path) {
-  SourceFile file(path);
+std::unique_ptr<InputFile> open_by_content(SourceFile file) {
   if (is_pnm(file)) return open_pnm(std::move(file));
   if (is_pfm(file)) return open_pfm(std::move(file));
   if (is_npy(file)) return open_npy(std::move(file));
   return open_with_library(std::move(file));
 }
 
-std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path, const FileInfo& info,
-                                               [[maybe_unused]] const InputFile* like,
+}  // namespace
+
+std::unique_ptr<InputFile> InputFile::open(const std::filesystem::path& path) {
+  SourceFile source(path);
+  const FileAccess access = source.access();
+  std::unique_ptr<InputFile> file = open_by_content(std::move(source));
+  file->access_ = access;
+  return file;
+}
+
+std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path, const FileInfo& given,
+                                               const InputFile* like,
                                                [[maybe_unused]] const SaveOptions& options) {
+  FileInfo info = given;
+  info.access = like == nullptr ? FileAccess{} : like->access();
   check_info(path, info);
   switch (format_of_extension(path)->codec) {
     case Codec::pnm:

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "io/file_access.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/image.h"
 
@@ -21,6 +22,7 @@ struct FileInfo {
   ImageSpec spec;  // of one page; all pages have the same
   int pages = 1;
   std::string format = {};  // "TIFF", "PNG", "PGM" ...
+  FileAccess access = {};   // of the file that an output is made from: OutputFile::create() sets it
   std::string note = {};    // what reading converted or left out ("f64 samples converted to f32"), or empty
 };
 
@@ -39,6 +41,10 @@ class InputFile : public RowReader {
   // Throws "changed while it was read" where size, time or inode are not what they were at open(). Call it
   // after the last row and before the commit() of an output of the same name.
   virtual void check_unchanged() = 0;
+  const FileAccess& access() const { return access_; }  // at open()
+
+ private:
+  FileAccess access_;
 };
 
 struct SaveOptions {
@@ -50,7 +56,8 @@ struct SaveOptions {
 class OutputFile : public RowWriter {
  public:
   // The metadata of `like` (may be null), which need not stay open, are carried over as far as both formats
-  // can hold them: EXIF, XMP, IPTC, ICC profile, resolution, orientation, animation delays, TIFF tiles.
+  // can hold them: EXIF, XMP, IPTC, ICC profile, resolution, orientation, animation delays, TIFF tiles. A new
+  // file is open to nobody who may not read `like`; one that is replaced keeps its permissions.
   static std::unique_ptr<OutputFile> create(const std::filesystem::path& path, const FileInfo& info,
                                             const InputFile* like, const SaveOptions& options = {});
 
@@ -80,5 +87,9 @@ void write_image(const std::filesystem::path& path, const ConstImageView& image,
 // Removes the temporary files of every OutputFile that is alive, for a program that is about to be ended by
 // force.
 void remove_temporaries() noexcept;
+
+// Removes the temporary files that killed processes left in the folder of an output, as the first OutputFile
+// of a folder does too; for a program that finds the outputs done and makes none.
+void remove_leftovers_beside(const std::filesystem::path& target);
 
 }  // namespace ungrain::io
