@@ -147,6 +147,7 @@ class ComparisonPage {
 
   void add(const std::string& file, const std::optional<Metrics>& metrics) {
     const std::unique_ptr<io::InputFile> input = io::InputFile::open(file);
+    access_ = access_.shared_with(input->access());
     ImageSpec rows = input->info().spec;
     if (range_) rows.range = *range_;
     rows.colour = truth_.spec.colour;
@@ -159,7 +160,7 @@ class ComparisonPage {
   }
 
   void write(const std::string& path) const {
-    io::TemporaryFile file(path);
+    io::TemporaryFile file(path, access_);
     const std::string html = page::document("Comparison with " + pictures_.front().name, body());
     file.write(html.data(), html.size(), 0);
     file.commit();
@@ -211,6 +212,7 @@ class ComparisonPage {
   io::FileInfo truth_;
   std::optional<double> range_;
   std::vector<page::Shown> pictures_;
+  io::FileAccess access_;  // of the files whose pixels are shown
 };
 
 void check_page_path(const std::string& path, const std::vector<std::string>& files) {

@@ -310,6 +310,7 @@ class Batch {
              static_cast<int>(jobs_.size())) {
     std::error_code error;
     keep_journal_ = settings.resume || fs::is_directory(settings.output, error);
+    if (settings.resume) read_journal();
   }
 
   int run() {
@@ -324,6 +325,12 @@ class Batch {
   }
 
  private:
+  void read_journal() {
+    std::vector<fs::path> outputs;
+    for (const FilePair& pair : files_) outputs.push_back(pair.output);
+    journal_.read(outputs);
+  }
+
   void run_job(const Settings& settings) {
     try {
       for (std::size_t index = next_++; index < files_.size() && !interrupted().cancelled();
@@ -355,7 +362,7 @@ class Batch {
     try {
       const Outcome outcome = denoise_file(pair, method_, settings, progress);
       const std::lock_guard lock(mutex_);
-      if (keep_journal_) journal_.record(pair.input, pair.output);
+      if (keep_journal_) record(pair);
       ++done_;
       progress.done();
       tell(to_json(pair, outcome), line_text(pair, outcome));
@@ -371,7 +378,16 @@ class Batch {
     }
   }
 
+  // The picture is written, whatever becomes of the journal.
+  void record(const FilePair& pair) {
+    const std::string problem = journal_.record(pair.input, pair.output);
+    if (problem.empty()) return;
+    unrecorded_ = true;
+    bar_.aside([&] { print_error(problem); });
+  }
+
   void skip(const FilePair& pair) {
+    io::remove_leftovers_beside(pair.output);
     const std::lock_guard lock(mutex_);
     ++done_;
     tell(names_json(pair, "skipped"), names_text(pair) + "  already done\n");
@@ -408,7 +424,7 @@ class Batch {
     if (failed_ > 0 && files_.size() > 1) {
       say(fmt::format("{} of {} files failed, the others are done", failed_, files_.size()));
     }
-    return failed_ > 0 ? exit_failed : exit_done;
+    return failed_ > 0 || unrecorded_ ? exit_failed : exit_done;
   }
 
   const std::vector<FilePair>& files_;
@@ -422,6 +438,7 @@ class Batch {
   bool keep_journal_ = false;
   int done_ = 0;
   int failed_ = 0;
+  bool unrecorded_ = false;  // the journal could not be written
   std::exception_ptr broken_;
 };
 

@@ -1,13 +1,23 @@
 #include "journal.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include <fstream>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "json_text.h"
+#include "signals.h"
+#include "ungrain/error.h"
 
 namespace ungrain::cli {
 namespace {
@@ -34,37 +44,173 @@ std::string origin(const fs::path& input, const std::string& input_stamp, const 
   return json_text({(error ? input : known).string(), input_stamp, output_stamp, settings});
 }
 
-}  // namespace
+// A journal that is open, or why it is not.
+class JournalFile {
+ public:
+  JournalFile(const fs::path& path, int flags)
+      // Without O_NONBLOCK a named pipe would wait for its other end; regular files ignore it.
+      : descriptor_(::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666)) {
+    if (descriptor_ < 0) {
+      missing_ = errno == ENOENT || errno == ENOTDIR;
+      fail(errno);
+      struct stat status {};
+      if (::lstat(path.c_str(), &status) == 0) check_kind(status);
+      return;
+    }
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0) {
+      fail(errno);
+      return;
+    }
+    check_kind(status);
+    size_ = static_cast<std::uint64_t>(status.st_size);
+  }
+  JournalFile(const JournalFile&) = delete;
+  JournalFile& operator=(const JournalFile&) = delete;
+  ~JournalFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
 
-const Journal::Entries& Journal::entries_of(const fs::path& folder) {
-  const auto [found, fresh] = folders_.try_emplace(folder.string());
-  if (fresh) {
-    std::ifstream file(folder / journal_name);
-    for (std::string line; std::getline(file, line);) {
-      // A line that was cut off by a crash is no line.
-      const nlohmann::json entry = nlohmann::json::parse(line, nullptr, false);
-      if (entry.is_object() && entry.contains("output") && entry.contains("from") &&
-          entry["output"].is_string() && entry["from"].is_string()) {
-        found->second[entry["output"].get<std::string>()] = entry["from"].get<std::string>();
+  const std::string& problem() const { return problem_; }  // empty: none
+  bool missing() const { return missing_; }
+  std::uint64_t size() const { return size_; }
+
+  // As many bytes as there are, up to `size`; 0 at the end and where there is a problem.
+  std::size_t read(char* to, std::size_t size, std::uint64_t offset) {
+    ssize_t got = 0;
+    do {
+      got = ::pread(descriptor_, to, size, static_cast<off_t>(offset));
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) fail(errno);
+    return got < 0 ? 0 : static_cast<std::size_t>(got);
+  }
+
+  // In one write, so that lines of processes that share the folder do not mix.
+  void append(std::string_view line) {
+    while (!line.empty() && problem_.empty()) {
+      const ssize_t put = ::write(descriptor_, line.data(), line.size());
+      if (put >= 0) {
+        line.remove_prefix(static_cast<std::size_t>(put));
+      } else if (errno != EINTR) {
+        fail(errno);
       }
     }
   }
-  return found->second;
+
+  bool ends_inside_line() {
+    char last = '\n';
+    return size_ > 0 && read(&last, 1, size_ - 1) == 1 && last != '\n';
+  }
+
+ private:
+  void fail(int error_number) { problem_ = std::generic_category().message(error_number); }
+  void check_kind(const struct stat& status) {
+    if (S_ISLNK(status.st_mode)) {
+      problem_ = "is a symbolic link";
+    } else if (!S_ISREG(status.st_mode)) {
+      problem_ = "is not a regular file";
+    }
+  }
+
+  int descriptor_;
+  std::string problem_;
+  bool missing_ = false;
+  std::uint64_t size_ = 0;
+};
+
+// "the journal out/.ungrain-done.jsonl: is a symbolic link"
+std::string complaint(const fs::path& journal, std::string_view problem) {
+  return fmt::format("the journal {}: {}", journal.string(), problem);
 }
 
-bool Journal::is_done(const fs::path& input, const fs::path& output) {
-  const Entries& entries = entries_of(folder_of(output));
-  const auto found = entries.find(output.filename().string());
+[[noreturn]] void refuse(const fs::path& journal, std::string_view problem) {
+  throw Error(ErrorCode::io, fmt::format("{}: --resume cannot use it", complaint(journal, problem)));
+}
+
+// Calls use(line) for each. Lines that are longer than any of ours are left out, never held in memory.
+template <class Use>
+void for_each_line(JournalFile& file, Use use) {
+  constexpr std::size_t longest = std::size_t{64} << 10U;
+  std::vector<char> block(longest);
+  std::string line;
+  bool too_long = false;
+  std::uint64_t offset = 0;
+  while (const std::size_t got = file.read(block.data(), block.size(), offset)) {
+    if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
+    offset += got;
+    for (std::string_view rest(block.data(), got); !rest.empty();) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      too_long = too_long || line.size() + end > longest;
+      if (!too_long) line.append(rest.substr(0, end));
+      if (end < rest.size()) {
+        if (!too_long) use(line);
+        line.clear();
+        too_long = false;
+      }
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  if (!too_long && !line.empty()) use(line);
+}
+
+}  // namespace
+
+std::optional<JournalEntry> parse_journal_line(std::string_view line) {
+  const nlohmann::json entry = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
+  if (!entry.is_object()) return std::nullopt;
+  const auto text = [&](const char* key) -> const std::string* {
+    const auto found = entry.find(key);
+    return found == entry.end() ? nullptr : found->get_ptr<const std::string*>();
+  };
+  const std::string* output = text("output");
+  const std::string* from = text("from");
+  if (output == nullptr || from == nullptr) return std::nullopt;
+  return JournalEntry{*output, *from};
+}
+
+void Journal::read(const std::vector<fs::path>& outputs) {
+  // Only what is asked for is kept, so that memory does not grow with the journal.
+  std::map<std::string, std::set<std::string>> wanted;
+  for (const fs::path& output : outputs) {
+    wanted[folder_of(output).string()].insert(output.filename().string());
+  }
+  for (const auto& [folder, names] : wanted) {
+    const fs::path path = fs::path(folder) / journal_name;
+    JournalFile file(path, O_RDONLY);
+    if (file.missing()) continue;
+    if (!file.problem().empty()) refuse(path, file.problem());
+    constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30U;  // some million lines
+    if (file.size() > most_bytes)
+      refuse(path, fmt::format("has {} bytes, 1 GiB at most is read", file.size()));
+    Entries& entries = folders_[folder];
+    for_each_line(file, [&, &names = names](const std::string& line) {
+      std::optional<JournalEntry> entry = parse_journal_line(line);
+      if (entry && names.contains(entry->output)) entries[entry->output] = std::move(entry->from);
+    });
+    if (!file.problem().empty()) refuse(path, file.problem());
+  }
+}
+
+bool Journal::is_done(const fs::path& input, const fs::path& output) const {
+  const auto entries = folders_.find(folder_of(output).string());
+  if (entries == folders_.end()) return false;
+  const auto found = entries->second.find(output.filename().string());
   const std::string output_stamp = stamp_of(output);
-  return found != entries.end() && !output_stamp.empty() &&
+  return found != entries->second.end() && !output_stamp.empty() &&
          found->second == origin(input, stamp_of(input), output_stamp, settings_);
 }
 
-void Journal::record(const fs::path& input, const fs::path& output) {
+std::string Journal::record(const fs::path& input, const fs::path& output) {
+  const fs::path path = folder_of(output) / journal_name;
+  if (unwritable_.contains(path.string())) return "";
   const nlohmann::json entry{{"output", output.filename().string()},
                              {"from", origin(input, stamp_of(input), stamp_of(output), settings_)}};
-  std::ofstream file(folder_of(output) / journal_name, std::ios::app);
-  file << json_text(entry) << '\n';
+  JournalFile file(path, O_RDWR | O_APPEND | O_CREAT);
+  // After a line that a crash cut off ours would be a part of it.
+  if (file.problem().empty()) file.append((file.ends_inside_line() ? "\n" : "") + json_text(entry) + '\n');
+  if (file.problem().empty()) return "";
+  unwritable_.insert(path.string());
+  return fmt::format("{}: not written, --resume will not know this run", complaint(path, file.problem()));
 }
 
 }  // namespace ungrain::cli

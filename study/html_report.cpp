@@ -1138,7 +1138,7 @@ void write_page(const std::vector<std::string>& json_files, const PageRequest& r
   } catch (const json::exception& error) {
     throw std::runtime_error(std::string("the results are not what --json writes: ") + error.what());
   }
-  io::TemporaryFile file(request.path);
+  io::TemporaryFile file(request.path, {});
   file.write(html.data(), html.size(), 0);
   file.commit();
 }

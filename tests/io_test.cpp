@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "io/file_access.h"
 #include "io/image_file.h"
 #include "ungrain/error.h"
 
@@ -605,7 +606,7 @@ TEST_F(IoTest, NothingIsLeftWithoutCommit) {
   {
     const auto out = OutputFile::create(path("a.pgm"), {.spec = image.spec()}, nullptr);
     out->write_rows(0, image.view().rows(0, 2));
-    EXPECT_EQ(files().size(), 2U);
+    EXPECT_EQ(files().size(), 3U);  // it and its guard
     EXPECT_EQ(files()[0].find(".a.ungrain-"), 0U) << files()[0];
     EXPECT_TRUE(files()[0].ends_with(".pgm"));
   }
@@ -617,7 +618,7 @@ TEST_F(IoTest, RemoveTemporariesLeavesWhatIsCommitted) {
   const Image image(ImageSpec{4, 4, 1, PixelType::u8, Colour::gray});
   write_image(path("done.pgm"), image.view());
   const auto out = OutputFile::create(path("a.pgm"), {.spec = image.spec()}, nullptr);
-  EXPECT_EQ(files().size(), 2U);
+  EXPECT_EQ(files().size(), 3U);
   remove_temporaries();
   EXPECT_EQ(files(), std::vector<std::string>{"done.pgm"});
   out->write_rows(0, image.view());
@@ -655,6 +656,92 @@ TEST_F(IoTest, PermissionsAreThoseOfTheFileReplacedOrTheUsual) {
   fs::permissions(path("new.pgm"), static_cast<fs::perms>(0604));
   write_image(path("new.pgm"), image.view());
   EXPECT_EQ(fs::status(path("new.pgm")).permissions(), static_cast<fs::perms>(0604));
+}
+
+fs::perms permissions_of(const fs::path& file) { return fs::status(file).permissions(); }
+
+TEST_F(IoTest, ANewOutputIsNotOpenToMoreThanItsInput) {
+  const Image image(ImageSpec{2, 2, 1, PixelType::u8, Colour::gray});
+  write_image(path("in.pgm"), image.view());
+  const mode_t mask = umask(022);
+  for (const auto& [input, output] :
+       {std::pair(0600, 0600), {0640, 0640}, {0644, 0644}, {0666, 0644}, {0400, 0600}, {0755, 0644}}) {
+    fs::permissions(path("in.pgm"), static_cast<fs::perms>(input));
+    const auto in = InputFile::open(path("in.pgm"));
+    const auto out = OutputFile::create(path("out.pgm"), in->info(), in.get());
+    EXPECT_EQ(permissions_of(path(files()[0])), static_cast<fs::perms>(output)) << files()[0];
+    out->write_rows(0, image.view());
+    out->commit();
+    EXPECT_EQ(permissions_of(path("out.pgm")), static_cast<fs::perms>(output)) << input;
+    fs::remove(path("out.pgm"));
+  }
+  umask(mask);
+}
+
+TEST_F(IoTest, WhatReplacesAPrivateFileIsPrivateWhileItIsWritten) {
+  const Image image(ImageSpec{2, 2, 1, PixelType::u8, Colour::gray});
+  write_image(path("in.pgm"), image.view());
+  write_image(path("out.pgm"), image.view());
+  fs::permissions(path("out.pgm"), static_cast<fs::perms>(0600));
+  const auto in = InputFile::open(path("in.pgm"));
+  const auto out = OutputFile::create(path("out.pgm"), in->info(), in.get());
+  EXPECT_EQ(permissions_of(path(files()[0])), static_cast<fs::perms>(0600)) << files()[0];
+}
+
+TEST(FileAccess, AnotherGroupGetsWhatBothGroupAndOthersHad) {
+  const FileAccess team{.mode = 0640, .group = 5};
+  EXPECT_EQ(team.mode_in(5), 0640U);
+  EXPECT_EQ(team.mode_in(6), 0600U);
+  EXPECT_EQ((FileAccess{.mode = 0604, .group = 5}.mode_in(6)), 0600U);
+  EXPECT_EQ((FileAccess{.mode = 0664, .group = 5}.mode_in(6)), 0644U);
+  EXPECT_EQ(FileAccess{}.shared_with(team).mode_in(5), 0640U);
+  EXPECT_EQ(team.shared_with({.mode = 0644, .group = 5}).mode_in(5), 0640U);
+  EXPECT_EQ(team.shared_with({.mode = 0640, .group = 6}).mode_in(5), 0600U);
+}
+
+// Leftovers are looked for once a folder and process: each of these tests has a folder of its own.
+TEST_F(IoTest, WhatADeadProcessLeftIsRemoved) {
+  const Image image(ImageSpec{4, 4, 1, PixelType::u8, Colour::gray});
+  file(".a.ungrain-0123abcd.pgm", "half");
+  file(".a.ungrain-0123abcd.pgm.lock", "");
+  file(".b.ungrain-0123abce.lock", "");  // killed before or after there was a temporary file
+  write_image(path("c.pgm"), image.view());
+  EXPECT_EQ(files(), std::vector<std::string>{"c.pgm"});
+}
+
+TEST_F(IoTest, WhatOnlyLooksLikeALeftoverStays) {
+  const Image image(ImageSpec{4, 4, 1, PixelType::u8, Colour::gray});
+  const std::vector<std::string> names = {
+      ".a.ungrain-0123abcd.pgm",                                    // no guard
+      ".b.ungrain-0123abc.pgm",   ".b.ungrain-0123abc.pgm.lock",    // 7 digits
+      ".c.ungrain-0123abcde.pgm", ".c.ungrain-0123abcde.pgm.lock",  // 9
+      ".d.ungrain-0123ABCD.pgm",  ".d.ungrain-0123ABCD.pgm.lock",   // not as we write them
+      "e.ungrain-0123abcd.pgm",   "e.ungrain-0123abcd.pgm.lock",    // not hidden
+      ".ungrain-0123abcd.lock",                                     // no name
+  };
+  for (const std::string& name : names) file(name, "");
+  file(".f.ungrain-0123abcd.pgm", "of the user");
+  file(".f.ungrain-0123abcd.pgm.lock", "not empty");
+  file("elsewhere", "");
+  fs::create_symlink("elsewhere", path(".g.ungrain-0123abcd.pgm.lock"));
+  fs::create_symlink("elsewhere", path(".h.ungrain-0123abcd.pgm"));
+  file(".h.ungrain-0123abcd.pgm.lock", "");
+  ASSERT_EQ(mkfifo(path(".i.ungrain-0123abcd.pgm.lock").c_str(), 0600), 0);
+  const std::vector<std::string> before = files();
+  write_image(path("z.pgm"), image.view());
+  fs::remove(path("z.pgm"));
+  EXPECT_EQ(files(), before);
+}
+
+TEST_F(IoTest, ALivingTemporaryFileStays) {
+  const Image image(ImageSpec{4, 4, 1, PixelType::u8, Colour::gray});
+  const auto out = OutputFile::create(path("a.pgm"), {.spec = image.spec()}, nullptr);
+  const fs::path again = folder_ / "." / "b.pgm";  // the same folder by another name: looked at anew
+  write_image(again, image.view());
+  EXPECT_EQ(files().size(), 3U);
+  out->write_rows(0, image.view());
+  out->commit();
+  EXPECT_EQ(files(), (std::vector<std::string>{"a.pgm", "b.pgm"}));
 }
 
 TEST_F(IoTest, ALinkStaysAndWhatItPointsToIsReplaced) {

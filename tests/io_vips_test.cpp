@@ -782,6 +782,18 @@ TEST_F(IoVipsTest, AbandoningLeavesNothingAndDoesNotHang) {
   EXPECT_TRUE(files().empty());
 }
 
+TEST_F(IoVipsTest, ANewOutputIsNotOpenToMoreThanItsInput) {
+  const Image image = picture({40, 30, 1, PixelType::u8, Colour::gray});
+  write_image(path("in.png"), image.view());
+  fs::permissions(path("in.png"), static_cast<fs::perms>(0600));
+  const auto in = InputFile::open(path("in.png"));
+  for (const char* name : {"a.png", "a.tif", "a.jpg", "a.webp", "a.gif", "a.fits", "a.jp2"}) {
+    if (!can_save(fs::path(name).extension().c_str())) continue;
+    write_image(path(name), image.view(), in.get());
+    EXPECT_EQ(fs::status(path(name)).permissions(), static_cast<fs::perms>(0600)) << name;
+  }
+}
+
 TEST_F(IoVipsTest, ManyWritersAtOnce) {
   const Image image = picture({400, 300, 3, PixelType::u8, Colour::rgb});
   std::vector<std::thread> threads;

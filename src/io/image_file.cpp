@@ -122,7 +122,9 @@ const Metadata& InputFile::metadata() const {
 }
 
 std::unique_ptr<InputFile> InputFile::open(const std::filesystem::path& path, const OpenOptions& options) {
-  std::unique_ptr<InputFile> file = open_decoder(SourceFile(path), options);
+  SourceFile source(path);
+  const FileAccess access = source.access();
+  std::unique_ptr<InputFile> file = open_decoder(std::move(source), options);
   if (!options.pages.all()) {
     const int pages = file->info().pages;
     if (options.pages.first_missing(pages) > 0) {
@@ -136,6 +138,7 @@ std::unique_ptr<InputFile> InputFile::open(const std::filesystem::path& path, co
     file = upright(std::move(file), options.memory / 2);
   }
   check_memory(path, *file, options.memory);
+  file->access_ = access;
   return file;
 }
 
@@ -154,9 +157,11 @@ std::string metadata_not_kept(const std::filesystem::path& path, const FileInfo&
   return kinds_text(lost);
 }
 
-std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path, const FileInfo& info,
-                                               [[maybe_unused]] const InputFile* like,
+std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path, const FileInfo& given,
+                                               const InputFile* like,
                                                [[maybe_unused]] const SaveOptions& options) {
+  FileInfo info = given;
+  info.access = like == nullptr ? FileAccess{} : like->access();
   check_info(path, info);
   switch (format_of_extension(path)->codec) {
     case Codec::pnm:

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/file_access.h"
 #include "io/metadata.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/image.h"
@@ -31,6 +32,7 @@ struct FileInfo {
   ImageSpec spec;  // of one page; all pages have the same
   int pages = 1;
   std::string format = {};  // "TIFF", "PNG", "PGM" ...
+  FileAccess access = {};   // of the file that an output is made from: OutputFile::create() sets it
   std::string note = {};    // what reading converted or left out ("f64 samples converted to f32"), or empty
   ColourModel model = ColourModel::usual;
   // The samples' type does not tell the white level and nothing else in the file does: floats, and integers
@@ -46,8 +48,8 @@ class PageList {
   bool all() const { return ranges_.empty(); }
   bool contains(std::size_t page) const;
   std::int64_t largest() const;  // 0: no page is named
-  std::int64_t first_missing(
-      int pages) const;  // that is named and that a file of so many does not have; 0: none
+  // That is named and that a file of so many does not have; 0: none.
+  std::int64_t first_missing(int pages) const;
   // The pages of a file that has so many, counted from 0, in its own order.
   std::vector<int> of(int pages) const;
 
@@ -57,8 +59,8 @@ class PageList {
 
 struct OpenOptions {
   PageList pages = {};  // none named: all
-  std::optional<bool> alpha =
-      {};                    // whether the last of two or four channels is alpha; nothing: as the file says
+  // Whether the last of two or four channels is alpha; nothing: as the file says.
+  std::optional<bool> alpha = {};
   std::uint64_t memory = 0;  // bytes that decoding may take; 0: as many as it likes
 };
 
@@ -82,6 +84,10 @@ class InputFile : public RowReader {
   // Throws "changed while it was read" where size, time or inode are not what they were at open(). Call it
   // after the last row and before the commit() of an output of the same name.
   virtual void check_unchanged() = 0;
+  const FileAccess& access() const { return access_; }  // at open()
+
+ private:
+  FileAccess access_;
 };
 
 struct SaveOptions {
@@ -99,7 +105,8 @@ std::string metadata_not_kept(const std::filesystem::path& path, const FileInfo&
 class OutputFile : public RowWriter {
  public:
   // The metadata of `like` (may be null), which need not stay open, are carried over as far as both formats
-  // can hold them: EXIF, XMP, IPTC, ICC profile, resolution, orientation, animation delays, TIFF tiles.
+  // can hold them: EXIF, XMP, IPTC, ICC profile, resolution, orientation, animation delays, TIFF tiles. A new
+  // file is open to nobody who may not read `like`; one that is replaced keeps its permissions.
   static std::unique_ptr<OutputFile> create(const std::filesystem::path& path, const FileInfo& info,
                                             const InputFile* like, const SaveOptions& options = {});
 
@@ -129,5 +136,9 @@ void write_image(const std::filesystem::path& path, const ConstImageView& image,
 // Removes the temporary files of every OutputFile that is alive, for a program that is about to be ended by
 // force.
 void remove_temporaries() noexcept;
+
+// Removes the temporary files that killed processes left in the folder of an output, as the first OutputFile
+// of a folder does too; for a program that finds the outputs done and makes none.
+void remove_leftovers_beside(const std::filesystem::path& target);
 
 }  // namespace ungrain::io

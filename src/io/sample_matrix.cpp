@@ -208,7 +208,7 @@ class MatrixOutput final : public OutputFile {
  public:
   MatrixOutput(const std::filesystem::path& path, const FileInfo& info, const std::string& header,
                const MatrixLayout& layout)
-      : file_(path), spec_(info.spec), layout_(layout), cursor_(path, info.spec.height, 1) {
+      : file_(path, info.access), spec_(info.spec), layout_(layout), cursor_(path, info.spec.height, 1) {
     file_.write(header.data(), header.size(), 0);
   }
 

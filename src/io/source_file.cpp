@@ -48,12 +48,14 @@ SourceFile::SourceFile(std::filesystem::path path) : path_(std::move(path)) {
     fail(path_, problem);
   }
   stamp_ = stamp_of(status);
+  access_ = {.mode = status.st_mode & 0777U, .group = status.st_gid};
 }
 
 SourceFile::SourceFile(SourceFile&& other) noexcept
     : path_(std::move(other.path_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
-      stamp_(other.stamp_) {}
+      stamp_(other.stamp_),
+      access_(other.access_) {}
 
 SourceFile::~SourceFile() {
   if (descriptor_ >= 0) ::close(descriptor_);

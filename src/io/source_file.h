@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "io/file_access.h"
+
 namespace ungrain::io {
 
 class SourceFile {
@@ -18,6 +20,7 @@ class SourceFile {
 
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t size() const { return stamp_.size; }
+  const FileAccess& access() const { return access_; }
 
   // As many bytes as there are from `offset` on, `size` at most.
   std::size_t read_some(void* to, std::size_t size, std::uint64_t offset) const;
@@ -41,6 +44,7 @@ class SourceFile {
   std::filesystem::path path_;
   int descriptor_ = -1;
   Stamp stamp_;
+  FileAccess access_;
 };
 
 // The bytes of a file one after the other, for headers and numbers in ASCII.

@@ -46,8 +46,12 @@ fs::path follow_links(const fs::path& named) {
   fail(named, "too many symbolic links");
 }
 
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
 void check_target(const fs::path& named, const fs::path& target) {
-  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  const fs::path folder = folder_of(target);
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0) {
     if (errno == ENOENT) fail(named, fmt::format("the folder {} does not exist", folder.native()));
@@ -71,9 +75,25 @@ std::string hidden_name(const fs::path& target) {
                      static_cast<std::uint32_t>(random()), target.extension().native());
 }
 
+unsigned group_of_new_files(const fs::path& folder) {
+  struct stat status {};
+  const bool inherited = ::stat(folder.c_str(), &status) == 0 && (status.st_mode & S_ISGID) != 0;
+  return inherited ? status.st_gid : ::getegid();
+}
+
+// Of a file that was just created with the mode that `access` gives in `expected_group`. Some file systems
+// give new files another group: then it is set now.
+unsigned limited_mode(int descriptor, const FileAccess& access, unsigned expected_group) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) return 0600;
+  const unsigned mode = status.st_mode & 0777U;
+  const unsigned limited = mode & access.mode_in(status.st_gid);
+  if (status.st_gid != expected_group && ::fchmod(descriptor, limited) != 0) return mode;
+  return limited;
+}
+
 void sync_folder(const fs::path& file) {
-  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = ::open(folder_of(file).c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return;
   ::fsync(descriptor);  // not every file system can; the pixels themselves are on the disk already
   ::close(descriptor);
@@ -90,35 +110,56 @@ void remove_temporaries() noexcept {
   for (const std::string& path : files.paths) ::unlink(path.c_str());
 }
 
-TemporaryFile::TemporaryFile(const fs::path& target) : named_(target), target_(follow_links(target)) {
+void remove_leftovers_beside(const fs::path& target) { remove_leftovers(folder_of(follow_links(target))); }
+
+TemporaryFile::TemporaryFile(const fs::path& target, const FileAccess& access)
+    : named_(target), target_(follow_links(target)) {
   check_target(named_, target_);
-  create();
+  remove_leftovers(folder_of(target_));
+  create(access);
 }
 
-void TemporaryFile::create() {
+void TemporaryFile::create(const FileAccess& access) {
   constexpr int tries = 100;
-  for (int i = 0; i < tries; ++i) {
+  // With its final permissions from the start: the kernel applies the umask or the folder's default ACL.
+  // Those of a file that is replaced are copied by commit().
+  const unsigned group = group_of_new_files(folder_of(target_));
+  std::error_code error;
+  const unsigned mode = fs::exists(target_, error) ? 0600 : access.mode_in(group);
+  int problem = EEXIST;
+  for (int i = 0; i < tries && problem == EEXIST; ++i) {
     fs::path candidate = target_.parent_path() / hidden_name(target_);
-    // 0666 and the umask: what any program's new file gets.
-    descriptor_ = ::open(candidate.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    std::optional<FileGuard> guard = FileGuard::create(candidate);
+    if (guard) descriptor_ = ::open(candidate.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    problem = errno;
     if (descriptor_ >= 0) {
+      mode_ = limited_mode(descriptor_, access, group);
       path_ = std::move(candidate);
+      guard_.emplace(std::move(*guard));
       LiveFiles& files = live_files();
       const std::lock_guard lock(files.mutex);
       files.paths.insert(path_.native());
+      files.paths.insert(guard_->path().native());
       return;
     }
-    if (errno != EEXIST) break;
   }
-  fail(named_, "cannot be created", errno);
+  fail(named_, "cannot be created", problem);
 }
 
 TemporaryFile::~TemporaryFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!committed_) ::unlink(path_.c_str());
+  if (!committed_) {
+    ::unlink(path_.c_str());
+    remove_guard();
+  }
+}
+
+void TemporaryFile::remove_guard() {
   LiveFiles& files = live_files();
   const std::lock_guard lock(files.mutex);
   files.paths.erase(path_.native());
+  files.paths.erase(guard_->path().native());
+  guard_.reset();
 }
 
 void TemporaryFile::write(const void* from, std::size_t size, std::uint64_t offset) {
@@ -136,24 +177,25 @@ void TemporaryFile::write(const void* from, std::size_t size, std::uint64_t offs
   }
 }
 
-void TemporaryFile::copy_permissions(int descriptor) const {
+void TemporaryFile::set_permissions(int descriptor) const {
   struct stat status {};
-  if (::stat(target_.c_str(), &status) != 0) return;
+  const unsigned mode = ::stat(target_.c_str(), &status) == 0 ? status.st_mode & 0777U : mode_;
   // A file system without permissions refuses; the picture matters more.
-  if (::fchmod(descriptor, status.st_mode & 0777U) != 0) return;
+  if (::fchmod(descriptor, mode) != 0) return;
 }
 
 void TemporaryFile::commit() {
-  const int written = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  const int written = ::open(path_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
   if (written < 0) fail(named_, "its temporary file is gone", errno);
   ::close(descriptor_);
   descriptor_ = written;
-  copy_permissions(written);
+  set_permissions(written);
   if (::fsync(written) != 0) fail(named_, "cannot be written", errno);
   const int closed = ::close(std::exchange(descriptor_, -1));
   if (closed != 0) fail(named_, "cannot be written", errno);
   if (std::rename(path_.c_str(), target_.c_str()) != 0) fail(named_, "cannot be replaced", errno);
   committed_ = true;
+  remove_guard();
   sync_folder(target_);
 }
 

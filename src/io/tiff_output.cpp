@@ -425,7 +425,7 @@ class TiffOutput final : public OutputFile {
         pages_of_source_(options.pages),
         storage_(
             storage_of(path, info, same_channels_ ? metadata_ : with_other_channels(metadata_), options)),
-        file_(path),
+        file_(path, info.access),
         cursor_(path, info.spec.height, info.pages) {
     const TagsOfPage tags = [this](int page, bool big_endian) { return tags_of(page, big_endian); };
     if (storage_.compression == COMPRESSION_NONE && storage_.tile_width == 0) {

@@ -1,6 +1,8 @@
 #include "io/vips_output.h"
 
 #include <fmt/format.h>
+#include <sched.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -61,6 +63,15 @@ VipsInterpretation interpretation_of(const Format& format, const ImageSpec& spec
   return VIPS_INTERPRETATION_MULTIBAND;
 }
 
+// An encoder that replaces our temporary file instead of writing to it must not open it to others. The umask
+// is the whole process's unless a thread parts from it; where the system forbids that, commit() sets the
+// permissions all the same.
+void make_new_files_private() {
+#ifdef __linux__
+  if (unshare(CLONE_FS) == 0) umask(077);
+#endif
+}
+
 // Encoders pull and the program pushes: the encoder runs in a thread of its own over an image whose pixels it
 // takes from a queue, waiting where they are not there yet.
 class VipsOutput final : public OutputFile {
@@ -68,7 +79,7 @@ class VipsOutput final : public OutputFile {
   VipsOutput(const std::filesystem::path& path, const FileInfo& info, const InputFile* like,
              const SaveOptions& options)
       : metadata_(metadata_for(info, like)),
-        file_(path),
+        file_(path, info.access),
         format_(*format_of_extension(path)),
         spec_(info.spec),
         pages_(info.pages),
@@ -194,6 +205,7 @@ class VipsOutput final : public OutputFile {
   }
 
   void save() noexcept {
+    make_new_files_private();
     try {
       saved_ = saver_.run();
       if (saved_) {

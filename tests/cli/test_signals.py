@@ -123,8 +123,41 @@ class Signals(Workspace):
         again = self.done("in", "-o", "out", *SLOW, "--resume")
         self.assertTrue(again.out_lines[0].endswith("already done"), again.out)
         self.assertEqual(self.finished(), [f"{n}.pgm" for n in range(FILES)])
-        # The file that was being written when the program was killed is not taken for an image.
+        # The file that was being written when the program was killed is not taken for an image, and is gone.
         self.assertNotIn("ungrain-", again.out)
+        self.assert_tidy()
+
+    def kill_in_first_file(self, *command: str) -> None:
+        process = start(*command, *SLOW, folder=self.folder)
+        wait_until(lambda: temporaries(self.folder), process)
+        process.kill()
+        ends_by(process)
+        self.assertNotEqual(temporaries(self.folder), [])
+
+    def test_what_a_kill_left_is_removed_by_the_next_run_in_the_folder(self) -> None:
+        self.kill_in_first_file("in/0.pgm", "-o", "in/a.pgm")
+        self.done("in/1.pgm", "-o", "in/b.pgm", "-q", "--method", "box")
+        self.assert_tidy()
+        self.kill_in_first_file("in/0.pgm", "-o", "in/a.pgm")
+        self.done("noise", "in/1.pgm", "-o", "in/c.pgm", "-q", "--gaussian", "5")
+        self.assert_tidy()
+
+    def test_what_a_kill_left_is_removed_where_all_is_done(self) -> None:
+        self.done("gray.pgm", "-o", "out.pgm", "-q", "--resume")
+        self.kill_in_first_file("in/0.pgm", "-o", "other.pgm")
+        self.assertIn("already done", self.done("gray.pgm", "-o", "out.pgm", "--resume").out)
+        self.assert_tidy()
+
+    def test_files_of_a_living_process_stay(self) -> None:
+        living = start("in/0.pgm", "-o", "out.pgm", *SLOW, folder=self.folder)
+        wait_until(lambda: temporaries(self.folder), living)
+        files = temporaries(self.folder)
+        self.done("gray.pgm", "-o", "gray.out.pgm", "-q", "--method", "box")
+        self.assertIsNone(living.poll(), "it was to be alive still")
+        self.assertEqual(temporaries(self.folder), files)
+        self.assertEqual(ends_by(living)[0], 0)
+        self.assertTrue(self.path("out.pgm").exists())
+        self.assert_tidy()
 
     def test_interrupt_in_place(self) -> None:
         before = self.bytes_of("in/0.pgm")

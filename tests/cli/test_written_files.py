@@ -1,0 +1,149 @@
+"""The files that the program writes where others may write too: its journal, and who may read its results."""
+
+from __future__ import annotations
+
+import os
+import resource
+import unittest
+
+from support import Result, Workspace
+
+JOURNAL = ".ungrain-done.jsonl"
+BOX = ("--method", "box")
+UNWRITTEN = r"\Aungrain: the journal out/\.ungrain-done\.jsonl: {}: not written, --resume will not know this run\n\Z"
+UNUSABLE = r"\Aungrain: the journal out/\.ungrain-done\.jsonl: {}: --resume cannot use it\n\Z"
+
+
+class Journal(Workspace):
+    def setUp(self) -> None:
+        super().setUp()
+        self.path("out").mkdir()
+        self.journal = self.path("out") / JOURNAL
+
+    def batch(self, *more: str, **options) -> Result:
+        return self.run_here("gray.pgm", "colour.ppm", "-o", "out", *BOX, *more, **options)
+
+    def results(self) -> list[str]:
+        return sorted(name for name in os.listdir(self.path("out")) if name != JOURNAL)
+
+    def check_unwritten(self, problem: str, **options) -> None:
+        result = self.batch(**options)
+        self.assertEqual(result.code, 1, result)
+        self.assertRegex(result.err, UNWRITTEN.format(problem))
+        self.assertEqual(len(result.out_lines), 2, result)
+        self.assertEqual(self.results(), ["colour.ppm", "gray.pgm"])
+        for name in self.results():
+            self.path(f"out/{name}").unlink()
+
+    def check_unusable(self, problem: str) -> None:
+        result = self.batch("--resume")
+        self.assertEqual((result.code, result.out), (1, ""), result)
+        self.assertRegex(result.err, UNUSABLE.format(problem))
+        self.assertEqual(self.results(), [], "work began")
+
+    def test_link(self) -> None:
+        self.path("mine").write_text("mine\n")
+        self.journal.symlink_to("../mine")
+        self.check_unwritten("is a symbolic link")
+        self.check_unusable("is a symbolic link")
+        self.assertEqual(self.path("mine").read_text(), "mine\n")
+
+    def test_link_to_nowhere(self) -> None:
+        self.journal.symlink_to("../new")
+        self.check_unwritten("is a symbolic link")
+        self.check_unusable("is a symbolic link")
+        self.assertFalse(self.path("new").exists())
+
+    def test_pipe(self) -> None:
+        os.mkfifo(self.journal)
+        self.check_unwritten("is not a regular file")
+        self.check_unusable("is not a regular file")
+
+    def test_pipe_with_a_reader(self) -> None:
+        os.mkfifo(self.journal)
+        reader = os.open(self.journal, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        self.check_unwritten("is not a regular file")
+        self.check_unusable("is not a regular file")
+        self.assertEqual(os.read(reader, 100), b"")
+
+    def test_folder(self) -> None:
+        self.journal.mkdir()
+        self.check_unwritten("is not a regular file")
+        self.check_unusable("is not a regular file")
+
+    @unittest.skipIf(os.geteuid() == 0, "root may read and write any file")
+    def test_forbidden(self) -> None:
+        self.journal.touch(mode=0)
+        self.check_unwritten("Permission denied")
+        self.check_unusable("Permission denied")
+
+    def test_disk_full(self) -> None:
+        self.journal.write_text("\n" * 40000)
+        limit = (20000, 20000)
+        self.check_unwritten("File too large", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
+
+    def test_told_in_json_mode_too(self) -> None:
+        self.journal.symlink_to("../new")
+        result = self.batch("--json")
+        self.assertEqual((result.code, len(result.out_lines)), (1, 2), result)
+        self.assertRegex(result.err, UNWRITTEN.format("is a symbolic link"))
+
+    def test_huge_line_takes_no_memory(self) -> None:
+        self.assertEqual(self.batch("--resume").code, 0)
+        lines = self.journal.read_text()
+        with open(self.journal, "wb") as file:
+            file.write(b'{"output": "')
+            file.seek(700 << 20)  # a hole
+            file.write(b"\n" + lines.encode())
+        result = self.batch("--resume", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (600 << 20,) * 2))
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertEqual(sum(line.endswith("already done") for line in result.out_lines), 2, result)
+
+    def test_huge_file(self) -> None:
+        with open(self.journal, "wb") as file:
+            file.truncate(1 << 40)
+        self.check_unusable("has 1099511627776 bytes, 1 GiB at most is read")
+
+    def test_line_after_one_that_was_cut_off(self) -> None:
+        self.assertEqual(self.batch().code, 0)
+        whole = self.journal.read_text()
+        self.journal.write_text(whole[:40])
+        self.assertEqual(self.batch().code, 0)
+        again = self.batch("--resume")
+        self.assertEqual(sum(line.endswith("already done") for line in again.out_lines), 2, again)
+
+
+class Permissions(Workspace):
+    def mode(self, name: str) -> int:
+        return self.path(name).stat().st_mode & 0o7777
+
+    def made(self, *command: str) -> None:
+        self.done(*command, "-q", preexec_fn=lambda: os.umask(0o022))
+
+    def test_results_of_private_files_are_private(self) -> None:
+        for mode, expected in ((0o600, 0o600), (0o640, 0o640), (0o644, 0o644), (0o755, 0o644)):
+            with self.subTest(oct(mode)):
+                self.path("gray.pgm").chmod(mode)
+                self.made("gray.pgm", "-o", "box.pgm", *BOX)
+                self.made("noise", "gray.pgm", "-o", "noisy.pgm", "--gaussian", "5")
+                self.assertEqual((self.mode("box.pgm"), self.mode("noisy.pgm")), (expected, expected))
+                self.path("box.pgm").unlink()
+                self.path("noisy.pgm").unlink()
+
+    def test_page_is_as_private_as_the_most_private_picture(self) -> None:
+        self.made("noise", "gray.pgm", "-o", "noisy.pgm", "--gaussian", "5")
+        self.path("noisy.pgm").chmod(0o600)
+        result = self.run_here("compare", "gray.pgm", "noisy.pgm", "--html", "page.html")
+        self.assertEqual((result.code, self.mode("page.html")), (0, 0o600), result)
+
+    def test_replaced_file_keeps_its_permissions(self) -> None:
+        self.path("gray.pgm").chmod(0o600)
+        self.path("box.pgm").touch()
+        self.path("box.pgm").chmod(0o664)
+        self.made("gray.pgm", "-o", "box.pgm", *BOX)
+        self.assertEqual(self.mode("box.pgm"), 0o664)
+
+
+if __name__ == "__main__":
+    unittest.main()
