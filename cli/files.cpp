@@ -55,7 +55,9 @@ std::string result_extension(const fs::path& input) {
   const bool read_only =
       !io::can_write(input, nullptr) && std::find(known.begin(), known.end(), lower(own)) != known.end();
   if (!read_only) return own;
-  return lower(own) == ".pbm" ? ".pgm" : io::can_write("x.tif", nullptr) ? ".tif" : ".npy";
+  if (lower(own) == ".pbm") return ".pgm";
+  if (lower(own) == ".dib") return ".bmp";
+  return io::can_write("x.tif", nullptr) ? ".tif" : ".npy";
 }
 
 fs::path beside(const fs::path& input) {

@@ -32,6 +32,8 @@ const std::vector<Format>& table() {
       {"PAM", {".pam"}, Codec::pnm, "", "", {u8, u16}, any},
       {"PBM", {".pbm"}, Codec::pnm, "", "", {}},
       {"PFM", {".pfm"}, Codec::pfm, "", "", {f32}, plain},
+      {"BMP", {".bmp"}, Codec::bmp, "", "", {u8}, plain | layout_rgb_alpha},
+      {"BMP", {".dib"}, Codec::bmp, "", "", {}},
       {"NPY", {".npy"}, Codec::npy, "", "", {u8, u16, f16, f32}, any},
       {"JPEG", {".jpg", ".jpeg", ".jpe"}, Codec::vips, "jpegload", "jpegsave", {u8}, plain | layout_four},
       {"PNG", {".png"}, Codec::vips, "pngload", "pngsave", {u8, u16}, with_alpha},

@@ -26,9 +26,9 @@ std::unique_ptr<InputFile> open_with_library(SourceFile file) {
   const std::string_view format = format_by_signature(file);
   if (!format.empty()) {
     fail(file.path(),
-         fmt::format("a {} file: this build, without libvips, reads PNM, PAM, PFM and NPY", format));
+         fmt::format("a {} file: this build, without libvips, reads PNM, PAM, PFM, BMP and NPY", format));
   }
-  fail(file.path(), "not an image that this build can read (PNM, PAM, PFM, NPY)");
+  fail(file.path(), "not an image that this build can read (PNM, PAM, PFM, BMP, NPY)");
 #endif
 }
 
@@ -50,6 +50,7 @@ std::unique_ptr<InputFile> InputFile::open(const std::filesystem::path& path) {
   SourceFile file(path);
   if (is_pnm(file)) return open_pnm(std::move(file));
   if (is_pfm(file)) return open_pfm(std::move(file));
+  if (is_bmp(file)) return open_bmp(std::move(file));
   if (is_npy(file)) return open_npy(std::move(file));
   return open_with_library(std::move(file));
 }
@@ -63,6 +64,8 @@ std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path
       return create_pnm(path, info);
     case Codec::pfm:
       return create_pfm(path, info);
+    case Codec::bmp:
+      return create_bmp(path, info);
     case Codec::npy:
       return create_npy(path, info);
     case Codec::vips:

@@ -1,7 +1,7 @@
 // Image files as streams of rows. Nothing outside this folder knows file formats.
 //
-// PNM, PAM, PFM and NPY are read and written by our own code; everything else by libvips, in builds that have
-// it (UNGRAIN_HAVE_VIPS). What a file is, on reading, is told by its content; on writing by the name's
+// PNM, PAM, PFM, BMP and NPY are read and written by our own code; everything else by libvips, in builds that
+// have it (UNGRAIN_HAVE_VIPS). What a file is, on reading, is told by its content; on writing by the name's
 // extension.
 //
 // Every failure is Error(io): one line, the file's name first.
