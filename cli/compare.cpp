@@ -117,8 +117,9 @@ void print_row(const std::string& file, std::optional<int> page, const Metrics& 
 }
 
 // All pages of a file, told once the last of them is known to be sound.
-std::vector<Metrics> compare_file(const Truth& truth, const std::string& name, std::optional<double> range) {
-  const std::unique_ptr<io::InputFile> other = io::InputFile::open(name);
+std::vector<Metrics> compare_file(const Truth& truth, const std::string& name, const io::OpenOptions& open,
+                                  std::optional<double> range) {
+  const std::unique_ptr<io::InputFile> other = io::InputFile::open(name, open);
   io::FileInfo info = other->info();
   if (range) info.spec.range = *range;
   check_match(truth.name, truth.info, name, info);
@@ -138,15 +139,16 @@ std::vector<Metrics> compare_file(const Truth& truth, const std::string& name, s
 // shown, of very large pictures the middle at full size: averaged down, the noise would be gone.
 class ComparisonPage {
  public:
-  ComparisonPage(const Truth& truth, std::optional<double> range)
+  ComparisonPage(const Truth& truth, const io::OpenOptions& open, std::optional<double> range)
       : part_(page::shown_part(truth.info.spec.width, truth.info.spec.height, most_pixels)),
         truth_(truth.info),
+        open_(open),
         range_(range) {
     add(truth.name, {});
   }
 
   void add(const std::string& file, const std::optional<Metrics>& metrics) {
-    const std::unique_ptr<io::InputFile> input = io::InputFile::open(file);
+    const std::unique_ptr<io::InputFile> input = io::InputFile::open(file, open_);
     ImageSpec rows = input->info().spec;
     if (range_) rows.range = *range_;
     rows.colour = truth_.spec.colour;
@@ -209,6 +211,7 @@ class ComparisonPage {
 
   page::Crop part_;
   io::FileInfo truth_;
+  io::OpenOptions open_;
   std::optional<double> range_;
   std::vector<page::Shown> pictures_;
 };
@@ -225,6 +228,7 @@ void check_page_path(const std::string& path, const std::vector<std::string>& fi
 
 int compare_command(const Arguments& arguments) {
   std::vector<std::string> files;
+  io::OpenOptions open;
   std::optional<double> range;
   bool json = false;
   std::string html;
@@ -234,6 +238,7 @@ int compare_command(const Arguments& arguments) {
          "--range", [&](const std::string& text) { range = parse_range(text); },
          "white level of all files (default: 255 for 8 bits, 65535 for 16, 1 for float)")
       ->type_name("WHITE");
+  add_axis_option(app, open);
   app.add_flag("--json", json, "one JSON object a file on the standard output");
   app.add_option(
          "--html", html,
@@ -244,16 +249,16 @@ int compare_command(const Arguments& arguments) {
   if (files.size() < 2) throw UsageError("compare takes the clean image and at least one other");
 
   if (!html.empty()) check_page_path(html, files);
-  Truth truth{files.front(), io::InputFile::open(files.front()), {}};
+  Truth truth{files.front(), io::InputFile::open(files.front(), open), {}};
   truth.info = truth.file->info();
   if (range) truth.info.spec.range = *range;
   std::optional<ComparisonPage> shown;
-  if (!html.empty()) shown.emplace(truth, range);
+  if (!html.empty()) shown.emplace(truth, open, range);
   int failed = 0;
   bool headed = json;
   for (std::size_t i = 1; i < files.size(); ++i) {
     try {
-      const std::vector<Metrics> pages = compare_file(truth, files[i], range);
+      const std::vector<Metrics> pages = compare_file(truth, files[i], open, range);
       if (!headed) print_head();
       headed = true;
       for (std::size_t page = 0; page < pages.size(); ++page) {

@@ -35,6 +35,7 @@ struct Settings {
   std::string output;
   Options options;
   std::optional<int> jobs;
+  io::OpenOptions open;
   std::optional<double> range;
   std::optional<PixelType> depth;
   bool json = false;
@@ -94,6 +95,7 @@ void add_options(CLI::App& app, Settings& settings) {
          "--nonfinite", [&](const std::string& text) { settings.options.nonfinite = parse_nonfinite(text); },
          "NaN and infinity: fill, keep or error (default fill: from the pixels around)")
       ->type_name("RULE");
+  add_axis_option(app, settings.open);
   app.add_flag("--resume", settings.resume,
                "skip outputs that were made with the same settings from the same input");
   app.add_flag("--json", settings.json, "one JSON object a file on the standard output");
@@ -112,6 +114,7 @@ std::string settings_text(const Settings& settings, const MethodOptions& method)
   text += fmt::format(" range={} depth={} nonfinite={}", settings.range.value_or(0),
                       settings.depth ? name(*settings.depth) : "same",
                       static_cast<int>(settings.options.nonfinite));
+  if (settings.open.axis) text += fmt::format(" axis={}", *settings.open.axis);
   return text;
 }
 
@@ -149,7 +152,7 @@ class InterruptibleRows : public RowReader {
 Outcome denoise_file(const FilePair& files, const MethodOptions& method, const Settings& settings,
                      ProgressBar::File& progress) {
   const auto start = std::chrono::steady_clock::now();
-  const std::unique_ptr<io::InputFile> input = io::InputFile::open(files.input);
+  const std::unique_ptr<io::InputFile> input = io::InputFile::open(files.input, settings.open);
   Outcome outcome;
   outcome.in = input->info();
   if (settings.range) outcome.in.spec.range = *settings.range;

@@ -23,8 +23,9 @@ struct FileEstimate {
 };
 
 // All pages of a file, told once the last of them is known to be sound.
-FileEstimate estimate_file(const std::string& name, std::optional<double> range) {
-  const std::unique_ptr<io::InputFile> file = io::InputFile::open(name);
+FileEstimate estimate_file(const std::string& name, const io::OpenOptions& open,
+                           std::optional<double> range) {
+  const std::unique_ptr<io::InputFile> file = io::InputFile::open(name, open);
   io::FileInfo info = file->info();
   if (range) info.spec.range = *range;
   FileEstimate estimate{info.spec.white(), {}};
@@ -70,6 +71,7 @@ void print_row(const std::string& file, std::optional<int> page, const NoiseEsti
 
 int estimate_command(const Arguments& arguments) {
   std::vector<std::string> files;
+  io::OpenOptions open;
   std::optional<double> range;
   bool json = false;
   CLI::App app("Estimate the standard deviation of the noise of files.", "ungrain estimate");
@@ -78,6 +80,7 @@ int estimate_command(const Arguments& arguments) {
          "--range", [&](const std::string& text) { range = parse_range(text); },
          "white level of all files (default: 255 for 8 bits, 65535 for 16, 1 for float)")
       ->type_name("WHITE");
+  add_axis_option(app, open);
   app.add_flag("--json", json, "one JSON object a file on the standard output");
   if (!parse(app, arguments)) return exit_done;
   if (files.empty()) throw UsageError("estimate takes at least one file, got none");
@@ -86,7 +89,7 @@ int estimate_command(const Arguments& arguments) {
   bool headed = json;
   for (const std::string& file : files) {
     try {
-      const FileEstimate estimate = estimate_file(file, range);
+      const FileEstimate estimate = estimate_file(file, open, range);
       if (!headed) print("{:>10} {:>12} {:>24}  file\n", "of 255", "pixel units", "channels, of 255");
       headed = true;
       for (std::size_t page = 0; page < estimate.pages.size(); ++page) {

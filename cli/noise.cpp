@@ -30,6 +30,7 @@ int noise_command(const Arguments& arguments) {
   std::string output_name;
   Noise noise;
   std::vector<std::string> kinds;  // that were asked for
+  io::OpenOptions open;
   std::optional<double> range;
   std::optional<PixelType> depth;
   bool quiet = false;
@@ -61,13 +62,14 @@ int noise_command(const Arguments& arguments) {
          "--depth", [&](const std::string& text) { depth = parse_pixel_type(text); },
          "samples of the output: u8, u16, f16 or f32 (default: the input's); float is not clipped")
       ->type_name("TYPE");
+  add_axis_option(app, open);
   app.add_flag("-q,--quiet", quiet, "print errors only");
   if (!parse(app, arguments)) return exit_done;
   if (input_name.empty()) throw UsageError("noise takes a file, got none");
   if (output_name.empty()) throw UsageError("noise takes --output, the file to write");
   check_one_kind(kinds);
 
-  const std::unique_ptr<io::InputFile> input = io::InputFile::open(input_name);
+  const std::unique_ptr<io::InputFile> input = io::InputFile::open(input_name, open);
   io::FileInfo in = input->info();
   if (range) in.spec.range = *range;
   io::FileInfo out = in;

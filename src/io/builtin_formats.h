@@ -22,7 +22,7 @@ std::unique_ptr<InputFile> open_bmp(SourceFile file);
 std::unique_ptr<OutputFile> create_bmp(const std::filesystem::path& path, const FileInfo& info);
 
 bool is_npy(const SourceFile& file);
-std::unique_ptr<InputFile> open_npy(SourceFile file);
+std::unique_ptr<InputFile> open_npy(SourceFile file, const OpenOptions& options);
 std::unique_ptr<OutputFile> create_npy(const std::filesystem::path& path, const FileInfo& info);
 
 }  // namespace ungrain::io

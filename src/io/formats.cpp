@@ -34,7 +34,7 @@ const std::vector<Format>& table() {
       {"PFM", {".pfm"}, Codec::pfm, "", "", {f32}, plain},
       {"BMP", {".bmp"}, Codec::bmp, "", "", {u8}, plain | layout_rgb_alpha},
       {"BMP", {".dib"}, Codec::bmp, "", "", {}},
-      {"NPY", {".npy"}, Codec::npy, "", "", {u8, u16, f16, f32}, any},
+      {"NPY", {".npy"}, Codec::npy, "", "", {u8, u16, f16, f32}, any, true},
       {"JPEG", {".jpg", ".jpeg", ".jpe"}, Codec::vips, "jpegload", "jpegsave", {u8}, plain | layout_four},
       {"PNG", {".png"}, Codec::vips, "pngload", "pngsave", {u8, u16}, with_alpha},
       {"TIFF", {".tif", ".tiff"}, Codec::vips, "tiffload", "tiffsave", {u8, u16, f32}, any, true},

@@ -46,12 +46,12 @@ void check_info(const std::filesystem::path& path, const FileInfo& info) {
 
 }  // namespace
 
-std::unique_ptr<InputFile> InputFile::open(const std::filesystem::path& path) {
+std::unique_ptr<InputFile> InputFile::open(const std::filesystem::path& path, const OpenOptions& options) {
   SourceFile file(path);
   if (is_pnm(file)) return open_pnm(std::move(file));
   if (is_pfm(file)) return open_pfm(std::move(file));
   if (is_bmp(file)) return open_bmp(std::move(file));
-  if (is_npy(file)) return open_npy(std::move(file));
+  if (is_npy(file)) return open_npy(std::move(file), options);
   return open_with_library(std::move(file));
 }
 

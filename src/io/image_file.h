@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,13 @@ struct FileInfo {
   int pages = 1;
   std::string format = {};  // "TIFF", "PNG", "PGM" ...
   std::string note = {};    // what reading converted or left out ("f64 samples converted to f32"), or empty
+  // Of an NPY array: its axis that counts the pages, and whether one channel has an axis of its own too.
+  std::optional<int> page_axis = {};
+  bool channel_axis = false;
+};
+
+struct OpenOptions {
+  std::optional<int> axis = {};  // of NPY arrays: the one that counts the pages; negative: from the end
 };
 
 // Samples are what the file holds, but for 64-bit floats and signed or 32-bit integers, which become f32 (the
@@ -29,7 +37,7 @@ struct FileInfo {
 // are not rotated: an EXIF orientation stays a tag.
 class InputFile : public RowReader {
  public:
-  static std::unique_ptr<InputFile> open(const std::filesystem::path& path);
+  static std::unique_ptr<InputFile> open(const std::filesystem::path& path, const OpenOptions& options = {});
 
   virtual const FileInfo& info() const = 0;
   // 0 at first. In order is fast; going back may decode again from the start.
