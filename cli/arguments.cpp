@@ -376,6 +376,13 @@ Size parse_size(const std::string& text) {
   return size;
 }
 
+void add_format_option(CLI::App& app, std::string& format) {
+  app.add_option(
+         "--format", format,
+         "format of the standard output, by its extension such as png, tif or npy (default: the input's)")
+      ->type_name("EXT");
+}
+
 void add_axis_option(CLI::App& app, io::OpenOptions& options) {
   app.add_option_function<std::string>(
          "--axis",

@@ -74,6 +74,7 @@ struct Size {
 };
 Size parse_size(const std::string& text);  // "768x512"
 
+void add_format_option(CLI::App& app, std::string& format);
 void add_axis_option(CLI::App& app, io::OpenOptions& options);
 
 // Throws Error(no_device) with the reason, so that a device that is missing ends the run before the first

@@ -16,6 +16,7 @@
 #include "page/html.h"
 #include "page/viewer.h"
 #include "row_bands.h"
+#include "streams.h"
 #include "ungrain/error.h"
 #include "ungrain/metrics.h"
 
@@ -76,8 +77,8 @@ void check_match(const std::string& truth_name, const io::FileInfo& truth, const
   expected.range = other.spec.range;
   expected.colour = other.spec.colour;
   if (other.spec != expected || other.pages != truth.pages) {
-    throw Error(ErrorCode::io, fmt::format("{}: {}; {} is {}: they cannot be compared", name, text(other),
-                                           truth_name, text(truth)));
+    throw Error(ErrorCode::io, fmt::format("{}: {}; {} is {}: they cannot be compared", shown_input(name),
+                                           text(other), shown_input(truth_name), text(truth)));
   }
 }
 
@@ -110,7 +111,8 @@ void print_head() {
 }
 
 void print_row(const std::string& file, std::optional<int> page, const Metrics& metrics) {
-  const std::string label = page ? fmt::format("{} page {}", file, *page) : file;
+  const std::string shown = shown_input(file);
+  const std::string label = page ? fmt::format("{} page {}", shown, *page) : shown;
   const auto text = [](std::optional<double> value) { return value ? fmt::format("{:.6f}", *value) : "-"; };
   print("{:>10.4f} {:>9} {:>9} {:>9} {:>12.6g} {:>10.6g}  {}\n", metrics.psnr, text(metrics.ssim),
         text(metrics.fsim), text(metrics.fsimc), metrics.mse, metrics.max_abs, io::one_line(label));
@@ -119,7 +121,7 @@ void print_row(const std::string& file, std::optional<int> page, const Metrics& 
 // All pages of a file, told once the last of them is known to be sound.
 std::vector<Metrics> compare_file(const Truth& truth, const std::string& name, const io::OpenOptions& open,
                                   std::optional<double> range) {
-  const std::unique_ptr<io::InputFile> other = io::InputFile::open(name, open);
+  const std::unique_ptr<io::InputFile> other = open_input(name, open);
   io::FileInfo info = other->info();
   if (range) info.spec.range = *range;
   check_match(truth.name, truth.info, name, info);
@@ -148,7 +150,7 @@ class ComparisonPage {
   }
 
   void add(const std::string& file, const std::optional<Metrics>& metrics) {
-    const std::unique_ptr<io::InputFile> input = io::InputFile::open(file, open_);
+    const std::unique_ptr<io::InputFile> input = open_input(file, open_);
     ImageSpec rows = input->info().spec;
     if (range_) rows.range = *range_;
     rows.colour = truth_.spec.colour;
@@ -156,7 +158,7 @@ class ComparisonPage {
     Image pixels(rows);
     input->read_rows(part_.y, pixels.view());
     const page::Crop within_rows{part_.x, 0, part_.width, part_.height};
-    pictures_.push_back({io::one_line(file), page::png_of(pixels.view(), within_rows), metrics,
+    pictures_.push_back({io::one_line(shown_input(file)), page::png_of(pixels.view(), within_rows), metrics,
                          pictures_.empty() ? "clean" : ""});
   }
 
@@ -233,7 +235,9 @@ int compare_command(const Arguments& arguments) {
   bool json = false;
   std::string html;
   CLI::App app("PSNR, SSIM, FSIM, MSE and largest error of files against a clean one.", "ungrain compare");
-  app.add_option("files", files, "the clean image, then the images to judge")->type_name("");
+  app.add_option("files", files,
+                 "the clean image, then the images to judge; one may be - (the standard input)")
+      ->type_name("");
   app.add_option_function<std::string>(
          "--range", [&](const std::string& text) { range = parse_range(text); },
          "white level of all files (default: 255 for 8 bits, 65535 for 16, 1 for float)")
@@ -247,9 +251,10 @@ int compare_command(const Arguments& arguments) {
       ->type_name("FILE");
   if (!parse(app, arguments)) return exit_done;
   if (files.size() < 2) throw UsageError("compare takes the clean image and at least one other");
+  check_streams(files);
 
   if (!html.empty()) check_page_path(html, files);
-  Truth truth{files.front(), io::InputFile::open(files.front(), open), {}};
+  Truth truth{files.front(), open_input(files.front(), open), {}};
   truth.info = truth.file->info();
   if (range) truth.info.spec.range = *range;
   std::optional<ComparisonPage> shown;

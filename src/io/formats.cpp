@@ -190,6 +190,13 @@ PixelType writable_type(const std::filesystem::path& path, PixelType wanted) {
   return wanted;
 }
 
+std::string extension_of(const std::string& format) {
+  for (const Format& known : formats()) {
+    if (known.name == format) return std::string(known.extensions.front());
+  }
+  return {};
+}
+
 std::vector<std::string> readable_extensions() { return extensions_where(&can_read); }
 std::vector<std::string> writable_extensions() {
   return extensions_where([](const Format& format) { return can_write(format); });

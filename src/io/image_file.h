@@ -81,6 +81,9 @@ PixelType writable_type(const std::filesystem::path& path, PixelType wanted);
 std::vector<std::string> readable_extensions();
 std::vector<std::string> writable_extensions();
 
+// The first of the format that FileInfo names: ".tif" of "TIFF".
+std::string extension_of(const std::string& format);
+
 Image read_image(const std::filesystem::path& path);  // the first page
 void write_image(const std::filesystem::path& path, const ConstImageView& image,
                  const InputFile* like = nullptr);

@@ -87,7 +87,14 @@ void remove_temporaries() noexcept {
   // program hung.
   const std::unique_lock lock(files.mutex, std::try_to_lock);
   if (!lock.owns_lock()) return;
-  for (const std::string& path : files.paths) ::unlink(path.c_str());
+  // From the last to the first: a folder comes after what is in it.
+  for (auto path = files.paths.rbegin(); path != files.paths.rend(); ++path) std::remove(path->c_str());
+}
+
+void track_temporary(const fs::path& path) {
+  LiveFiles& files = live_files();
+  const std::lock_guard lock(files.mutex);
+  files.paths.insert(path.native());
 }
 
 TemporaryFile::TemporaryFile(const fs::path& target) : named_(target), target_(follow_links(target)) {
@@ -103,9 +110,7 @@ void TemporaryFile::create() {
     descriptor_ = ::open(candidate.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ >= 0) {
       path_ = std::move(candidate);
-      LiveFiles& files = live_files();
-      const std::lock_guard lock(files.mutex);
-      files.paths.insert(path_.native());
+      track_temporary(path_);
       return;
     }
     if (errno != EEXIST) break;
