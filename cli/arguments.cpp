@@ -376,6 +376,24 @@ Size parse_size(const std::string& text) {
   return size;
 }
 
+void add_format_option(CLI::App& app, std::string& format) {
+  app.add_option(
+         "--format", format,
+         "format of the standard output, by its extension such as png, tif or npy (default: the input's)")
+      ->type_name("EXT");
+}
+
+void add_axis_option(CLI::App& app, io::OpenOptions& options) {
+  app.add_option_function<std::string>(
+         "--axis",
+         [&options](const std::string& text) {
+           options.axis = read_number<int>(text);
+           if (!options.axis) throw UsageError(fmt::format("--axis takes a whole number, got '{}'", text));
+         },
+         "axis of NPY arrays that counts the images of a stack, negative from the end (default: none)")
+      ->type_name("N");
+}
+
 void check_device(Device wanted) {
   if (wanted.kind != Device::Kind::cuda) return;
   const std::vector<DeviceInfo> list = devices();

@@ -14,6 +14,7 @@
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
+#include "io/image_file.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/image.h"
 #include "ungrain/parameters.h"
@@ -72,6 +73,9 @@ struct Size {
   int height = 0;
 };
 Size parse_size(const std::string& text);  // "768x512"
+
+void add_format_option(CLI::App& app, std::string& format);
+void add_axis_option(CLI::App& app, io::OpenOptions& options);
 
 // Throws Error(no_device) with the reason, so that a device that is missing ends the run before the first
 // file.

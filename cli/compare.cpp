@@ -16,6 +16,7 @@
 #include "page/html.h"
 #include "page/viewer.h"
 #include "row_bands.h"
+#include "streams.h"
 #include "ungrain/error.h"
 #include "ungrain/metrics.h"
 
@@ -76,8 +77,8 @@ void check_match(const std::string& truth_name, const io::FileInfo& truth, const
   expected.range = other.spec.range;
   expected.colour = other.spec.colour;
   if (other.spec != expected || other.pages != truth.pages) {
-    throw Error(ErrorCode::io, fmt::format("{}: {}; {} is {}: they cannot be compared", name, text(other),
-                                           truth_name, text(truth)));
+    throw Error(ErrorCode::io, fmt::format("{}: {}; {} is {}: they cannot be compared", shown_input(name),
+                                           text(other), shown_input(truth_name), text(truth)));
   }
 }
 
@@ -110,15 +111,17 @@ void print_head() {
 }
 
 void print_row(const std::string& file, std::optional<int> page, const Metrics& metrics) {
-  const std::string label = page ? fmt::format("{} page {}", file, *page) : file;
+  const std::string shown = shown_input(file);
+  const std::string label = page ? fmt::format("{} page {}", shown, *page) : shown;
   const auto text = [](std::optional<double> value) { return value ? fmt::format("{:.6f}", *value) : "-"; };
   print("{:>10.4f} {:>9} {:>9} {:>9} {:>12.6g} {:>10.6g}  {}\n", metrics.psnr, text(metrics.ssim),
         text(metrics.fsim), text(metrics.fsimc), metrics.mse, metrics.max_abs, io::one_line(label));
 }
 
 // All pages of a file, told once the last of them is known to be sound.
-std::vector<Metrics> compare_file(const Truth& truth, const std::string& name, std::optional<double> range) {
-  const std::unique_ptr<io::InputFile> other = io::InputFile::open(name);
+std::vector<Metrics> compare_file(const Truth& truth, const std::string& name, const io::OpenOptions& open,
+                                  std::optional<double> range) {
+  const std::unique_ptr<io::InputFile> other = open_input(name, open);
   io::FileInfo info = other->info();
   if (range) info.spec.range = *range;
   check_match(truth.name, truth.info, name, info);
@@ -138,15 +141,16 @@ std::vector<Metrics> compare_file(const Truth& truth, const std::string& name, s
 // shown, of very large pictures the middle at full size: averaged down, the noise would be gone.
 class ComparisonPage {
  public:
-  ComparisonPage(const Truth& truth, std::optional<double> range)
+  ComparisonPage(const Truth& truth, const io::OpenOptions& open, std::optional<double> range)
       : part_(page::shown_part(truth.info.spec.width, truth.info.spec.height, most_pixels)),
         truth_(truth.info),
+        open_(open),
         range_(range) {
     add(truth.name, {});
   }
 
   void add(const std::string& file, const std::optional<Metrics>& metrics) {
-    const std::unique_ptr<io::InputFile> input = io::InputFile::open(file);
+    const std::unique_ptr<io::InputFile> input = open_input(file, open_);
     access_ = access_.shared_with(input->access());
     ImageSpec rows = input->info().spec;
     if (range_) rows.range = *range_;
@@ -155,7 +159,7 @@ class ComparisonPage {
     Image pixels(rows);
     input->read_rows(part_.y, pixels.view());
     const page::Crop within_rows{part_.x, 0, part_.width, part_.height};
-    pictures_.push_back({io::one_line(file), page::png_of(pixels.view(), within_rows), metrics,
+    pictures_.push_back({io::one_line(shown_input(file)), page::png_of(pixels.view(), within_rows), metrics,
                          pictures_.empty() ? "clean" : ""});
   }
 
@@ -210,6 +214,7 @@ class ComparisonPage {
 
   page::Crop part_;
   io::FileInfo truth_;
+  io::OpenOptions open_;
   std::optional<double> range_;
   std::vector<page::Shown> pictures_;
   io::FileAccess access_;  // of the files whose pixels are shown
@@ -227,15 +232,19 @@ void check_page_path(const std::string& path, const std::vector<std::string>& fi
 
 int compare_command(const Arguments& arguments) {
   std::vector<std::string> files;
+  io::OpenOptions open;
   std::optional<double> range;
   bool json = false;
   std::string html;
   CLI::App app("PSNR, SSIM, FSIM, MSE and largest error of files against a clean one.", "ungrain compare");
-  app.add_option("files", files, "the clean image, then the images to judge")->type_name("");
+  app.add_option("files", files,
+                 "the clean image, then the images to judge; one may be - (the standard input)")
+      ->type_name("");
   app.add_option_function<std::string>(
          "--range", [&](const std::string& text) { range = parse_range(text); },
          "white level of all files (default: 255 for 8 bits, 65535 for 16, 1 for float)")
       ->type_name("WHITE");
+  add_axis_option(app, open);
   app.add_flag("--json", json, "one JSON object a file on the standard output");
   app.add_option(
          "--html", html,
@@ -244,18 +253,19 @@ int compare_command(const Arguments& arguments) {
       ->type_name("FILE");
   if (!parse(app, arguments)) return exit_done;
   if (files.size() < 2) throw UsageError("compare takes the clean image and at least one other");
+  check_streams(files);
 
   if (!html.empty()) check_page_path(html, files);
-  Truth truth{files.front(), io::InputFile::open(files.front()), {}};
+  Truth truth{files.front(), open_input(files.front(), open), {}};
   truth.info = truth.file->info();
   if (range) truth.info.spec.range = *range;
   std::optional<ComparisonPage> shown;
-  if (!html.empty()) shown.emplace(truth, range);
+  if (!html.empty()) shown.emplace(truth, open, range);
   int failed = 0;
   bool headed = json;
   for (std::size_t i = 1; i < files.size(); ++i) {
     try {
-      const std::vector<Metrics> pages = compare_file(truth, files[i], range);
+      const std::vector<Metrics> pages = compare_file(truth, files[i], open, range);
       if (!headed) print_head();
       headed = true;
       for (std::size_t page = 0; page < pages.size(); ++page) {

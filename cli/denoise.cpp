@@ -20,6 +20,7 @@
 #include "output.h"
 #include "progress.h"
 #include "signals.h"
+#include "streams.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
 #include "ungrain/version.h"
@@ -33,8 +34,10 @@ constexpr int max_jobs = 64;
 struct Settings {
   std::vector<std::string> inputs;
   std::string output;
+  std::string format;  // of the standard output
   Options options;
   std::optional<int> jobs;
+  io::OpenOptions open;
   std::optional<double> range;
   std::optional<PixelType> depth;
   bool json = false;
@@ -53,10 +56,12 @@ struct Outcome {
 };
 
 void add_options(CLI::App& app, Settings& settings) {
-  app.add_option("files", settings.inputs, "images, folders of images, or patterns")->type_name("");
+  app.add_option("files", settings.inputs, "images, folders of images, patterns, or - (the standard input)")
+      ->type_name("");
   app.add_option("-o,--output", settings.output,
-                 "file or folder to write to (default: NAME.ungrain.EXT beside each input)")
+                 "file or folder to write to, or - (default: NAME.ungrain.EXT beside each input)")
       ->type_name("PATH");
+  add_format_option(app, settings.format);
   app.add_option_function<std::string>(
          "-d,--device", [&](const std::string& text) { settings.options.device = parse_device_option(text); },
          "auto, cpu, cuda, cuda:N, cuda:all (files and bands spread over the GPUs) or reference (default "
@@ -94,6 +99,7 @@ void add_options(CLI::App& app, Settings& settings) {
          "--nonfinite", [&](const std::string& text) { settings.options.nonfinite = parse_nonfinite(text); },
          "NaN and infinity: fill, keep or error (default fill: from the pixels around)")
       ->type_name("RULE");
+  add_axis_option(app, settings.open);
   app.add_flag("--resume", settings.resume,
                "skip outputs that were made with the same settings from the same input");
   app.add_flag("--json", settings.json, "one JSON object a file on the standard output");
@@ -112,6 +118,7 @@ std::string settings_text(const Settings& settings, const MethodOptions& method)
   text += fmt::format(" range={} depth={} nonfinite={}", settings.range.value_or(0),
                       settings.depth ? name(*settings.depth) : "same",
                       static_cast<int>(settings.options.nonfinite));
+  if (settings.open.axis) text += fmt::format(" axis={}", *settings.open.axis);
   return text;
 }
 
@@ -149,11 +156,12 @@ class InterruptibleRows : public RowReader {
 Outcome denoise_file(const FilePair& files, const MethodOptions& method, const Settings& settings,
                      ProgressBar::File& progress) {
   const auto start = std::chrono::steady_clock::now();
-  const std::unique_ptr<io::InputFile> input = io::InputFile::open(files.input);
+  const std::unique_ptr<io::InputFile> input = open_input(files.input, settings.open);
   Outcome outcome;
   outcome.in = input->info();
   if (settings.range) outcome.in.spec.range = *settings.range;
-  outcome.out = output_info(outcome.in, files.output, settings);
+  const ResultFile result(files.output, outcome.in.format, settings.format);
+  outcome.out = output_info(outcome.in, result.path(), settings);
   const ImageSpec& spec = outcome.in.spec;
   progress.set_pixels(static_cast<double>(spec.width) * spec.height * outcome.in.pages);
 
@@ -168,7 +176,7 @@ Outcome denoise_file(const FilePair& files, const MethodOptions& method, const S
   };
   Denoiser denoiser = make_denoiser();
   const std::unique_ptr<io::OutputFile> output =
-      io::OutputFile::create(files.output, outcome.out, input.get());
+      io::OutputFile::create(result.path(), outcome.out, input.get());
   for (; page < outcome.in.pages; ++page) {
     if (page > 0) {
       input->select_page(page);
@@ -180,6 +188,7 @@ Outcome denoise_file(const FilePair& files, const MethodOptions& method, const S
   }
   input->check_unchanged();
   output->commit();
+  result.deliver();
 
   outcome.method = denoiser.params().method();
   for (const ParamInfo& info : method_info(outcome.method).params) {
@@ -196,7 +205,7 @@ std::string spec_text(const io::FileInfo& info) {
 }
 
 std::string names_text(const FilePair& files) {
-  return io::one_line(fmt::format("{} -> {}", files.input.string(), files.output.string()));
+  return io::one_line(fmt::format("{} -> {}", shown_input(files.input), shown_output(files.output)));
 }
 
 // "cuda:all (2 queues on 1 GPU)", or just the name.
@@ -309,7 +318,8 @@ class Batch {
         bar_(!settings.quiet, static_cast<int>(files.size()), bytes_of(files),
              static_cast<int>(jobs_.size())) {
     std::error_code error;
-    keep_journal_ = settings.resume || fs::is_directory(settings.output, error);
+    keep_journal_ =
+        settings.output != stream_name && (settings.resume || fs::is_directory(settings.output, error));
     if (settings.resume) read_journal();
   }
 
@@ -345,7 +355,7 @@ class Batch {
   }
 
   void start_file(const FilePair& pair, const Settings& settings) {
-    ProgressBar::File progress(bar_, io::one_line(pair.input.filename().string()), bytes_of(pair.input));
+    ProgressBar::File progress(bar_, io::one_line(shown_input(pair.input.filename())), bytes_of(pair.input));
     if (settings.resume && is_done(pair)) {
       skip(pair);
     } else {
@@ -370,11 +380,11 @@ class Batch {
       // Failures of files name them already.
       const bool named = error.code() == ErrorCode::io;
       fail(pair, error.code(),
-           named ? error.what() : fmt::format("{}: {}", pair.input.string(), error.what()));
+           named ? error.what() : fmt::format("{}: {}", shown_input(pair.input), error.what()));
     } catch (const std::bad_alloc&) {
-      fail(pair, ErrorCode::out_of_memory, fmt::format("{}: out of memory", pair.input.string()));
+      fail(pair, ErrorCode::out_of_memory, fmt::format("{}: out of memory", shown_input(pair.input)));
     } catch (const std::exception& error) {
-      fail(pair, ErrorCode::internal, fmt::format("{}: {}", pair.input.string(), error.what()));
+      fail(pair, ErrorCode::internal, fmt::format("{}: {}", shown_input(pair.input), error.what()));
     }
   }
 
@@ -400,7 +410,7 @@ class Batch {
     bar_.aside([&] { print_error(message); });
     nlohmann::json json = names_json(pair, "failed");
     json["code"] = name(code);
-    json["message"] = message;
+    json["message"] = with_stream_names(message);
     tell(json, "");
   }
 
@@ -452,6 +462,11 @@ int denoise_command(const Arguments& arguments) {
   method.add_to(app);
   if (!parse(app, arguments, other_methods_option)) return exit_done;
   if (settings.inputs.empty()) throw UsageError("name at least one file");
+  check_streams(settings.inputs, settings.output, settings.format);
+  if (settings.resume && (settings.output == stream_name ||
+                          std::count(settings.inputs.begin(), settings.inputs.end(), stream_name) > 0)) {
+    throw UsageError("--resume is for files, not for the standard input or output");
+  }
   method.read();  // so that a wrong value ends the run before the first file
   check_device(settings.options.device);
   const std::vector<FilePair> files = pair_outputs(expand_inputs(settings.inputs), settings.output);

@@ -12,6 +12,7 @@
 #include "json_text.h"
 #include "output.h"
 #include "row_bands.h"
+#include "streams.h"
 #include "ungrain/error.h"
 
 namespace ungrain::cli {
@@ -23,8 +24,9 @@ struct FileEstimate {
 };
 
 // All pages of a file, told once the last of them is known to be sound.
-FileEstimate estimate_file(const std::string& name, std::optional<double> range) {
-  const std::unique_ptr<io::InputFile> file = io::InputFile::open(name);
+FileEstimate estimate_file(const std::string& name, const io::OpenOptions& open,
+                           std::optional<double> range) {
+  const std::unique_ptr<io::InputFile> file = open_input(name, open);
   io::FileInfo info = file->info();
   if (range) info.spec.range = *range;
   FileEstimate estimate{info.spec.white(), {}};
@@ -61,7 +63,8 @@ void print_row(const std::string& file, std::optional<int> page, const NoiseEsti
     channels.push_back(fmt::format("{:.2f}", on_255_scale(sigma, white)));
   }
   if (channels.size() == 1) channels = {"-"};
-  const std::string label = page ? fmt::format("{} page {}", file, *page) : file;
+  const std::string shown = shown_input(file);
+  const std::string label = page ? fmt::format("{} page {}", shown, *page) : shown;
   print("{:>10.2f} {:>12.6g} {:>24}  {}\n", on_255_scale(estimate.sigma, white), estimate.sigma,
         fmt::format("{}", fmt::join(channels, " ")), io::one_line(label));
 }
@@ -70,23 +73,26 @@ void print_row(const std::string& file, std::optional<int> page, const NoiseEsti
 
 int estimate_command(const Arguments& arguments) {
   std::vector<std::string> files;
+  io::OpenOptions open;
   std::optional<double> range;
   bool json = false;
   CLI::App app("Estimate the standard deviation of the noise of files.", "ungrain estimate");
-  app.add_option("files", files, "images")->type_name("");
+  app.add_option("files", files, "images, or - (the standard input)")->type_name("");
   app.add_option_function<std::string>(
          "--range", [&](const std::string& text) { range = parse_range(text); },
          "white level of all files (default: 255 for 8 bits, 65535 for 16, 1 for float)")
       ->type_name("WHITE");
+  add_axis_option(app, open);
   app.add_flag("--json", json, "one JSON object a file on the standard output");
   if (!parse(app, arguments)) return exit_done;
   if (files.empty()) throw UsageError("estimate takes at least one file, got none");
+  check_streams(files);
 
   int failed = 0;
   bool headed = json;
   for (const std::string& file : files) {
     try {
-      const FileEstimate estimate = estimate_file(file, range);
+      const FileEstimate estimate = estimate_file(file, open, range);
       if (!headed) print("{:>10} {:>12} {:>24}  file\n", "of 255", "pixel units", "channels, of 255");
       headed = true;
       for (std::size_t page = 0; page < estimate.pages.size(); ++page) {

@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "io/image_file.h"
+#include "streams.h"
 #include "ungrain/error.h"
 
 namespace ungrain::cli {
@@ -46,16 +47,6 @@ std::vector<fs::path> matches_of(const std::string& pattern) {
   }
   globfree(&result);
   return found;
-}
-
-// The input's own, or that of the nearest format that can be written, where we only read the input's.
-std::string result_extension(const fs::path& input) {
-  std::string own = input.extension().string();
-  const std::vector<std::string> known = io::readable_extensions();
-  const bool read_only =
-      !io::can_write(input, nullptr) && std::find(known.begin(), known.end(), lower(own)) != known.end();
-  if (!read_only) return own;
-  return lower(own) == ".pbm" ? ".pgm" : io::can_write("x.tif", nullptr) ? ".tif" : ".npy";
 }
 
 fs::path beside(const fs::path& input) {
@@ -122,11 +113,24 @@ void make_folder(const std::string& name) {
 
 }  // namespace
 
+std::string result_extension(const fs::path& input) {
+  std::string own = input.extension().string();
+  const std::vector<std::string> known = io::readable_extensions();
+  const bool read_only =
+      !io::can_write(input, nullptr) && std::find(known.begin(), known.end(), lower(own)) != known.end();
+  if (!read_only) return own;
+  if (lower(own) == ".pbm") return ".pgm";
+  if (lower(own) == ".dib") return ".bmp";
+  return io::can_write("x.tif", nullptr) ? ".tif" : ".npy";
+}
+
 std::vector<fs::path> expand_inputs(const std::vector<std::string>& arguments) {
   std::vector<fs::path> inputs;
   for (const std::string& argument : arguments) {
     std::error_code error;
-    if (fs::is_directory(argument, error)) {
+    if (argument == stream_name) {
+      inputs.emplace_back(argument);
+    } else if (fs::is_directory(argument, error)) {
       const std::vector<fs::path> images = images_in(argument);
       if (images.empty()) throw UsageError(fmt::format("{}: no images in this folder", argument));
       inputs.insert(inputs.end(), images.begin(), images.end());
@@ -142,7 +146,15 @@ std::vector<fs::path> expand_inputs(const std::vector<std::string>& arguments) {
 }
 
 std::vector<FilePair> pair_outputs(const std::vector<fs::path>& inputs, const std::string& output) {
-  const bool folder = goes_to_folder(output, inputs.size());
+  const bool folder = output != stream_name && goes_to_folder(output, inputs.size());
+  if (output == stream_name && inputs.size() > 1) {
+    throw UsageError(fmt::format("{} inputs cannot all go to the standard output", inputs.size()));
+  }
+  const bool nameless = std::find(inputs.begin(), inputs.end(), stream_name) != inputs.end();
+  if (nameless && (folder || output.empty())) {
+    throw UsageError(
+        "the standard input has no name for its result: give --output a file, or - for the standard output");
+  }
   std::vector<FilePair> pairs;
   for (const fs::path& input : inputs) {
     pairs.push_back({input, output.empty() ? beside(input)

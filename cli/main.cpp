@@ -65,7 +65,7 @@ int run(const Arguments& arguments) {
     print_help();
     return exit_done;
   }
-  if (first == "--version" || first == "version") {
+  if (first == "--version" || first == "-V" || first == "version") {
     print("ungrain {}\n", UNGRAIN_VERSION);
     return exit_done;
   }

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "io/failure.h"
+#include "streams.h"
 
 namespace ungrain::cli {
 namespace {
@@ -18,15 +19,35 @@ int& output_error() {
   return number;
 }
 
+bool& output_closed() {
+  static bool closed = false;
+  return closed;
+}
+
+bool& reports_aside() {
+  static bool aside = false;
+  return aside;
+}
+
 }  // namespace
 
 void hold_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(descriptor, F_GETFD) == -1 && open("/dev/null", O_RDWR) == -1) return;
+    if (fcntl(descriptor, F_GETFD) != -1) continue;
+    if (descriptor == STDOUT_FILENO) output_closed() = true;
+    if (open("/dev/null", O_RDWR) == -1) return;
   }
 }
 
+bool standard_output_was_closed() { return output_closed(); }
+
+void put_reports_aside() { reports_aside() = true; }
+
 void put(std::string_view text) {
+  if (reports_aside()) {
+    put_aside(text);
+    return;
+  }
   if (output_error() != 0) return;
   if (std::fwrite(text.data(), 1, text.size(), stdout) < text.size()) output_error() = errno;
 }
@@ -40,7 +61,9 @@ void put_aside(std::string_view text) {
   std::fflush(stderr);
 }
 
-void print_error(std::string_view message) { put_aside(fmt::format("ungrain: {}\n", io::one_line(message))); }
+void print_error(std::string_view message) {
+  put_aside(fmt::format("ungrain: {}\n", io::one_line(with_stream_names(message))));
+}
 
 bool finish_output() {
   flush_output();

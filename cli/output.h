@@ -14,6 +14,9 @@ namespace ungrain::cli {
 // would be written into it.
 void hold_standard_streams();
 
+bool standard_output_was_closed();  // before that
+
+void put_reports_aside();               // from now on put() writes on the standard error
 void put(std::string_view text);        // on the standard output
 void put_aside(std::string_view text);  // on the standard error, at once
 void flush_output();                    // so that a reader sees a file's line when the file is done

@@ -501,7 +501,7 @@ TEST_F(IoTest, DamagedFilesAreClearErrors) {
       {"\x93NUMPY\x01\x00\xff\xff{'descr'"s, "truncated: it ends in its header"},
       {"\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr'"s, "header is damaged: 4294967295 bytes"},
       {npy("|O", false, "(2, 2)", "xxxx"), "the type \"|O\""},
-      {npy("<i4", false, "(2, 2)", "xxxx"), "the type \"<i4\""},
+      {npy("<i8", false, "(2, 2)", "xxxx"), "the type \"<i8\""},
       {npy("<c8", false, "(2, 2)", "xxxx"), "the type \"<c8\""},
       {npy("|S5", false, "(2, 2)", "xxxx"), "the type \"|S5\""},
       {npy("u1", false, "(2, 2)", "xxxx"), "the type \"u1\""},

@@ -698,8 +698,8 @@ TEST_F(IoVipsTest, WhatIsNotAnImageIsRefused) {
   const std::string svg = "<svg xmlns='http://www.w3.org/2000/svg' width='10' height='10'></svg>";
   for (const auto& [name, bytes] :
        {std::pair{"a.txt"s, "just a text file\nwith lines\n"s}, std::pair{"a.csv"s, "1,2\n3,4\n"s},
-        std::pair{"a.mat"s, "2 2\n1 2\n3 4\n"s}, std::pair{"a.svg"s, svg}, std::pair{"a.jpg"s, "1,2\n3,4\n"s},
-        std::pair{"a.bmp"s, "BM"s + std::string(60, '\0')}}) {
+        std::pair{"a.mat"s, "2 2\n1 2\n3 4\n"s}, std::pair{"a.svg"s, svg},
+        std::pair{"a.jpg"s, "1,2\n3,4\n"s}}) {
     write_bytes(path(name), bytes);
     EXPECT_EQ(reading_failure(path(name)), "not an image that this build can read") << name;
   }

@@ -1,4 +1,5 @@
-// The formats that every build has. Each reads its header here and leaves the samples to sample_matrix.h.
+// The formats that every build has. PNM, PFM and NPY read their headers and leave the samples to
+// sample_matrix.h.
 #pragma once
 
 #include <memory>
@@ -16,8 +17,12 @@ bool is_pfm(const SourceFile& file);
 std::unique_ptr<InputFile> open_pfm(SourceFile file);
 std::unique_ptr<OutputFile> create_pfm(const std::filesystem::path& path, const FileInfo& info);
 
+bool is_bmp(const SourceFile& file);
+std::unique_ptr<InputFile> open_bmp(SourceFile file);
+std::unique_ptr<OutputFile> create_bmp(const std::filesystem::path& path, const FileInfo& info);
+
 bool is_npy(const SourceFile& file);
-std::unique_ptr<InputFile> open_npy(SourceFile file);
+std::unique_ptr<InputFile> open_npy(SourceFile file, const OpenOptions& options);
 std::unique_ptr<OutputFile> create_npy(const std::filesystem::path& path, const FileInfo& info);
 
 }  // namespace ungrain::io

@@ -34,7 +34,9 @@ const std::vector<Format>& table() {
       {"PAM", {".pam"}, Codec::pnm, "", "", {u8, u16}, any},
       {"PBM", {".pbm"}, Codec::pnm, "", "", {}},
       {"PFM", {".pfm"}, Codec::pfm, "", "", {f32}, plain},
-      {"NPY", {".npy"}, Codec::npy, "", "", {u8, u16, f16, f32}, any},
+      {"BMP", {".bmp"}, Codec::bmp, "", "", {u8}, plain | layout_rgb_alpha},
+      {"BMP", {".dib"}, Codec::bmp, "", "", {}},
+      {"NPY", {".npy"}, Codec::npy, "", "", {u8, u16, f16, f32}, any, true},
       {"JPEG", {".jpg", ".jpeg", ".jpe"}, Codec::vips, "jpegload", "jpegsave", {u8}, plain | layout_four, false,
        photograph | keeps_iptc | keeps_photoshop | keeps_resolution},
       {"PNG", {".png"}, Codec::vips, "pngload", "pngsave", {u8, u16}, with_alpha, false,
@@ -196,6 +198,13 @@ PixelType writable_type(const std::filesystem::path& path, PixelType wanted) {
     if (holds(*format, type)) return type;
   }
   return wanted;
+}
+
+std::string extension_of(const std::string& format) {
+  for (const Format& known : formats()) {
+    if (known.name == format) return std::string(known.extensions.front());
+  }
+  return {};
 }
 
 std::vector<std::string> readable_extensions() { return extensions_where(&can_read); }

@@ -29,15 +29,16 @@ namespace {
 
 [[maybe_unused]] std::string unreadable(const SourceFile& file) {
   const std::string_view format = format_by_signature(file);
-  if (format.empty()) return "not an image that this build can read (PNM, PAM, PFM, NPY)";
-  return fmt::format("a {} file: this build, without the library that reads it, reads PNM, PAM, PFM and NPY",
+  if (format.empty()) return "not an image that this build can read (PNM, PAM, PFM, BMP, NPY)";
+  return fmt::format("a {} file: this build, without the library that reads it, reads PNM, PAM, PFM, BMP and NPY",
                      format);
 }
 
 std::unique_ptr<InputFile> open_decoder(SourceFile file, [[maybe_unused]] const OpenOptions& options) {
   if (is_pnm(file)) return open_pnm(std::move(file));
   if (is_pfm(file)) return open_pfm(std::move(file));
-  if (is_npy(file)) return open_npy(std::move(file));
+  if (is_bmp(file)) return open_bmp(std::move(file));
+  if (is_npy(file)) return open_npy(std::move(file), options);
   if (const std::string other = what_it_is_instead(file); !other.empty()) fail(file.path(), other);
 #if UNGRAIN_HAVE_TIFF
   if (is_tiff(file)) return open_tiff(std::move(file), options);
@@ -168,6 +169,8 @@ std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path
       return create_pnm(path, info);
     case Codec::pfm:
       return create_pfm(path, info);
+    case Codec::bmp:
+      return create_bmp(path, info);
     case Codec::npy:
       return create_npy(path, info);
     case Codec::tiff:

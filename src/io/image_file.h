@@ -1,7 +1,7 @@
 // Image files as streams of rows. Nothing outside this folder knows file formats.
 //
-// PNM, PAM, PFM and NPY are read and written by our own code; everything else by libvips, in builds that have
-// it (UNGRAIN_HAVE_VIPS). What a file is, on reading, is told by its content; on writing by the name's
+// PNM, PAM, PFM, BMP and NPY are read and written by our own code; everything else by libvips, in builds that
+// have it (UNGRAIN_HAVE_VIPS). What a file is, on reading, is told by its content; on writing by the name's
 // extension.
 //
 // Every failure is Error(io): one line, the file's name first.
@@ -38,6 +38,9 @@ struct FileInfo {
   // The samples' type does not tell the white level and nothing else in the file does: floats, and integers
   // that became floats.
   bool white_unknown = false;
+  // Of an NPY array: its axis that counts the pages, and whether one channel has an axis of its own too.
+  std::optional<int> page_axis = {};
+  bool channel_axis = false;
 };
 
 // Pages of a file, counted from 1.
@@ -58,7 +61,8 @@ class PageList {
 };
 
 struct OpenOptions {
-  PageList pages = {};  // none named: all
+  std::optional<int> axis = {};  // of NPY arrays: the one that counts the pages; negative: from the end
+  PageList pages = {};           // none named: all
   // Whether the last of two or four channels is alpha; nothing: as the file says.
   std::optional<bool> alpha = {};
   std::uint64_t memory = 0;  // bytes that decoding may take; 0: as many as it likes
@@ -128,6 +132,9 @@ PixelType writable_type(const std::filesystem::path& path, PixelType wanted);
 // In lower case and with the dot, for help texts and for finding the images of a folder.
 std::vector<std::string> readable_extensions();
 std::vector<std::string> writable_extensions();
+
+// The first of the format that FileInfo names: ".tif" of "TIFF".
+std::string extension_of(const std::string& format);
 
 Image read_image(const std::filesystem::path& path);  // the first page
 void write_image(const std::filesystem::path& path, const ConstImageView& image,

@@ -1,9 +1,11 @@
 // NPY, NumPy's file of one array: (height, width) is gray, (height, width, 3) rgb, and 2 or 4 in the last
-// place are independent channels, as the file cannot say that one is alpha.
+// place are independent channels, as the file cannot say that one is alpha. With one more axis, which the
+// user names, an array is a stack of such images: its pages.
 //
 // The header is a Python dictionary. We read the one form that NumPy writes and evaluate nothing.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
@@ -160,7 +162,11 @@ constexpr std::array kinds = {
     SampleKind{"f2", Sample::f16, PixelType::f16, "", 0},
     SampleKind{"f4", Sample::f32, PixelType::f32, "", 0},
     SampleKind{"f8", Sample::f64, PixelType::f32, "f64 samples converted to f32", 0},
+    SampleKind{"b1", Sample::u8, PixelType::u8, "bool samples converted to u8", 0},
+    SampleKind{"i1", Sample::i8, PixelType::f32, "i8 samples converted to f32", 127},
     SampleKind{"i2", Sample::i16, PixelType::f32, "i16 samples converted to f32", 32767},
+    SampleKind{"i4", Sample::i32, PixelType::f32, "i32 samples converted to f32", 2147483647},
+    SampleKind{"u4", Sample::u32, PixelType::f32, "u32 samples converted to f32", 4294967295},
 };
 
 const SampleKind& kind_of(const SourceFile& file, const std::string& dtype) {
@@ -172,22 +178,125 @@ const SampleKind& kind_of(const SourceFile& file, const std::string& dtype) {
     }
   }
   fail(file.path(),
-       fmt::format("its samples have the type \"{}\": u1, u2, f2, f4, f8 and i2 can be read", dtype));
+       fmt::format("its samples have the type \"{}\": b1, u1, u2, u4, i1, i2, i4, f2, f4 and f8 can be read",
+                   dtype));
 }
 
-void set_shape(const SourceFile& file, const std::vector<std::int64_t>& shape, ImageSpec& spec) {
-  const bool image = shape.size() == 2 || (shape.size() == 3 && shape[2] >= 1 && shape[2] <= max_channels);
-  if (!image) {
-    fail(file.path(),
-         fmt::format("shape ({}): an image is (height, width) or (height, width, 1 to {} channels)",
-                     fmt::join(shape, ", "), max_channels));
+// The axes of an array, by their places in its shape.
+struct Axes {
+  std::optional<std::size_t> page;
+  std::size_t row = 0;
+  std::size_t column = 1;
+  std::optional<std::size_t> channel;
+};
+
+bool is_image(const std::vector<std::int64_t>& shape) {
+  return shape.size() == 2 || (shape.size() == 3 && shape[2] >= 1 && shape[2] <= max_channels);
+}
+
+std::vector<std::int64_t> without(std::vector<std::int64_t> shape, std::size_t axis) {
+  shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  return shape;
+}
+
+// The shortest axis without which the array is an image.
+std::optional<std::size_t> likely_axis(const std::vector<std::int64_t>& shape) {
+  std::optional<std::size_t> best;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (is_image(without(shape, axis)) && (!best || shape[axis] < shape[*best])) best = axis;
   }
-  const std::int64_t channels = shape.size() == 2 ? 1 : shape[2];
-  check_size(file.path(), shape[1], shape[0], channels);
-  spec.height = static_cast<int>(shape[0]);
-  spec.width = static_cast<int>(shape[1]);
+  return best;
+}
+
+[[noreturn]] void refuse_shape(const SourceFile& file, const std::vector<std::int64_t>& shape,
+                               std::optional<std::size_t> axis) {
+  const std::string image =
+      fmt::format("an image is (height, width) or (height, width, 1 to {} channels)", max_channels);
+  const std::string text = fmt::format("shape ({})", fmt::join(shape, ", "));
+  if (axis) {
+    fail(file.path(), fmt::format("{} without its axis {} is ({}): {}", text, *axis,
+                                  fmt::join(without(shape, *axis), ", "), image));
+  }
+  if (const std::optional<std::size_t> likely = likely_axis(shape); likely && shape.size() > 2) {
+    const std::vector<std::int64_t> one = without(shape, *likely);
+    fail(file.path(), fmt::format("{}: {}; for a stack of {} images of {} x {} give --axis {}", text, image,
+                                  shape[*likely], one[1], one[0], *likely));
+  }
+  fail(file.path(), fmt::format("{}: {}", text, image));
+}
+
+Axes find_axes(const SourceFile& file, const std::vector<std::int64_t>& shape, std::optional<int> asked) {
+  Axes axes;
+  if (asked) {
+    const auto count = static_cast<int>(shape.size());
+    const int axis = *asked < 0 ? *asked + count : *asked;
+    if (axis < 0 || axis >= count) {
+      fail(file.path(), fmt::format("shape ({}) has no axis {}", fmt::join(shape, ", "), *asked));
+    }
+    axes.page = static_cast<std::size_t>(axis);
+  }
+  if (!is_image(axes.page ? without(shape, *axes.page) : shape)) refuse_shape(file, shape, axes.page);
+  const auto place = [&](std::size_t of_image) {
+    return of_image + (axes.page && of_image >= *axes.page ? 1 : 0);
+  };
+  axes.row = place(0);
+  axes.column = place(1);
+  if (shape.size() > (axes.page ? 3 : 2)) axes.channel = place(2);
+  return axes;
+}
+
+void set_shape(const SourceFile& file, const std::vector<std::int64_t>& shape, const Axes& axes,
+               FileInfo& info) {
+  const std::int64_t channels = axes.channel ? shape[*axes.channel] : 1;
+  check_size(file.path(), shape[axes.column], shape[axes.row], channels);
+  ImageSpec& spec = info.spec;
+  spec.height = static_cast<int>(shape[axes.row]);
+  spec.width = static_cast<int>(shape[axes.column]);
   spec.channels = static_cast<int>(channels);
   spec.colour = channels == 1 ? Colour::gray : channels == 3 ? Colour::rgb : Colour::multi;
+  info.channel_axis = axes.channel.has_value();
+  if (!axes.page) return;
+  const std::int64_t pages = shape[*axes.page];
+  if (pages < 1 || pages > std::numeric_limits<int>::max()) {
+    fail(file.path(), fmt::format("shape ({}): a stack has 1 to {} images", fmt::join(shape, ", "),
+                                  std::numeric_limits<int>::max()));
+  }
+  info.pages = static_cast<int>(pages);
+  info.page_axis = static_cast<int>(*axes.page);
+}
+
+// Where the samples of each page lie: together where they do, else as their strides say.
+void set_order(const FileInfo& info, const Axes& axes, bool fortran, std::uint64_t sample_bytes,
+               MatrixLayout& layout) {
+  const ImageSpec& spec = info.spec;
+  const ArrayAxes counts = {info.pages, spec.height, spec.width, spec.channels};
+  // By place in the shape; what the array does not have is one long, and lies first.
+  std::vector<std::pair<std::size_t, std::size_t>> places = {{axes.row + 1, 1}, {axes.column + 1, 2}};
+  places.emplace_back(axes.page ? *axes.page + 1 : 0, 0);
+  places.emplace_back(axes.channel ? *axes.channel + 1 : 0, 3);
+  std::sort(places.begin(), places.end());
+  std::array<std::size_t, 4> order{};
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = places[fortran ? order.size() - 1 - i : i].second;
+  const ArrayAxes strides = packed_strides(counts, order);
+  const auto [page, row, column, channel] = strides;
+  const auto bytes = [&](std::int64_t samples) { return static_cast<std::uint64_t>(samples) * sample_bytes; };
+
+  const std::int64_t row_samples = static_cast<std::int64_t>(spec.width) * spec.channels;
+  const std::int64_t page_samples = row_samples * spec.height;
+  const auto lies = [](std::int64_t count, std::int64_t stride, std::int64_t wanted) {
+    return count == 1 || stride == wanted;
+  };
+  layout.page_stride = bytes(page);
+  if (lies(spec.channels, channel, 1) && lies(spec.width, column, spec.channels)) {
+    if (!lies(spec.height, row, row_samples)) layout.row_stride = bytes(row);
+  } else if (lies(spec.height, row, 1) && lies(spec.width, column, spec.height) &&
+             lies(spec.channels, channel, static_cast<std::int64_t>(spec.width) * spec.height) &&
+             lies(info.pages, page, page_samples)) {
+    layout.order = MatrixLayout::Order::columns;
+  } else {
+    layout.order = MatrixLayout::Order::scattered;
+    layout.strides = strides;
+  }
 }
 
 std::string_view dtype_of(PixelType type) {
@@ -218,13 +327,33 @@ Sample sample_of(PixelType type) {
   return Sample::u8;
 }
 
+// A stack without a place for its axis, from another format, has it first.
+Axes axes_of(const FileInfo& info) {
+  const bool channel = info.spec.channels > 1 || info.channel_axis;
+  Axes axes;
+  if (info.page_axis || info.pages > 1) {
+    const std::size_t last = channel ? 3 : 2;
+    axes.page = std::min(static_cast<std::size_t>(std::max(info.page_axis.value_or(0), 0)), last);
+  }
+  const auto place = [&](std::size_t of_image) {
+    return of_image + (axes.page && of_image >= *axes.page ? 1 : 0);
+  };
+  axes.row = place(0);
+  axes.column = place(1);
+  if (channel) axes.channel = place(2);
+  return axes;
+}
+
 // Version 1, padded as NumPy does so that the samples begin at a multiple of 64.
-std::string header_text(const ImageSpec& spec) {
-  const std::string shape = spec.channels == 1
-                                ? fmt::format("({}, {})", spec.height, spec.width)
-                                : fmt::format("({}, {}, {})", spec.height, spec.width, spec.channels);
-  std::string dictionary =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", dtype_of(spec.type), shape);
+std::string header_text(const FileInfo& info, const Axes& axes) {
+  const ImageSpec& spec = info.spec;
+  std::vector<int> shape(2 + (axes.page ? 1 : 0) + (axes.channel ? 1 : 0));
+  shape[axes.row] = spec.height;
+  shape[axes.column] = spec.width;
+  if (axes.channel) shape[*axes.channel] = spec.channels;
+  if (axes.page) shape[*axes.page] = info.pages;
+  std::string dictionary = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
+                                       dtype_of(spec.type), fmt::join(shape, ", "));
   constexpr std::size_t before = magic.size() + 4;
   const std::size_t whole = (before + dictionary.size() + 1 + 63) / 64 * 64;
   dictionary.resize(whole - before - 1, ' ');
@@ -243,28 +372,35 @@ bool is_npy(const SourceFile& file) {
          std::string_view(start.data(), start.size()) == magic;
 }
 
-std::unique_ptr<InputFile> open_npy(SourceFile file) {
+std::unique_ptr<InputFile> open_npy(SourceFile file, const OpenOptions& options) {
   MatrixLayout layout;
   const Header header = read_header(file, &layout.offset);
   const SampleKind& kind = kind_of(file, header.dtype);
+  const Axes axes = find_axes(file, header.shape, options.axis);
   FileInfo info;
   info.format = "NPY";
   info.note = kind.note;
   info.spec.type = kind.type;
   info.spec.range = kind.range;
-  set_shape(file, header.shape, info.spec);
+  set_shape(file, header.shape, axes, info);
   layout.sample = kind.sample;
   layout.big_endian = header.dtype[0] == '>';
-  if (header.fortran_order) layout.order = MatrixLayout::Order::columns;
-  check_file_size(file, info.spec, layout);
+  if (kind.code == "b1") {
+    layout.max_sample = 1;
+    layout.multiplier = 255;
+  }
+  check_file_size(file, info.spec, layout, info.pages);
+  set_order(info, axes, header.fortran_order, static_cast<std::uint64_t>(kind.code[1] - '0'), layout);
   return open_matrix(std::move(file), std::move(info), layout);
 }
 
 std::unique_ptr<OutputFile> create_npy(const std::filesystem::path& path, const FileInfo& info) {
-  const std::string header = header_text(info.spec);
+  const Axes axes = axes_of(info);
+  const std::string header = header_text(info, axes);
   MatrixLayout layout;
   layout.sample = sample_of(info.spec.type);
   layout.offset = header.size();
+  set_order(info, axes, false, bytes_per_sample(info.spec.type), layout);
   return create_matrix(path, info, header, layout);
 }
 

@@ -12,6 +12,7 @@
 
 #include "io/failure.h"
 #include "io/packed_rows.h"
+#include "io/scratch_file.h"
 #include "io/temporary_file.h"
 
 namespace ungrain::io {
@@ -24,11 +25,14 @@ constexpr int sample_bytes(Sample sample) {
     case Sample::bit:
       return 0;
     case Sample::u8:
+    case Sample::i8:
       return 1;
     case Sample::u16:
     case Sample::i16:
     case Sample::f16:
       return 2;
+    case Sample::u32:
+    case Sample::i32:
     case Sample::f32:
       return 4;
     case Sample::f64:
@@ -100,6 +104,13 @@ unsigned largest(const std::byte* samples, std::size_t count) {
   return most;
 }
 
+ArrayAxes axes_of(const ImageSpec& spec, int pages) {
+  return {pages, spec.height, spec.width, spec.channels};
+}
+
+// Of an image's pages one after the other, rows from the top, channels interleaved.
+ArrayAxes image_strides(const ArrayAxes& counts) { return packed_strides(counts, {0, 1, 2, 3}); }
+
 class MatrixInput final : public InputFile {
  public:
   MatrixInput(SourceFile file, FileInfo info, const MatrixLayout& layout)
@@ -109,7 +120,8 @@ class MatrixInput final : public InputFile {
   void check_unchanged() override { file_.check_unchanged(); }
 
   void select_page(int page) override {
-    if (page != 0) fail(file_.path(), fmt::format("has no page {}", page + 1));
+    if (page < 0 || page >= info_.pages) fail(file_.path(), fmt::format("has no page {}", page + 1));
+    page_ = page;
   }
 
   void read_rows(int first, const ImageView& rows) override {
@@ -139,8 +151,37 @@ class MatrixInput final : public InputFile {
       read_columns(first, count);
       return;
     }
+    if (layout_.order == Order::scattered) {
+      gather();
+      const std::uint64_t row = static_cast<std::uint64_t>(page_) * info_.spec.height + first;
+      gathered_->read(block_.data(), block_.size(), row * stored);
+      return;
+    }
+    if (layout_.row_stride != 0) {
+      for (int y = 0; y < count; ++y) {
+        file_.read(block_.data() + static_cast<std::uint64_t>(y) * stored, stored,
+                   page_offset() + static_cast<std::uint64_t>(first + y) * layout_.row_stride);
+      }
+      return;
+    }
     const int lowest = layout_.order == Order::rows ? first : info_.spec.height - first - count;
-    file_.read(block_.data(), block_.size(), layout_.offset + static_cast<std::uint64_t>(lowest) * stored);
+    file_.read(block_.data(), block_.size(), page_offset() + static_cast<std::uint64_t>(lowest) * stored);
+  }
+
+  std::uint64_t page_offset() const {
+    return layout_.offset + static_cast<std::uint64_t>(page_) * layout_.page_stride;
+  }
+
+  // Once for all pages: a page's samples lie all over the file, and each page would read all of it.
+  void gather() {
+    if (gathered_) return;
+    gathered_.emplace(file_.path());
+    const ArrayAxes counts = axes_of(info_.spec, info_.pages);
+    reorder(
+        counts, static_cast<std::size_t>(sample_bytes(layout_.sample)), layout_.strides,
+        [&](void* to, std::size_t size, std::uint64_t at) { file_.read(to, size, layout_.offset + at); },
+        image_strides(counts),
+        [&](const void* from, std::size_t size, std::uint64_t at) { gathered_->write(from, size, at); });
   }
 
   void read_columns(int first, int count) {
@@ -151,7 +192,7 @@ class MatrixInput final : public InputFile {
     for (int channel = 0; channel < spec.channels; ++channel) {
       for (int x = 0; x < spec.width; ++x) {
         const std::uint64_t column = static_cast<std::uint64_t>(channel) * spec.width + x;
-        file_.read(column_.data(), column_.size(), layout_.offset + (column * spec.height + first) * size);
+        file_.read(column_.data(), column_.size(), page_offset() + (column * spec.height + first) * size);
         std::byte* to = block_.data() + (static_cast<std::size_t>(x) * spec.channels + channel) * size;
         for (int y = 0; y < count; ++y) std::memcpy(to + y * row, column_.data() + y * size, size);
       }
@@ -167,6 +208,15 @@ class MatrixInput final : public InputFile {
     switch (layout_.sample) {
       case Sample::bit:
         expand_bits(stored, count, decoded_.data());
+        break;
+      case Sample::i8:
+        to_float<std::int8_t>(stored, count, decoded_.data());
+        break;
+      case Sample::u32:
+        to_float<std::uint32_t>(stored, count, decoded_.data());
+        break;
+      case Sample::i32:
+        to_float<std::int32_t>(stored, count, decoded_.data());
         break;
       case Sample::i16:
         to_float<std::int16_t>(stored, count, decoded_.data());
@@ -199,6 +249,8 @@ class MatrixInput final : public InputFile {
   SourceFile file_;
   FileInfo info_;
   MatrixLayout layout_;
+  int page_ = 0;
+  std::optional<ScratchFile> gathered_;  // all pages, of Order::scattered
   std::vector<std::byte> block_;
   std::vector<std::byte> column_;
   std::vector<std::byte> decoded_;
@@ -208,8 +260,13 @@ class MatrixOutput final : public OutputFile {
  public:
   MatrixOutput(const std::filesystem::path& path, const FileInfo& info, const std::string& header,
                const MatrixLayout& layout)
-      : file_(path, info.access), spec_(info.spec), layout_(layout), cursor_(path, info.spec.height, 1) {
+      : file_(path, info.access),
+        spec_(info.spec),
+        pages_(info.pages),
+        layout_(layout),
+        cursor_(path, info.spec.height, info.pages) {
     file_.write(header.data(), header.size(), 0);
+    if (layout.order == Order::scattered) collected_.emplace(path);
   }
 
   void write_rows(int first, const ConstImageView& rows) override {
@@ -229,7 +286,7 @@ class MatrixOutput final : public OutputFile {
       }
       const int top = first + done;
       const int lowest = layout_.order == Order::rows_bottom_up ? spec_.height - top - count : top;
-      file_.write(block_.data(), block_.size(), layout_.offset + static_cast<std::uint64_t>(lowest) * row);
+      write_block(lowest, count);
     }
   }
 
@@ -237,10 +294,43 @@ class MatrixOutput final : public OutputFile {
 
   void commit() override {
     cursor_.check_complete();
+    if (collected_) scatter();
     file_.commit();
   }
 
  private:
+  void write_block(int first, int count) {
+    const std::uint64_t row = row_bytes(spec_);
+    const auto page = static_cast<std::uint64_t>(cursor_.page());
+    if (collected_) {
+      const std::uint64_t before =
+          page * static_cast<std::uint64_t>(spec_.height) + static_cast<std::uint64_t>(first);
+      collected_->write(block_.data(), block_.size(), before * row);
+      return;
+    }
+    const std::uint64_t offset = layout_.offset + page * layout_.page_stride;
+    if (layout_.row_stride == 0) {
+      file_.write(block_.data(), block_.size(), offset + static_cast<std::uint64_t>(first) * row);
+      return;
+    }
+    for (int y = 0; y < count; ++y) {
+      file_.write(block_.data() + static_cast<std::uint64_t>(y) * row, row,
+                  offset + static_cast<std::uint64_t>(first + y) * layout_.row_stride);
+    }
+  }
+
+  // All pages into the places that the file has for their samples.
+  void scatter() {
+    const ArrayAxes counts = axes_of(spec_, pages_);
+    reorder(
+        counts, static_cast<std::size_t>(sample_bytes(layout_.sample)), image_strides(counts),
+        [&](void* to, std::size_t size, std::uint64_t at) { collected_->read(to, size, at); },
+        layout_.strides,
+        [&](const void* from, std::size_t size, std::uint64_t at) {
+          file_.write(from, size, layout_.offset + at);
+        });
+  }
+
   void encode(std::byte* row) const {
     const std::size_t count = static_cast<std::size_t>(spec_.width) * spec_.channels;
     if (layout_.max_sample != 0) clamp(row, count);
@@ -263,8 +353,10 @@ class MatrixOutput final : public OutputFile {
 
   TemporaryFile file_;
   ImageSpec spec_;
+  int pages_;
   MatrixLayout layout_;
   RowCursor cursor_;
+  std::optional<ScratchFile> collected_;  // all pages, of Order::scattered
   std::vector<std::byte> block_;
 };
 
@@ -284,14 +376,17 @@ void check_size(const std::filesystem::path& file, std::int64_t width, std::int6
   }
 }
 
-std::uint64_t check_file_size(const SourceFile& file, const ImageSpec& spec, const MatrixLayout& layout) {
-  const std::optional<std::uint64_t> bytes =
+std::uint64_t check_file_size(const SourceFile& file, const ImageSpec& spec, const MatrixLayout& layout,
+                              int pages) {
+  std::optional<std::uint64_t> bytes =
       product(stored_row_bytes(spec, layout.sample), static_cast<std::uint64_t>(spec.height));
+  if (bytes) bytes = product(*bytes, static_cast<std::uint64_t>(pages));
   const std::uint64_t there = file.size() - std::min(layout.offset, file.size());
   if (!bytes || *bytes > there) {
     fail(file.path(),
-         fmt::format("truncated: the header promises {} bytes of pixels ({} x {}), the file has {}",
-                     bytes ? std::to_string(*bytes) : "more than 2^64", spec.width, spec.height, there));
+         fmt::format("truncated: the header promises {} bytes of pixels ({} x {}{}), the file has {}",
+                     bytes ? std::to_string(*bytes) : "more than 2^64", spec.width, spec.height,
+                     pages > 1 ? fmt::format(", {} pages", pages) : "", there));
   }
   return there - *bytes;
 }

@@ -5,13 +5,14 @@
 #include <memory>
 #include <string>
 
+#include "io/array_order.h"
 #include "io/image_file.h"
 #include "io/source_file.h"
 
 namespace ungrain::io {
 
 // How a sample is stored.
-enum class Sample : std::uint8_t { bit, u8, u16, i16, f16, f32, f64 };
+enum class Sample : std::uint8_t { bit, u8, i8, u16, i16, u32, i32, f16, f32, f64 };
 
 struct MatrixLayout {
   Sample sample = Sample::u8;
@@ -21,10 +22,14 @@ struct MatrixLayout {
     rows,            // interleaved, from the top
     rows_bottom_up,  // interleaved, from the bottom
     columns,         // Fortran: a column after the other, a channel after the other
+    scattered,       // as `strides` say; brought into the order of rows in a scratch file
   };
   Order order = Order::rows;
-  unsigned max_sample = 0;  // a larger one is an error; 0: any is right
-  unsigned multiplier = 1;  // of u8 samples: 255 makes 0 and 1 black and white
+  std::uint64_t row_stride = 0;   // bytes from a row to the next, of Order::rows; 0: they lie together
+  std::uint64_t page_stride = 0;  // bytes from a page to the next; of `scattered` none
+  ArrayAxes strides = {};         // samples, of Order::scattered
+  unsigned max_sample = 0;        // a larger one is an error; 0: any is right
+  unsigned multiplier = 1;        // of u8 samples: 255 makes 0 and 1 black and white
 };
 
 // Sizes from a header, which may be anything. Throws unless an image can have them.
@@ -32,7 +37,8 @@ void check_size(const std::filesystem::path& file, std::int64_t width, std::int6
                 std::int64_t channels);
 
 // Throws where the file is too short for what its header says. Returns how many bytes follow the samples.
-std::uint64_t check_file_size(const SourceFile& file, const ImageSpec& spec, const MatrixLayout& layout);
+std::uint64_t check_file_size(const SourceFile& file, const ImageSpec& spec, const MatrixLayout& layout,
+                              int pages = 1);
 
 std::unique_ptr<InputFile> open_matrix(SourceFile file, FileInfo info, const MatrixLayout& layout);
 

@@ -107,7 +107,14 @@ void remove_temporaries() noexcept {
   // program hung.
   const std::unique_lock lock(files.mutex, std::try_to_lock);
   if (!lock.owns_lock()) return;
-  for (const std::string& path : files.paths) ::unlink(path.c_str());
+  // From the last to the first: a folder comes after what is in it.
+  for (auto path = files.paths.rbegin(); path != files.paths.rend(); ++path) std::remove(path->c_str());
+}
+
+void track_temporary(const fs::path& path) {
+  LiveFiles& files = live_files();
+  const std::lock_guard lock(files.mutex);
+  files.paths.insert(path.native());
 }
 
 void remove_leftovers_beside(const fs::path& target) { remove_leftovers(folder_of(follow_links(target))); }
@@ -136,10 +143,8 @@ void TemporaryFile::create(const FileAccess& access) {
       mode_ = limited_mode(descriptor_, access, group);
       path_ = std::move(candidate);
       guard_.emplace(std::move(*guard));
-      LiveFiles& files = live_files();
-      const std::lock_guard lock(files.mutex);
-      files.paths.insert(path_.native());
-      files.paths.insert(guard_->path().native());
+      track_temporary(path_);
+      track_temporary(guard_->path());
       return;
     }
   }

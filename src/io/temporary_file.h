@@ -48,4 +48,7 @@ class TemporaryFile {
   bool committed_ = false;
 };
 
+// Has remove_temporaries() remove this file, or folder once it is empty, too.
+void track_temporary(const std::filesystem::path& path);
+
 }  // namespace ungrain::io

@@ -961,7 +961,7 @@ class Tell(Workspace):
         self.assertEqual(sorted(os.listdir(self.folder)), before)
 
     def test_version(self) -> None:
-        for word in ("--version", "version"):
+        for word in ("--version", "-V", "version"):
             self.assertRegex(self.done(word).out, r"\Aungrain \d+\.\d+\.\d+\S*\n\Z")
 
     def test_formats_that_are_only_read(self) -> None:
