@@ -1,6 +1,7 @@
 #include "arguments.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <deque>
@@ -132,6 +133,53 @@ std::optional<Number> read_number(std::string_view text) {
   const auto [stopped, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc{} || stopped != end) return std::nullopt;
   return value;
+}
+
+io::PageList parse_pages(const std::string& text) {
+  const auto refuse = [&] {
+    throw UsageError(
+        fmt::format("--pages takes numbers from 1 up and ranges of them such as 1,4-6,9-, got '{}'", text));
+  };
+  io::PageList pages;
+  std::string_view rest = text;
+  while (true) {
+    const std::string_view part = rest.substr(0, std::min(rest.find(','), rest.size()));
+    const std::size_t dash = part.find('-');
+    const std::optional<std::int64_t> first =
+        read_number<std::int64_t>(part.substr(0, std::min(dash, part.size())));
+    std::optional<std::int64_t> last = first;
+    if (dash != std::string_view::npos) {
+      const std::string_view end = part.substr(dash + 1);
+      last = end.empty() ? io::PageList::open_end : read_number<std::int64_t>(end);
+    }
+    if (!first || !last || *first < 1 || *last < *first) refuse();
+    pages.add(*first, *last);
+    if (part.size() == rest.size()) return pages;
+    rest.remove_prefix(part.size() + 1);
+  }
+}
+
+constexpr std::array compressions = {
+    std::pair{std::string_view("none"), io::TiffCompression::none},
+    std::pair{std::string_view("lzw"), io::TiffCompression::lzw},
+    std::pair{std::string_view("deflate"), io::TiffCompression::deflate},
+    std::pair{std::string_view("packbits"), io::TiffCompression::packbits},
+    std::pair{std::string_view("zstd"), io::TiffCompression::zstd},
+    std::pair{std::string_view("lzma"), io::TiffCompression::lzma},
+    std::pair{std::string_view("jpeg"), io::TiffCompression::jpeg},
+};
+
+std::string compression_choices() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, value] : compressions) names.push_back(name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+io::TiffCompression parse_compression(const std::string& text) {
+  for (const auto& [name, value] : compressions) {
+    if (text == name) return value;
+  }
+  throw UsageError(fmt::format("--compression takes one of {}, got '{}'", compression_choices(), text));
 }
 
 }  // namespace
@@ -383,7 +431,7 @@ void add_format_option(CLI::App& app, std::string& format) {
       ->type_name("EXT");
 }
 
-void add_axis_option(CLI::App& app, io::OpenOptions& options) {
+void add_open_options(CLI::App& app, io::OpenOptions& options) {
   app.add_option_function<std::string>(
          "--axis",
          [&options](const std::string& text) {
@@ -392,6 +440,45 @@ void add_axis_option(CLI::App& app, io::OpenOptions& options) {
          },
          "axis of NPY arrays that counts the images of a stack, negative from the end (default: none)")
       ->type_name("N");
+  app.add_option_function<std::string>(
+         "--pages", [&options](const std::string& text) { options.pages = parse_pages(text); },
+         "pages of a file of several, counted from 1: 1,4-6,9- (default: all)")
+      ->type_name("LIST");
+  app.add_option_function<std::string>(
+         "--alpha",
+         [&options](const std::string& text) {
+           if (text != "yes" && text != "no") {
+             throw UsageError(fmt::format("--alpha takes one of yes, no, got '{}'", text));
+           }
+           options.alpha = text == "yes";
+         },
+         "whether the last of two or four channels is alpha: yes or no (default: as the file says)")
+      ->type_name("WHICH");
+}
+
+void add_save_options(CLI::App& app, io::SaveOptions& options, bool& quality_given) {
+  app.add_option_function<std::string>(
+         "--quality",
+         [&](const std::string& text) {
+           options.quality = static_cast<int>(parse_whole("--quality", text, 100, 1));
+           quality_given = true;
+         },
+         "of JPEG, WebP, HEIF, JPEG XL and JPEG 2000, 1 to 100 (default 95)")
+      ->type_name("N");
+  app.add_option_function<std::string>(
+         "--compression",
+         [&options](const std::string& text) { options.compression = parse_compression(text); },
+         fmt::format("of TIFF: {} (default: the input's, or none)", compression_choices()))
+      ->type_name("KIND");
+}
+
+std::string parse_channels(const std::string& text, io::OpenOptions& open) {
+  const std::string list = fmt::format(", {},", channels_choices);
+  if (text.empty() || list.find(fmt::format(" {},", text)) == std::string::npos) {
+    throw UsageError(fmt::format("--channels takes one of {}, got '{}'", channels_choices, text));
+  }
+  if (text != "auto") open.alpha = text == "gray-alpha" || text == "rgba";
+  return text;
 }
 
 void check_device(Device wanted) {

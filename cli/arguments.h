@@ -75,7 +75,13 @@ struct Size {
 Size parse_size(const std::string& text);  // "768x512"
 
 void add_format_option(CLI::App& app, std::string& format);
-void add_axis_option(CLI::App& app, io::OpenOptions& options);
+// --axis, --pages and --alpha.
+void add_open_options(CLI::App& app, io::OpenOptions& options);
+// --quality and --compression.
+void add_save_options(CLI::App& app, io::SaveOptions& options, bool& quality_given);
+inline constexpr std::string_view channels_choices = "auto, gray, gray-alpha, rgb, rgba, multi";
+// One of them; says in `open` whether one is alpha.
+std::string parse_channels(const std::string& text, io::OpenOptions& open);
 
 // Throws Error(no_device) with the reason, so that a device that is missing ends the run before the first
 // file.

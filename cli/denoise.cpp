@@ -12,6 +12,7 @@
 #include "arguments.h"
 #include "commands.h"
 #include "core/memory.h"
+#include "denoise_file.h"
 #include "files.h"
 #include "io/failure.h"
 #include "io/image_file.h"
@@ -30,30 +31,6 @@ namespace {
 
 constexpr const char* default_method = "bm3d";
 constexpr int max_jobs = 64;
-
-struct Settings {
-  std::vector<std::string> inputs;
-  std::string output;
-  std::string format;  // of the standard output
-  Options options;
-  std::optional<int> jobs;
-  io::OpenOptions open;
-  std::optional<double> range;
-  std::optional<PixelType> depth;
-  bool json = false;
-  bool quiet = false;
-  bool resume = false;
-};
-
-// What happened to one file.
-struct Outcome {
-  io::FileInfo in;
-  io::FileInfo out;
-  Report report;
-  std::vector<std::pair<std::string, std::string>> params;  // resolved, in pixel units
-  std::string method;
-  double seconds = 0;
-};
 
 void add_options(CLI::App& app, Settings& settings) {
   app.add_option("files", settings.inputs, "images, folders of images, patterns, or - (the standard input)")
@@ -89,7 +66,9 @@ void add_options(CLI::App& app, Settings& settings) {
       ->type_name("SIZE");
   app.add_option_function<std::string>(
          "--range", [&](const std::string& text) { settings.range = parse_range(text); },
-         "white level of the files (a number above 0; default: 255 for 8 bits, 65535 for 16, 1 for float)")
+         "white level of the files (a number above 0; default: 255 for 8 bits, 65535 for 16; floats: 1, 255, "
+         "4095, "
+         "65535 ..., by their values)")
       ->type_name("WHITE");
   app.add_option_function<std::string>(
          "--depth", [&](const std::string& text) { settings.depth = parse_pixel_type(text); },
@@ -99,103 +78,18 @@ void add_options(CLI::App& app, Settings& settings) {
          "--nonfinite", [&](const std::string& text) { settings.options.nonfinite = parse_nonfinite(text); },
          "NaN and infinity: fill, keep or error (default fill: from the pixels around)")
       ->type_name("RULE");
-  add_axis_option(app, settings.open);
+  add_open_options(app, settings.open);
+  app.add_option_function<std::string>(
+         "--channels",
+         [&](const std::string& text) { settings.channels = parse_channels(text, settings.open); },
+         fmt::format("what the channels are: {} (default auto: as the file says)", channels_choices))
+      ->type_name("KIND");
+  add_save_options(app, settings.save, settings.quality_given);
+  app.add_flag("--no-clobber", settings.no_clobber, "leave outputs that are there already as they are");
   app.add_flag("--resume", settings.resume,
                "skip outputs that were made with the same settings from the same input");
   app.add_flag("--json", settings.json, "one JSON object a file on the standard output");
   app.add_flag("-q,--quiet", settings.quiet, "print errors only");
-}
-
-// Everything that changes pixels, for --resume.
-std::string settings_text(const Settings& settings, const MethodOptions& method) {
-  const MethodParams params = method.read();
-  std::string text = fmt::format("ungrain {} {}", UNGRAIN_VERSION, params.method());
-  for (const ParamInfo& info : method_info(params.method()).params) {
-    text += fmt::format(" {}={}", info.name, params.get_text(info.name));
-  }
-  text += method.images_text();
-  text += fmt::format(" device={}", name(settings.options.device));
-  text += fmt::format(" range={} depth={} nonfinite={}", settings.range.value_or(0),
-                      settings.depth ? name(*settings.depth) : "same",
-                      static_cast<int>(settings.options.nonfinite));
-  if (settings.open.axis) text += fmt::format(" axis={}", *settings.open.axis);
-  return text;
-}
-
-// What the output is to be: a type that was asked for is not replaced, but one that was not is.
-io::FileInfo output_info(const io::FileInfo& in, const fs::path& path, const Settings& settings) {
-  io::FileInfo out = in;
-  out.spec.type = settings.depth.value_or(io::writable_type(path, in.spec.type));
-  // Another type has another white level: its own.
-  if (out.spec.type != in.spec.type) out.spec.range = 0;
-  return out;
-}
-
-// The report of a page, with what the pages before it took.
-Report added_up(Report page, const Report& before) {
-  page.nonfinite_pixels += before.nonfinite_pixels;
-  page.ms += before.ms;
-  for (std::size_t stage = 0; stage < before.stages.size(); ++stage)
-    page.stages[stage].ms += before.stages[stage].ms;
-  return page;
-}
-
-// A file's rows until the user interrupts.
-class InterruptibleRows : public RowReader {
- public:
-  explicit InterruptibleRows(io::InputFile& file) : file_(file) {}
-  void read_rows(int first, const ImageView& rows) override {
-    if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
-    file_.read_rows(first, rows);
-  }
-
- private:
-  io::InputFile& file_;
-};
-
-Outcome denoise_file(const FilePair& files, const MethodOptions& method, const Settings& settings,
-                     ProgressBar::File& progress) {
-  const auto start = std::chrono::steady_clock::now();
-  const std::unique_ptr<io::InputFile> input = open_input(files.input, settings.open);
-  Outcome outcome;
-  outcome.in = input->info();
-  if (settings.range) outcome.in.spec.range = *settings.range;
-  const ResultFile result(files.output, outcome.in.format, settings.format);
-  outcome.out = output_info(outcome.in, result.path(), settings);
-  const ImageSpec& spec = outcome.in.spec;
-  progress.set_pixels(static_cast<double>(spec.width) * spec.height * outcome.in.pages);
-
-  Options options = settings.options;
-  options.cancel = interrupted();
-  int page = 0;
-  options.progress = [&](double fraction) { progress.update((page + fraction) / outcome.in.pages); };
-  const MethodParams params = method.for_image(spec);
-  const auto make_denoiser = [&] {
-    InterruptibleRows rows(*input);
-    return Denoiser::create(resolve(params, rows, spec), spec, options);
-  };
-  Denoiser denoiser = make_denoiser();
-  const std::unique_ptr<io::OutputFile> output =
-      io::OutputFile::create(result.path(), outcome.out, input.get());
-  for (; page < outcome.in.pages; ++page) {
-    if (page > 0) {
-      input->select_page(page);
-      output->next_page();
-      // Every page has noise of its own.
-      if (params.needs_image()) denoiser = make_denoiser();
-    }
-    outcome.report = added_up(denoiser.run(*input, *output, outcome.out.spec), outcome.report);
-  }
-  input->check_unchanged();
-  output->commit();
-  result.deliver();
-
-  outcome.method = denoiser.params().method();
-  for (const ParamInfo& info : method_info(outcome.method).params) {
-    outcome.params.emplace_back(info.name, denoiser.params().get_text(info.name));
-  }
-  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return outcome;
 }
 
 std::string spec_text(const io::FileInfo& info) {
@@ -225,14 +119,30 @@ std::string line_text(const FilePair& files, const Outcome& outcome) {
   const bool converted = outcome.out.spec.type != outcome.in.spec.type;
   const double pixels =
       static_cast<double>(outcome.in.spec.width) * outcome.in.spec.height * outcome.in.pages;
-  return fmt::format(
-      "{}  {}{}  {}{}  {} x{}  {:.2f} s  {:.1f} Mpixel/s{}{}\n", names_text(files), spec_text(outcome.in),
-      converted ? fmt::format(" -> {}", name(outcome.out.spec.type)) : "", outcome.method, strengths,
-      device_text(outcome.report), outcome.report.threads, outcome.seconds, pixels / outcome.seconds / 1e6,
-      outcome.report.nonfinite_pixels > 0
-          ? fmt::format("  {} pixels were not finite", outcome.report.nonfinite_pixels)
-          : "",
-      outcome.in.note.empty() ? "" : fmt::format("  ({})", outcome.in.note));
+  std::string line = fmt::format("{}  {}{}", names_text(files), spec_text(outcome.in),
+                                 converted ? fmt::format(" -> {}", name(outcome.out.spec.type)) : "");
+  if (outcome.range_from == "values")
+    line += fmt::format("  white {:g} by its values", outcome.in.spec.white());
+  if (!outcome.noise_found) {
+    line += fmt::format("  no noise found: written unchanged; {} tells it",
+                        outcome.method == "bm3d" ? "--sigma" : "--sigma or another strength");
+  }
+  if (!outcome.copied) {
+    line += fmt::format("  {}{}  {} x{}  {:.2f} s  {:.1f} Mpixel/s", outcome.method,
+                        outcome.noise_found ? strengths : "", device_text(outcome.report),
+                        outcome.report.threads, outcome.seconds, pixels / outcome.seconds / 1e6);
+  }
+  if (outcome.report.nonfinite_pixels > 0) {
+    line += fmt::format("  {} pixels were not finite", outcome.report.nonfinite_pixels);
+  }
+  if (!outcome.in.note.empty()) line += fmt::format("  ({})", outcome.in.note);
+  line += "\n";
+  if (!outcome.not_kept.empty()) {
+    line +=
+        io::one_line(fmt::format("{}: metadata not kept: {}", shown_output(files.output), outcome.not_kept)) +
+        "\n";
+  }
+  return line;
 }
 
 nlohmann::json to_json(const FilePair& files, const Outcome& outcome) {
@@ -268,7 +178,10 @@ nlohmann::json to_json(const FilePair& files, const Outcome& outcome) {
     json["strengths"][strength.name] = {{"value", json_number(strength.value)},
                                         {"on_255", json_number(strength.on_255)}};
   }
+  json["range_from"] = outcome.range_from;
+  json["noise_found"] = outcome.noise_found;
   if (!outcome.in.note.empty()) json["note"] = outcome.in.note;
+  if (!outcome.not_kept.empty()) json["metadata_not_kept"] = outcome.not_kept;
   return json;
 }
 
@@ -357,7 +270,10 @@ class Batch {
   void start_file(const FilePair& pair, const Settings& settings) {
     ProgressBar::File progress(bar_, io::one_line(shown_input(pair.input.filename())), bytes_of(pair.input));
     if (settings.resume && is_done(pair)) {
-      skip(pair);
+      skip(pair, "already done");
+    } else if (settings.no_clobber && pair.output != stream_name &&
+               fs::exists(fs::symlink_status(pair.output))) {
+      skip(pair, "is there already: left as it is");
     } else {
       run_file(pair, settings, progress);
     }
@@ -396,11 +312,11 @@ class Batch {
     bar_.aside([&] { print_error(problem); });
   }
 
-  void skip(const FilePair& pair) {
+  void skip(const FilePair& pair, std::string_view why) {
     io::remove_leftovers_beside(pair.output);
     const std::lock_guard lock(mutex_);
     ++done_;
-    tell(names_json(pair, "skipped"), names_text(pair) + "  already done\n");
+    tell(names_json(pair, "skipped"), fmt::format("{}  {}\n", names_text(pair), why));
   }
 
   void fail(const FilePair& pair, ErrorCode code, const std::string& message) {

@@ -82,7 +82,7 @@ int estimate_command(const Arguments& arguments) {
          "--range", [&](const std::string& text) { range = parse_range(text); },
          "white level of all files (default: 255 for 8 bits, 65535 for 16, 1 for float)")
       ->type_name("WHITE");
-  add_axis_option(app, open);
+  add_open_options(app, open);
   app.add_flag("--json", json, "one JSON object a file on the standard output");
   if (!parse(app, arguments)) return exit_done;
   if (files.empty()) throw UsageError("estimate takes at least one file, got none");

@@ -66,7 +66,7 @@ int noise_command(const Arguments& arguments) {
          "--depth", [&](const std::string& text) { depth = parse_pixel_type(text); },
          "samples of the output: u8, u16, f16 or f32 (default: the input's); float is not clipped")
       ->type_name("TYPE");
-  add_axis_option(app, open);
+  add_open_options(app, open);
   app.add_flag("-q,--quiet", quiet, "print errors only");
   if (!parse(app, arguments)) return exit_done;
   if (input_name.empty()) throw UsageError("noise takes a file, got none");

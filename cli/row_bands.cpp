@@ -21,6 +21,8 @@ Image band_memory(ImageSpec spec, int rows) {
 RowBand::RowBand(const ImageSpec& image)
     : image_(image), rows_(rows_of(image)), memory_(band_memory(image, rows_)) {}
 
+int band_rows(const ImageSpec& image, int first) { return std::min(rows_of(image), image.height - first); }
+
 bool RowBand::read_next(RowReader& file) {
   if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted, nothing written");
   first_ += count_;

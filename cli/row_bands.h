@@ -6,6 +6,9 @@
 
 namespace ungrain::cli {
 
+// Rows from `first` on that come to about a million pixels.
+int band_rows(const ImageSpec& image, int first);
+
 class RowBand {
  public:
   explicit RowBand(const ImageSpec& image);

@@ -12,6 +12,7 @@
 #include "io/formats.h"
 #include "io/signature.h"
 #include "io/source_file.h"
+#include "io/temporary_file.h"
 #include "io/tiff_reader.h"
 #include "io/wrapped_input.h"
 
@@ -30,8 +31,8 @@ namespace {
 [[maybe_unused]] std::string unreadable(const SourceFile& file) {
   const std::string_view format = format_by_signature(file);
   if (format.empty()) return "not an image that this build can read (PNM, PAM, PFM, BMP, NPY)";
-  return fmt::format("a {} file: this build, without the library that reads it, reads PNM, PAM, PFM, BMP and NPY",
-                     format);
+  return fmt::format(
+      "a {} file: this build, without the library that reads it, reads PNM, PAM, PFM, BMP and NPY", format);
 }
 
 std::unique_ptr<InputFile> open_decoder(SourceFile file, [[maybe_unused]] const OpenOptions& options) {
@@ -117,6 +118,16 @@ std::vector<int> PageList::of(int pages) const {
   return list;
 }
 
+std::string PageList::text() const {
+  std::vector<std::string> parts;
+  for (const auto& [first, last] : ranges_) {
+    parts.push_back(first == last      ? fmt::format("{}", first)
+                    : last == open_end ? fmt::format("{}-", first)
+                                       : fmt::format("{}-{}", first, last));
+  }
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
 const Metadata& InputFile::metadata() const {
   static const Metadata none;
   return none;
@@ -187,6 +198,25 @@ std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path
 #else
   fail(path, "cannot be written without libvips");
 #endif
+}
+
+bool is_format(const std::filesystem::path& path, std::string_view format) {
+  const Format* found = format_of_extension(path);
+  return found != nullptr && found->name == format;
+}
+
+void copy_file(const std::filesystem::path& from, InputFile& input, const std::filesystem::path& to) {
+  const SourceFile source(from);
+  TemporaryFile file(to, input.access());
+  Bytes block(std::size_t{1} << 20U);
+  for (std::uint64_t at = 0; at < source.size();) {
+    const std::size_t got = source.read_some(block.data(), block.size(), at);
+    if (got == 0) break;
+    file.write(block.data(), got, at);
+    at += got;
+  }
+  input.check_unchanged();
+  file.commit();
 }
 
 Image read_image(const std::filesystem::path& path) {

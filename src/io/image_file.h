@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,7 @@ struct FileInfo {
   // The samples' type does not tell the white level and nothing else in the file does: floats, and integers
   // that became floats.
   bool white_unknown = false;
+  bool turned = false;  // the file's pixels lie on a side: the rows are not those of the file
   // Of an NPY array: its axis that counts the pages, and whether one channel has an axis of its own too.
   std::optional<int> page_axis = {};
   bool channel_axis = false;
@@ -55,6 +57,7 @@ class PageList {
   std::int64_t first_missing(int pages) const;
   // The pages of a file that has so many, counted from 0, in its own order.
   std::vector<int> of(int pages) const;
+  std::string text() const;  // "1,3-5,8-"
 
  private:
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;
@@ -81,6 +84,8 @@ class InputFile : public RowReader {
   virtual const Metadata& metadata() const;
   // Memory that decoding takes besides the rows it gives: decoders of some formats hold the whole image.
   virtual std::uint64_t decoding_bytes() const { return 0; }
+  // The pages of the file that are this one's, where options chose some of them.
+  virtual std::vector<int> selected_pages() const { return {}; }
   // 0 at first. In order is fast; going back may decode again from the start.
   virtual void select_page(int page) = 0;
   // `rows` has info()'s width, channels and type and any strides. Any order works; in order is fast.
@@ -135,6 +140,12 @@ std::vector<std::string> writable_extensions();
 
 // The first of the format that FileInfo names: ".tif" of "TIFF".
 std::string extension_of(const std::string& format);
+
+// Whether the extension is that of the format of this name (FileInfo::format).
+bool is_format(const std::filesystem::path& path, std::string_view format);
+
+// Byte by byte, with the same care as an OutputFile. `input` is the file that was opened by the name `from`.
+void copy_file(const std::filesystem::path& from, InputFile& input, const std::filesystem::path& to);
 
 Image read_image(const std::filesystem::path& path);  // the first page
 void write_image(const std::filesystem::path& path, const ConstImageView& image,

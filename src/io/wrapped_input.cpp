@@ -102,10 +102,12 @@ class UprightInput final : public InputFile {
       std::swap(metadata_.resolution->x, metadata_.resolution->y);
     }
     set_upright(metadata_);
+    info_.turned = true;
   }
 
   const FileInfo& info() const override { return info_; }
   const Metadata& metadata() const override { return metadata_; }
+  std::vector<int> selected_pages() const override { return file_->selected_pages(); }
   std::uint64_t decoding_bytes() const override {
     const std::uint64_t page = page_bytes();
     return file_->decoding_bytes() + (memory_ == 0 || page <= memory_ ? page : 0);
@@ -189,6 +191,7 @@ class SomePages final : public InputFile {
 
   const FileInfo& info() const override { return info_; }
   const Metadata& metadata() const override { return metadata_; }
+  std::vector<int> selected_pages() const override { return pages_; }
   std::uint64_t decoding_bytes() const override { return file_->decoding_bytes(); }
   void check_unchanged() override { file_->check_unchanged(); }
   void select_page(int page) override { file_->select_page(pages_.at(static_cast<std::size_t>(page))); }

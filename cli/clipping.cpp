@@ -1,0 +1,33 @@
+#include "clipping.h"
+
+#include "core/convert.h"
+
+namespace ungrain::cli {
+
+void ClippingWriter::write_rows(int first, const ConstImageView& rows) {
+  constexpr double tolerance = 0.05;  // what is left of noise on white
+  const double white = in_.white();
+  const auto lowest = static_cast<float>(-tolerance * white);
+  const auto highest = static_cast<float>((1 + tolerance) * white);
+  const double scale = out_.white() / white;
+  ImageSpec spec = out_;
+  spec.height = rows.spec.height;
+  Image converted(spec);
+  for (int y = 0; y < rows.spec.height; ++y) {
+    for (int channel = 0; channel < in_.channels; ++channel) {
+      load_row(rows, y, channel, row_.data());
+      if (channel < in_.colour_channels()) {
+        samples_ += in_.width;
+        for (const float value : row_) cut_off_ += value < lowest || value > highest ? 1 : 0;
+      }
+      store_row(converted.view(), y, channel, row_.data(), scale);
+    }
+  }
+  writer_.write_rows(first, converted.view());
+}
+
+double ClippingWriter::clipped() const {
+  return samples_ == 0 ? 0 : static_cast<double>(cut_off_) / static_cast<double>(samples_);
+}
+
+}  // namespace ungrain::cli

@@ -1,0 +1,31 @@
+// Floats on their way into a file of integers, which cuts off what lies below black and above white.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ungrain/denoiser.h"
+
+namespace ungrain::cli {
+
+class ClippingWriter : public RowWriter {
+ public:
+  // Takes rows of `in`, whose samples are floats, and writes rows of `out`.
+  ClippingWriter(RowWriter& writer, const ImageSpec& in, const ImageSpec& out)
+      : writer_(writer), in_(in), out_(out), row_(static_cast<std::size_t>(in.width)) {}
+
+  void write_rows(int first, const ConstImageView& rows) override;
+
+  // The share of the colours' samples that were cut off by more than 5 % of white.
+  double clipped() const;
+
+ private:
+  RowWriter& writer_;
+  ImageSpec in_;
+  ImageSpec out_;
+  std::vector<float> row_;
+  std::int64_t samples_ = 0;
+  std::int64_t cut_off_ = 0;
+};
+
+}  // namespace ungrain::cli

@@ -1,0 +1,231 @@
+#include "denoise_file.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "clipping.h"
+#include "core/memory.h"
+#include "io/failure.h"
+#include "page_rows.h"
+#include "signals.h"
+#include "streams.h"
+#include "ungrain/error.h"
+#include "ungrain/version.h"
+#include "white_level.h"
+
+namespace ungrain::cli {
+namespace {
+
+// What the output is to be: a type that was asked for is not replaced, but one that was not is.
+io::FileInfo output_info(const io::FileInfo& in, const fs::path& path, const Settings& settings) {
+  io::FileInfo out = in;
+  out.spec.type = settings.depth.value_or(io::writable_type(path, in.spec.type));
+  // Another type has another white level: its own. Floats have none.
+  const bool both_float = is_float(out.spec.type) && is_float(in.spec.type);
+  if (out.spec.type != in.spec.type && !both_float) out.spec.range = 0;
+  return out;
+}
+
+// The report of a page, with what the pages before it took.
+Report added_up(Report page, const Report& before) {
+  page.nonfinite_pixels += before.nonfinite_pixels;
+  page.ms += before.ms;
+  for (std::size_t stage = 0; stage < before.stages.size(); ++stage)
+    page.stages[stage].ms += before.stages[stage].ms;
+  return page;
+}
+
+// Throws where the file's channels cannot be what --channels says.
+void set_channels(const fs::path& file, const std::string& kind, ImageSpec& spec) {
+  if (kind == "auto") return;
+  const int wanted = kind == "gray"         ? 1
+                     : kind == "gray-alpha" ? 2
+                     : kind == "rgb"        ? 3
+                     : kind == "rgba"       ? 4
+                                            : 0;
+  if (wanted != 0 && wanted != spec.channels) {
+    throw Error(ErrorCode::io, fmt::format("{}: --channels {} means {} channels, the file has {}",
+                                           shown_input(file), kind, wanted, spec.channels));
+  }
+  spec.alpha = kind == "gray-alpha" || kind == "rgba";
+  spec.colour = kind == "multi" ? Colour::multi : spec.colour_channels() == 1 ? Colour::gray : Colour::rgb;
+}
+
+// Less than a tenth of a step of integers, or of what floats tell apart, is none.
+bool is_noise(const MethodParams& params, const ImageSpec& spec) {
+  const double least = is_float(spec.type) ? 1e-6 * spec.white() : 0.1;
+  const ParamValue sigma = params.get("sigma");
+  if (const double* one = std::get_if<double>(&sigma)) return *one >= least;
+  if (const auto* several = std::get_if<std::vector<double>>(&sigma)) {
+    return std::any_of(several->begin(), several->end(), [&](double each) { return each >= least; });
+  }
+  return true;
+}
+
+// One run over one file.
+class FileRun {
+ public:
+  FileRun(const FilePair& files, const MethodOptions& method, const Settings& settings,
+          ProgressBar::File& progress)
+      : files_(files), settings_(settings), progress_(progress), start_(std::chrono::steady_clock::now()) {
+    const std::size_t limit = memory_limit();
+    io::OpenOptions open = settings.open;
+    open.memory = limit;
+    input_ = open_input(files.input, open);
+    describe();
+    progress.set_pixels(static_cast<double>(spec().width) * spec().height * outcome_.in.pages);
+    params_ = method.for_image(spec());
+    options_ = settings.options;
+    options_.cancel = interrupted();
+    options_.progress = [this](double fraction) { progress_.update((page_ + fraction) / outcome_.in.pages); };
+    const std::uint64_t page_bytes = static_cast<std::uint64_t>(spec().width) * spec().height *
+                                     spec().channels * bytes_per_sample(spec().type);
+    hold_ = params_->needs_image() &&
+            page_bytes <= (limit - std::min<std::uint64_t>(limit, input_->decoding_bytes())) / 4;
+    if (options_.memory > 0) {
+      const std::uint64_t taken = input_->decoding_bytes() + (hold_ ? page_bytes : 0);
+      options_.memory -= std::min<std::uint64_t>(options_.memory - 1, taken);
+    }
+  }
+
+  Outcome run() {
+    const ResultFile result(files_.output, outcome_.in.format, settings_.format);
+    outcome_.out = output_info(outcome_.in, result.path(), settings_);
+    outcome_.not_kept = io::metadata_not_kept(result.path(), outcome_.out, *input_);
+    prepare_page();
+    if (!outcome_.noise_found && can_copy(result.path())) {
+      io::copy_file(files_.input, *input_, result.path());
+      outcome_.copied = true;
+      outcome_.not_kept = "";
+    } else {
+      filter(result.path());
+    }
+    result.deliver();
+    outcome_.method = denoiser_->params().method();
+    for (const ParamInfo& info : method_info(outcome_.method).params) {
+      outcome_.params.emplace_back(info.name, denoiser_->params().get_text(info.name));
+    }
+    outcome_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    return outcome_;
+  }
+
+ private:
+  const ImageSpec& spec() const { return outcome_.in.spec; }
+
+  std::size_t memory_limit() const {
+    return settings_.options.memory > 0 ? settings_.options.memory
+                                        : std::max<std::size_t>(1, free_memory() / 2);
+  }
+
+  void describe() {
+    outcome_.in = input_->info();
+    set_channels(files_.input, settings_.channels, outcome_.in.spec);
+    const WhiteLevel white =
+        settings_.range ? WhiteLevel{*settings_.range, "--range"} : find_white_level(*input_, outcome_.in);
+    outcome_.in.spec.range = white.range;
+    outcome_.range_from = white.from;
+  }
+
+  // The page's rows and a denoiser for them: every page has noise of its own.
+  void prepare_page() {
+    if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
+    rows_ = std::make_unique<PageRows>(*input_, hold_);
+    if (page_ > 0 && !params_->needs_image()) return;
+    const MethodParams resolved = resolve(*params_, *rows_, spec());
+    if (params_->needs_image()) {
+      const bool found = is_noise(resolved, spec());
+      outcome_.noise_found = page_ == 0 ? found : outcome_.noise_found || found;
+    }
+    denoiser_.emplace(Denoiser::create(resolved, spec(), options_));
+  }
+
+  // The bytes of the input are the result where nothing was to be done and nothing else was asked for.
+  bool can_copy(const fs::path& output) const {
+    const bool same_type = outcome_.out.spec.type == spec().type;
+    const bool plain = !settings_.save.compression && !settings_.quality_given &&
+                       settings_.open.pages.all() && settings_.channels == "auto" && !settings_.open.alpha;
+    return outcome_.in.pages == 1 && same_type && plain && !outcome_.in.turned &&
+           files_.input != stream_name && io::is_format(output, outcome_.in.format);
+  }
+
+  void filter(const fs::path& path) {
+    io::SaveOptions save = settings_.save;
+    if (!settings_.open.pages.all()) save.pages = input_->selected_pages();
+    const std::unique_ptr<io::OutputFile> output =
+        io::OutputFile::create(path, outcome_.out, input_.get(), save);
+    const bool watched = is_float(spec().type) && !is_float(outcome_.out.spec.type) && !settings_.range;
+    ImageSpec watched_spec = spec();
+    watched_spec.type = PixelType::f32;
+    ClippingWriter clipping(*output, watched_spec, outcome_.out.spec);
+    for (; page_ < outcome_.in.pages; ++page_) {
+      if (page_ > 0) {
+        input_->select_page(page_);
+        output->next_page();
+        prepare_page();
+      }
+      const Report report = watched ? denoiser_->run(*rows_, clipping, watched_spec)
+                                    : denoiser_->run(*rows_, *output, outcome_.out.spec);
+      outcome_.report = added_up(report, outcome_.report);
+    }
+    constexpr double most_clipped = 0.01;
+    if (clipping.clipped() > most_clipped) refuse_clipping(clipping.clipped());
+    input_->check_unchanged();
+    output->commit();
+  }
+
+  [[noreturn]] void refuse_clipping(double share) const {
+    throw Error(
+        ErrorCode::io,
+        fmt::format(
+            "{}: {:.0f} % of its samples lie outside black and white (0 to {:g}) and would be lost in "
+            "{} samples: --range tells white, --depth f32 keeps all",
+            shown_input(files_.input), std::max(1.0, 100 * share), spec().white(),
+            name(outcome_.out.spec.type)));
+  }
+
+  const FilePair& files_;
+  const Settings& settings_;
+  ProgressBar::File& progress_;
+  std::chrono::steady_clock::time_point start_;
+  Outcome outcome_;
+  Options options_;
+  std::unique_ptr<io::InputFile> input_;
+  std::optional<MethodParams> params_;
+  bool hold_ = false;
+  int page_ = 0;
+  std::unique_ptr<PageRows> rows_;
+  std::optional<Denoiser> denoiser_;
+};
+
+}  // namespace
+
+std::string settings_text(const Settings& settings, const MethodOptions& method) {
+  const MethodParams params = method.read();
+  std::string text = fmt::format("ungrain {} {}", UNGRAIN_VERSION, params.method());
+  for (const ParamInfo& info : method_info(params.method()).params) {
+    text += fmt::format(" {}={}", info.name, params.get_text(info.name));
+  }
+  text += method.images_text();
+  text += fmt::format(" device={}", name(settings.options.device));
+  text += fmt::format(" range={} depth={} nonfinite={}", settings.range.value_or(0),
+                      settings.depth ? name(*settings.depth) : "same",
+                      static_cast<int>(settings.options.nonfinite));
+  if (settings.open.axis) text += fmt::format(" axis={}", *settings.open.axis);
+  if (settings.open.alpha) text += fmt::format(" alpha={}", *settings.open.alpha);
+  if (!settings.open.pages.all()) text += fmt::format(" pages={}", settings.open.pages.text());
+  if (settings.channels != "auto") text += fmt::format(" channels={}", settings.channels);
+  if (settings.quality_given) text += fmt::format(" quality={}", settings.save.quality);
+  if (settings.save.compression)
+    text += fmt::format(" compression={}", static_cast<int>(*settings.save.compression));
+  return text;
+}
+
+Outcome denoise_file(const FilePair& files, const MethodOptions& method, const Settings& settings,
+                     ProgressBar::File& progress) {
+  return FileRun(files, method, settings, progress).run();
+}
+
+}  // namespace ungrain::cli

@@ -1,0 +1,56 @@
+// One file through one method, page by page, into a file of its own.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "arguments.h"
+#include "files.h"
+#include "io/image_file.h"
+#include "progress.h"
+#include "ungrain/denoiser.h"
+
+namespace ungrain::cli {
+
+struct Settings {
+  std::vector<std::string> inputs;
+  std::string output;
+  std::string format;  // of the standard output
+  Options options;
+  std::optional<int> jobs;
+  io::OpenOptions open;
+  std::optional<double> range;
+  std::optional<PixelType> depth;
+  io::SaveOptions save;
+  bool quality_given = false;
+  std::string channels = "auto";
+  bool no_clobber = false;
+  bool json = false;
+  bool quiet = false;
+  bool resume = false;
+};
+
+// What happened to one file.
+struct Outcome {
+  io::FileInfo in;
+  io::FileInfo out;
+  Report report;
+  std::vector<std::pair<std::string, std::string>> params;  // resolved, in pixel units
+  std::string method;
+  double seconds = 0;
+  std::string_view range_from = "type";  // or metadata, values, --range
+  bool noise_found = true;               // where it was measured
+  bool copied = false;                   // byte by byte
+  std::string not_kept;                  // metadata that the output's format cannot hold
+};
+
+// Everything that changes pixels or how they are stored, for --resume.
+std::string settings_text(const Settings& settings, const MethodOptions& method);
+
+Outcome denoise_file(const FilePair& files, const MethodOptions& method, const Settings& settings,
+                     ProgressBar::File& progress);
+
+}  // namespace ungrain::cli

@@ -1,0 +1,32 @@
+#include "page_rows.h"
+
+#include "core/convert.h"
+#include "row_bands.h"
+#include "signals.h"
+#include "ungrain/error.h"
+
+namespace ungrain::cli {
+
+PageRows::PageRows(io::InputFile& file, bool hold) : file_(file) {
+  if (!hold) return;
+  const ImageSpec spec = file.info().spec;
+  Image pixels(spec);
+  for (int top = 0; top < spec.height;) {
+    if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
+    const int rows = band_rows(spec, top);
+    file.read_rows(top, pixels.view().rows(top, rows));
+    top += rows;
+  }
+  pixels_ = std::move(pixels);
+}
+
+void PageRows::read_rows(int first, const ImageView& rows) {
+  if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
+  if (pixels_.bytes() == 0) {
+    file_.read_rows(first, rows);
+    return;
+  }
+  for (int y = 0; y < rows.spec.height; ++y) copy_pixels(pixels_.view(), first + y, rows, y);
+}
+
+}  // namespace ungrain::cli

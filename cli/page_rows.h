@@ -1,0 +1,20 @@
+// A page of a file, decoded once although it is read twice: to measure its noise and to be filtered.
+#pragma once
+
+#include "io/image_file.h"
+#include "ungrain/denoiser.h"
+
+namespace ungrain::cli {
+
+class PageRows : public RowReader {
+ public:
+  // Held in memory where `hold` says so; else every reading decodes. Throws Error(cancelled) after Ctrl-C.
+  PageRows(io::InputFile& file, bool hold);
+  void read_rows(int first, const ImageView& rows) override;
+
+ private:
+  io::InputFile& file_;
+  Image pixels_;  // empty: not held
+};
+
+}  // namespace ungrain::cli

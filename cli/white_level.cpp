@@ -1,0 +1,100 @@
+#include "white_level.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "core/convert.h"
+#include "signals.h"
+#include "ungrain/error.h"
+
+namespace ungrain::cli {
+namespace {
+
+constexpr std::array usual_whites = {1.0, 255.0, 1023.0, 4095.0, 16383.0, 65535.0};
+// Noise goes beyond white.
+constexpr double headroom = 1.5;
+// In these formats 1 is white by definition, and lamps are brighter.
+constexpr double headroom_of_light = 16;
+// What lies above may be a few hot pixels.
+constexpr double share_above = 0.01;
+
+struct Values {
+  std::array<std::int64_t, usual_whites.size()> above{};
+  std::int64_t finite = 0;
+  float largest = 0;
+};
+
+double limit_of(double white, bool is_light) {
+  return white * (white == 1 && is_light ? headroom_of_light : headroom);
+}
+
+void count_row(const std::vector<float>& row, bool is_light, Values& values) {
+  for (const float value : row) {
+    if (!std::isfinite(value)) continue;
+    ++values.finite;
+    values.largest = std::max(values.largest, value);
+    for (std::size_t i = 0; i < usual_whites.size() && value > limit_of(usual_whites[i], is_light); ++i) {
+      ++values.above[i];
+    }
+  }
+}
+
+void count_rows(io::InputFile& file, const ImageSpec& spec, int first, int count, bool is_light,
+                Values& values) {
+  ImageSpec band = spec;
+  band.height = count;
+  Image memory(band);
+  file.read_rows(first, memory.view());
+  std::vector<float> row(static_cast<std::size_t>(spec.width));
+  for (int y = 0; y < count; ++y) {
+    for (int channel = 0; channel < spec.colour_channels(); ++channel) {
+      load_row(ConstImageView(memory.view()), y, channel, row.data());
+      count_row(row, is_light, values);
+    }
+  }
+}
+
+// All rows of a page, or some bands of them where they are many.
+void count_page(io::InputFile& file, const ImageSpec& spec, bool is_light, Values& values) {
+  constexpr double most_pixels = 16e6;
+  constexpr int bands = 64;
+  const int band_rows = std::clamp((1 << 20) / spec.width, 1, 64);
+  const bool all =
+      static_cast<double>(spec.width) * spec.height <= most_pixels || spec.height <= bands * band_rows;
+  const int step = all ? band_rows : spec.height / bands;
+  for (int top = 0; top < spec.height; top += step) {
+    if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
+    count_rows(file, spec, top, std::min(band_rows, spec.height - top), is_light, values);
+  }
+}
+
+}  // namespace
+
+WhiteLevel find_white_level(io::InputFile& file, const io::FileInfo& info) {
+  if (!info.white_unknown) return {info.spec.range, info.spec.range > 0 ? "metadata" : "type"};
+  constexpr int most_pages = 16;
+  const bool is_light = info.format == "OpenEXR" || info.format == "Radiance";
+  Values values;
+  const int pages = std::min(info.pages, most_pages);
+  for (int i = 0; i < pages; ++i) {
+    file.select_page(static_cast<int>(static_cast<std::int64_t>(i) * info.pages / pages));
+    count_page(file, info.spec, is_light, values);
+  }
+  file.select_page(0);
+  if (values.finite == 0 || values.largest <= 0) return {};
+  constexpr double darkest = 1.0 / 256;  // less, and it is another unit
+  const bool whole_numbers = info.spec.range > 0;
+  if (values.largest < darkest) return {values.largest, "values"};
+  for (std::size_t i = whole_numbers ? 1 : 0; i < usual_whites.size(); ++i) {
+    const bool fits =
+        static_cast<double>(values.above[i]) <= share_above * static_cast<double>(values.finite);
+    if (fits && i == 0) return {};
+    if (fits) return {whole_numbers ? std::min(usual_whites[i], info.spec.range) : usual_whites[i], "values"};
+  }
+  return {values.largest, "values"};
+}
+
+}  // namespace ungrain::cli

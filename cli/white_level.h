@@ -1,0 +1,20 @@
+// The white level of a file whose samples' type does not tell it: floats, and integers of 32 bits.
+#pragma once
+
+#include <string_view>
+
+#include "io/image_file.h"
+
+namespace ungrain::cli {
+
+struct WhiteLevel {
+  double range = 0;  // as in ImageSpec; 0: the type's own
+  std::string_view from = "type";
+};
+
+// From the values of the file's samples, or a part of them where there are many: the smallest of 1, 255,
+// 1023, 4095, 16383 and 65535 that 99 % of them do not exceed by more than half, or else the largest value.
+// What is known is taken from `info`. Leaves page 0 selected. Throws Error(cancelled) after Ctrl-C.
+WhiteLevel find_white_level(io::InputFile& file, const io::FileInfo& info);
+
+}  // namespace ungrain::cli
