@@ -35,6 +35,10 @@ def read(path: Path) -> Found:
         return _READERS[path.suffix.lower()](path)
 
 
+def knows(extension: str) -> bool:
+    return extension.lower() in _READERS
+
+
 # ---- metadata ----------------------------------------------------------------------------------------------------
 
 
@@ -215,6 +219,12 @@ def _tiff(path: Path) -> Found:
     return Found(pages, None if orientation is None else int(orientation.value), meta, photometric)
 
 
+def _without_opaque(frame: np.ndarray, file_format: str) -> np.ndarray:
+    """GIF has one colour that is transparent, whether a pixel has it or not."""
+    opaque = file_format == "GIF" and frame.shape[-1] == 4 and frame[..., 3].min() == 255
+    return frame[..., :3] if opaque else frame
+
+
 def _frames(path: Path) -> Found:
     with PIL.Image.open(path) as image:
         meta = _pillow_meta(image)
@@ -224,7 +234,7 @@ def _frames(path: Path) -> Found:
             frame.load()
             delays.append(frame.info.get("duration"))
             mode = {"P": "RGBA" if "transparency" in frame.info else "RGB"}.get(frame.mode, frame.mode)
-            frames.append(np.asarray(frame.convert(mode)))
+            frames.append(_without_opaque(np.asarray(frame.convert(mode)), image.format))
         meta["delays"] = delays
         meta["loop"] = image.info.get("loop")
         return Found(frames, orientation, meta)
@@ -246,14 +256,15 @@ def _heif(path: Path) -> Found:
 
 
 def _avif(path: Path) -> Found:
-    pixels = imagecodecs.avif_decode(path.read_bytes())
+    data = path.read_bytes()
+    pixels = imagecodecs.avif_decode(data)
+    flags = data[data.index(b"av1C") + 6]  # of the codec's configuration
+    if flags & 0x40:  # 10 or 12 bits, as 16
+        pixels = np.round(pixels * (65535 / (4095 if flags & 0x20 else 1023))).astype(np.uint16)
     pages = list(pixels) if pixels.ndim == 4 else [pixels]
     with PIL.Image.open(path) as image:
         meta = _pillow_meta(image)
-        orientation = image.getexif().get(274)
-        # Pillow turns the picture upright as the file says; imagecodecs does not.
-        if image.size != pages[0].shape[1::-1] or orientation not in (None, 1):
-            meta["turned"] = True
+        orientation = image.getexif().get(274)  # of irot and imir, which imagecodecs does not follow
     return Found(pages, orientation, meta)
 
 
@@ -285,7 +296,7 @@ def _jxl(path: Path) -> Found:
                 orientation = meta.get("exif:Orientation")
             if kind == b"xml ":
                 meta["xmp"] = content
-    return Found([pixels], orientation, meta)
+    return Found(list(pixels) if pixels.ndim == 4 else [pixels], orientation, meta)
 
 
 def _jp2(path: Path) -> Found:

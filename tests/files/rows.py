@@ -31,9 +31,11 @@ class Right:
 
 @dataclass(frozen=True)
 class Fails:
-    """Exit status 1 and one line that names the file and matches `words`; no output."""
+    """Exit status 1 (one of `codes`) and one line that names the file and matches `words`; no output."""
 
     words: str
+    to: str = ""  # the output's extension that was asked for
+    codes: tuple[int, ...] = (1,)
 
 
 Expectation = Right | Fails

@@ -42,8 +42,8 @@ def exif(orientation: int | None = None, odd: bool = False, thumbnail: bool = Fa
     gps = block.get_ifd(PIL.ExifTags.IFD.GPSInfo)
     gps[1], gps[2] = "N", (IFDRational(48), IFDRational(8), IFDRational(123, 10))
     if odd:
-        block[PIL.ExifTags.Base.Artist] = "Jürgen Müller"
-        block[PIL.ExifTags.Base.ImageDescription] = "ein schönes Bild"
+        block[PIL.ExifTags.Base.Artist] = "Jürgen Müller".encode()
+        block[PIL.ExifTags.Base.ImageDescription] = "ein schönes Bild".encode()
         fields[PIL.ExifTags.Base.UserComment] = b"UNICODE\0" + "Größe".encode("utf-16-le")
         fields[PIL.ExifTags.Base.MakerNote] = b"Maker\0" + bytes(range(64))
     return block
