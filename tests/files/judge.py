@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import threading
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 import pictures
 import readers
 from rows import Fails, Right, Row
+from verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("UNGRAIN", str(ROOT / "build/release/bin/ungrain"))
@@ -27,14 +29,6 @@ POOR = 0.3  # dB below the same picture as 8-bit PNM
 
 # What the program never prints: other libraries' messages, and the signs of a crash.
 LIBRARY_NOISE = re.compile(r"GLib|VIPS-|\bVIPS\b|vips|Traceback|terminate called|Assertion|\*\* \(|Sanitizer")
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """right, error (the one that was wanted), wrong or poor; and why, or what the program said."""
-
-    word: str
-    why: str = ""
 
 
 class Wrong(Exception):
@@ -199,8 +193,10 @@ def target_of(row: Row) -> Path:
     return Path("out" + (asked if readers.knows(asked) else ".tif"))
 
 
-def judge(row: Row, folder: Path) -> Verdict:
-    folder.mkdir(parents=True, exist_ok=True)
+def judge(row: Row, root: Path) -> Verdict:
+    """Files are left under root / row.name for whoever looks for the reason."""
+    folder = root / row.name
+    folder.mkdir(parents=True)
     rights = [wanted for wanted in row.expect if isinstance(wanted, Right)]
     fails = [wanted for wanted in row.expect if isinstance(wanted, Fails)]
     source = folder / row.file
@@ -217,7 +213,7 @@ def judge(row: Row, folder: Path) -> Verdict:
         check_any_right(run, row, rights, picture, target)
         check(before is None or source.read_bytes() == before, "the input was changed")
         if row.quality:
-            return judge_quality(row, right, folder / "noisy")
+            return judge_quality(row, right, root)
     except Wrong as wrong:
         return Verdict("wrong", str(wrong))
     return Verdict("right")
@@ -263,14 +259,23 @@ def colours_of(path: Path, row: Row, right: Right) -> list[np.ndarray]:
     return result
 
 
+_pnm_lock = threading.Lock()
+
+
+def pnm_psnr(layout: str, page: int, pages: int, root: Path) -> float:
+    with _pnm_lock:
+        return _pnm_psnr(layout, page, pages, root)
+
+
 @cache
-def pnm_psnr(layout: str, page: int, pages: int, folder: Path) -> float:
+def _pnm_psnr(layout: str, page: int, pages: int, root: Path) -> float:
     """The PSNR that the default command reaches on the noisy picture as 8-bit PNM."""
     colours = "rgb" if layout.startswith("rgb") else "gray"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = root / "8-bit-pnm" / layout / f"{page}-of-{pages}"
+    folder.mkdir(parents=True)
     image = split_alpha(pictures.noisy(layout, pages).pages[page], layout)[0]
     truth = split_alpha(pictures.clean(layout, pages).pages[page], layout)[0]
-    source, target = folder / f"in{page}.pnm", folder / f"out{page}.pnm"
+    source, target = folder / "in.pnm", folder / "out.pnm"
     height, width = image.shape[:2]
     kind = b"P6" if colours == "rgb" else b"P5"
     source.write_bytes(kind + f"\n{width} {height}\n255\n".encode() + pictures.u8(image).tobytes())
@@ -279,8 +284,9 @@ def pnm_psnr(layout: str, page: int, pages: int, folder: Path) -> float:
     return pictures.psnr(truth, readers.read(target).pages[0] / 255)
 
 
-def judge_quality(row: Row, right: Right, folder: Path) -> Verdict:
+def judge_quality(row: Row, right: Right, root: Path) -> Verdict:
     """The default command, nothing given: the noisy picture comes nearer to the truth, and as near as from PNM."""
+    folder = root / f"{row.name}-noisy"
     folder.mkdir()
     source, target = folder / row.file, folder / target_of(row)
     picture, truth = pictures.noisy(row.layout, row.pages), pictures.clean(row.layout, row.pages)
@@ -293,7 +299,7 @@ def judge_quality(row: Row, right: Right, folder: Path) -> Verdict:
             true_colours, noisy_colours = right.truth(true_colours), right.truth(noisy_colours)
         before, after = pictures.psnr(true_colours, noisy_colours), pictures.psnr(true_colours, colours)
         check(after > before + 1, f"the default command: {before:.2f} dB before, {after:.2f} dB after")
-        wanted = pnm_psnr(row.layout, number, row.pages, folder.parent.parent / f"pnm-{row.layout}-{row.pages}")
+        wanted = pnm_psnr(row.layout, number, row.pages, root)
         if after < wanted - POOR:
             return Verdict("poor", f"{after:.2f} dB, {wanted:.2f} dB as 8-bit PNM")
     return Verdict("right")

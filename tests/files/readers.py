@@ -6,10 +6,8 @@ Metadata have one name whatever the format: "exif:Make" (a tag of EXIF by its na
 """
 from __future__ import annotations
 
-import io
 import re
 import struct
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,9 +28,7 @@ class Found:
 
 
 def read(path: Path) -> Found:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return _READERS[path.suffix.lower()](path)
+    return _READERS[path.suffix.lower()](path)
 
 
 def knows(extension: str) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import struct
 import subprocess
+import threading
 
 import imagecodecs
 import numpy as np
@@ -16,6 +17,7 @@ from rows_web import MODES, jpeg, pillow
 from samples import EXIF_KEPT, XMP, exif, icc
 
 LOSSY = {"tolerance": 0.06}
+_heif_lock = threading.Lock()
 
 # ---- HEIC and AVIF -----------------------------------------------------------------------------------------------
 
@@ -23,13 +25,13 @@ LOSSY = {"tolerance": 0.06}
 def heic(depth=8, **options):
     """Lossless."""
     def write(path, picture):
-        pillow_heif.options.SAVE_HDR_TO_12_BIT = depth == 12
         if depth == 8:
             image, mode = u8(picture.image), MODES[picture.layout]
         else:
             image, mode = u16(picture.image), {"gray": "I;16", "rgb": "RGB;16", "rgb+alpha": "RGBA;16"}[picture.layout]
-        pillow_heif.encode(mode, image.shape[1::-1], image.tobytes(), str(path), quality=-1,
-                           chroma=444, **options)
+        with _heif_lock:  # the depth is told by an option of the whole library
+            pillow_heif.options.SAVE_HDR_TO_12_BIT = depth == 12
+            pillow_heif.encode(mode, image.shape[1::-1], image.tobytes(), str(path), quality=-1, chroma=444, **options)
     return write
 
 

@@ -5,18 +5,18 @@ where the result is right but noisier than that of the same picture as 8-bit PNM
 """
 import pytest
 
-import judge
 from all_rows import ROWS
-from judge import Verdict
+from verdict import Verdict
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row.name) for row in ROWS])
-def test_file(row, tmp_path, verdicts):
-    missing = row.missing()
+def test_file(row, verdicts, note):
+    missing = ", ".join(row.missing())
     if missing:
-        verdicts[row.name] = Verdict("skipped", f"{', '.join(missing)} is missing")
-        pytest.skip(f"{', '.join(missing)} is missing")
-    verdicts[row.name] = Verdict("wrong", "the test itself failed")
-    verdict = verdicts[row.name] = judge.judge(row, tmp_path / "row")
+        note(row, Verdict("skipped", f"{missing} is missing"))
+        pytest.skip(f"{missing} is missing")
+    note(row, Verdict("wrong", "the test itself failed"))
+    verdict = verdicts[row.name].result()
+    note(row, verdict)
     if verdict.word not in ("right", "error"):
         pytest.fail(f"{verdict.word}: {verdict.why}", pytrace=False)
