@@ -1,4 +1,5 @@
 """Every row there is, in the order of the table."""
+
 # ruff: noqa: F401
 import rows_plain
 import rows_tiff

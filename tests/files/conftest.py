@@ -1,4 +1,5 @@
 """The verdict on each row, computed on all processors; and the table of them after the tests."""
+
 import os
 import sys
 import warnings
@@ -38,8 +39,10 @@ def verdicts(request, tmp_path_factory):
 @pytest.fixture
 def note(request):
     """Puts a row into the table."""
+
     def put(row, verdict: Verdict):
         request.config.table[row.name] = verdict
+
     return put
 
 

@@ -1,4 +1,5 @@
 """The pictures that the files hold: what they show without noise, and the same with noise."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -7,10 +8,29 @@ import numpy as np
 
 WIDTH, HEIGHT = 48, 40  # not square, so that a turned picture is seen
 
-COLOURS = {"gray": 1, "gray+alpha": 1, "rgb": 3, "rgb+alpha": 3, "cmyk": 4, "2 channels": 2, "4 channels": 4,
-           "5 channels": 5}
-TYPES = {"u8": np.uint8, "u16": np.uint16, "f16": np.float16, "f32": np.float32, "i8": np.int8, "i16": np.int16,
-         "u32": np.uint32, "i32": np.int32, "u64": np.uint64, "i64": np.int64, "f64": np.float64}
+COLOURS = {
+    "gray": 1,
+    "gray+alpha": 1,
+    "rgb": 3,
+    "rgb+alpha": 3,
+    "cmyk": 4,
+    "2 channels": 2,
+    "4 channels": 4,
+    "5 channels": 5,
+}
+TYPES = {
+    "u8": np.uint8,
+    "u16": np.uint16,
+    "f16": np.float16,
+    "f32": np.float32,
+    "i8": np.int8,
+    "i16": np.int16,
+    "u32": np.uint32,
+    "i32": np.int32,
+    "u64": np.uint64,
+    "i64": np.int64,
+    "f64": np.float64,
+}
 
 
 def type_name(dtype) -> str:
@@ -77,7 +97,7 @@ def noisy(layout: str = "gray", pages: int = 1, sigma: float = 20 / 255) -> Pict
     picture = clean(layout, pages)
     rng = np.random.default_rng(7)
     for page in picture.pages:
-        colours = page.reshape(*page.shape[:2], -1)[..., :COLOURS[layout]]
+        colours = page.reshape(*page.shape[:2], -1)[..., : COLOURS[layout]]
         colours += sigma * rng.standard_normal(colours.shape)
         np.clip(colours, 0, 1, out=colours)
     return picture
@@ -92,7 +112,9 @@ def scaled(image: np.ndarray, dtype, white: float | None = None, low: float = 0)
         return values.astype(dtype)
     limits = np.iinfo(dtype)
     # The largest 64-bit integers are no doubles.
-    return np.clip(np.round(values), limits.min, np.nextafter(float(limits.max), 0) if dtype.itemsize == 8 else limits.max).astype(dtype)
+    return np.clip(
+        np.round(values), limits.min, np.nextafter(float(limits.max), 0) if dtype.itemsize == 8 else limits.max
+    ).astype(dtype)
 
 
 def u8(image: np.ndarray) -> np.ndarray:

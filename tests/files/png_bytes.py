@@ -1,4 +1,5 @@
 """PNG files byte by byte: every depth, colour type, interlacing, and animation."""
+
 from __future__ import annotations
 
 import struct
@@ -24,7 +25,7 @@ def _rows(samples: np.ndarray, depth: int) -> bytes:
     elif depth == 8:
         body = samples.astype(np.uint8).reshape(height, -1)
     else:
-        digits = np.unpackbits(samples.astype(np.uint8).reshape(height, -1, 1), axis=2)[..., 8 - depth:]
+        digits = np.unpackbits(samples.astype(np.uint8).reshape(height, -1, 1), axis=2)[..., 8 - depth :]
         body = np.packbits(digits.reshape(height, -1), axis=1)
     return b"".join(b"\0" + row.tobytes() for row in body)
 
@@ -41,11 +42,18 @@ def header(samples: np.ndarray, depth: int, colour: int, interlaced: bool = Fals
     return chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced))
 
 
-def png(samples: np.ndarray, depth: int, colour: int, interlaced: bool = False, before: bytes = b"",
-        after: bytes = b"") -> bytes:
+def png(
+    samples: np.ndarray, depth: int, colour: int, interlaced: bool = False, before: bytes = b"", after: bytes = b""
+) -> bytes:
     """`before` and `after` are chunks around the pixels."""
-    return SIGNATURE + header(samples, depth, colour, interlaced) + before + \
-        chunk(b"IDAT", compressed(samples, depth, interlaced)) + after + chunk(b"IEND", b"")
+    return (
+        SIGNATURE
+        + header(samples, depth, colour, interlaced)
+        + before
+        + chunk(b"IDAT", compressed(samples, depth, interlaced))
+        + after
+        + chunk(b"IEND", b"")
+    )
 
 
 def animated(frames: list[np.ndarray], colour: int) -> bytes:

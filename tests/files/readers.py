@@ -4,6 +4,7 @@ Metadata have one name whatever the format: "exif:Make" (a tag of EXIF by its na
 "iptc", "icc" (bytes), "resolution" (dots an inch, across and down), "text:Title" (of PNG), "description" (of TIFF),
 "tag:33550" (of TIFF, by number), "card:OBJECT" (of FITS).
 """
+
 from __future__ import annotations
 
 import re
@@ -89,7 +90,7 @@ def _pnm(path: Path) -> Found:
         match = re.match(rb"P([56])\s+(\d+)\s+(\d+)\s+(\d+)\s", data)
         channels = 3 if match[1] == b"6" else 1
         width, height, most = int(match[2]), int(match[3]), int(match[4])
-        body, kind = data[match.end():], ""
+        body, kind = data[match.end() :], ""
     samples = np.frombuffer(body, ">u2" if most > 255 else "u1")
     image = samples.reshape(height, width, channels).astype(np.uint16 if most > 255 else np.uint8)
     return Found([image[..., 0] if channels == 1 else image], meta={"maxval": most, "tuple": kind})
@@ -98,7 +99,7 @@ def _pnm(path: Path) -> Found:
 def _pfm(path: Path) -> Found:
     match = re.match(rb"P([fF])\s+(\d+)\s+(\d+)\s+(-?[0-9.]+)\s", data := path.read_bytes())
     shape = (int(match[3]), int(match[2])) + ((3,) if match[1] == b"F" else ())
-    image = np.frombuffer(data[match.end():], "<f4" if float(match[4]) < 0 else ">f4").reshape(shape)
+    image = np.frombuffer(data[match.end() :], "<f4" if float(match[4]) < 0 else ">f4").reshape(shape)
     return Found([image[::-1].astype(np.float32)])
 
 
@@ -126,13 +127,13 @@ def _jpeg(path: Path) -> Found:
 
 def _iptc_of_photoshop(resources: bytes) -> bytes:
     position = 0
-    while resources[position:position + 4] == b"8BIM":
-        kind, = struct.unpack_from(">H", resources, position + 4)
+    while resources[position : position + 4] == b"8BIM":
+        (kind,) = struct.unpack_from(">H", resources, position + 4)
         name = resources[position + 6]
         position += 6 + (name + 2) // 2 * 2
-        size, = struct.unpack_from(">I", resources, position)
+        (size,) = struct.unpack_from(">I", resources, position)
         if kind == 0x0404:
-            return resources[position + 4:position + 4 + size]
+            return resources[position + 4 : position + 4 + size]
         position += 4 + (size + 1) // 2 * 2
     return b""
 
@@ -238,6 +239,7 @@ def _frames(path: Path) -> Found:
 
 def _heif(path: Path) -> Found:
     import pillow_heif
+
     heif = pillow_heif.open_heif(path, convert_hdr_to_8bit=False)
     pages = [np.asarray(image) for image in heif]
     info = heif.info
@@ -271,7 +273,7 @@ def boxes(data: bytes):
         size, kind = struct.unpack_from(">I4s", data, position)
         start = position + 8
         if size == 1:
-            size, = struct.unpack_from(">Q", data, start)
+            (size,) = struct.unpack_from(">Q", data, start)
             start += 8
         end = len(data) if size == 0 else position + size
         yield kind, data[start:end]
@@ -287,8 +289,8 @@ def _jxl(path: Path) -> Found:
             if kind == b"brob":
                 kind, content = content[:4], imagecodecs.brotli_decode(content[4:])
             if kind == b"Exif":
-                offset, = struct.unpack_from(">I", content)
-                meta.update(exif_of_bytes(content[4 + offset:]))
+                (offset,) = struct.unpack_from(">I", content)
+                meta.update(exif_of_bytes(content[4 + offset :]))
                 orientation = meta.get("exif:Orientation")
             if kind == b"xml ":
                 meta["xmp"] = content
@@ -301,6 +303,7 @@ def _jp2(path: Path) -> Found:
 
 def _fits(path: Path) -> Found:
     import astropy.io.fits
+
     with astropy.io.fits.open(path) as hdus:
         data = np.asarray(hdus[0].data)
         meta = {f"card:{k}": v for k, v in hdus[0].header.items() if k}
@@ -314,6 +317,7 @@ def _hdr(path: Path) -> Found:
 
 def _exr(path: Path) -> Found:
     import OpenEXR
+
     with OpenEXR.File(str(path), separate_channels=True) as file:
         channels = file.channels()
         names = [n for n in ("Y", "R", "G", "B", "A") if n in channels]
@@ -327,7 +331,26 @@ def _bmp(path: Path) -> Found:
 
 
 _READERS = {
-    ".pgm": _pnm, ".ppm": _pnm, ".pnm": _pnm, ".pam": _pnm, ".pfm": _pfm, ".npy": _npy, ".jpg": _jpeg, ".jpeg": _jpeg,
-    ".png": _png, ".tif": _tiff, ".tiff": _tiff, ".gif": _frames, ".webp": _frames, ".heic": _heif, ".avif": _avif,
-    ".jxl": _jxl, ".jp2": _jp2, ".j2k": _jp2, ".fits": _fits, ".hdr": _hdr, ".exr": _exr, ".bmp": _bmp,
+    ".pgm": _pnm,
+    ".ppm": _pnm,
+    ".pnm": _pnm,
+    ".pam": _pnm,
+    ".pfm": _pfm,
+    ".npy": _npy,
+    ".jpg": _jpeg,
+    ".jpeg": _jpeg,
+    ".png": _png,
+    ".tif": _tiff,
+    ".tiff": _tiff,
+    ".gif": _frames,
+    ".webp": _frames,
+    ".heic": _heif,
+    ".avif": _avif,
+    ".jxl": _jxl,
+    ".jp2": _jp2,
+    ".j2k": _jp2,
+    ".fits": _fits,
+    ".hdr": _hdr,
+    ".exr": _exr,
+    ".bmp": _bmp,
 }

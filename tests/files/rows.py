@@ -1,4 +1,5 @@
 """A row: one file, and what the program must make of it."""
+
 from __future__ import annotations
 
 import shutil
@@ -52,6 +53,7 @@ class Row:
     options: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()  # programs
     quality: bool = False  # the default command on the noisy picture as well
+    checked: bool = True  # the file itself by readers.py, where the output has the same format
 
     def missing(self) -> list[str]:
         return [program for program in self.needs if shutil.which(program) is None]

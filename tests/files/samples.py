@@ -1,4 +1,5 @@
 """Metadata that the files carry."""
+
 from __future__ import annotations
 
 import struct
@@ -9,10 +10,12 @@ import PIL.Image
 import PIL.ImageCms
 from PIL.TiffImagePlugin import IFDRational
 
-XMP = ('<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/">'
-       '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" '
-       'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Grüße</dc:title></rdf:Description></rdf:RDF>'
-       '</x:xmpmeta><?xpacket end="w"?>').encode()
+XMP = (
+    '<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/">'
+    '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" '
+    'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Grüße</dc:title></rdf:Description></rdf:RDF>'
+    '</x:xmpmeta><?xpacket end="w"?>'
+).encode()
 
 
 def iptc_record(dataset: int, value: bytes) -> bytes:
@@ -20,8 +23,12 @@ def iptc_record(dataset: int, value: bytes) -> bytes:
 
 
 # An odd number of bytes: what pads it is seen.
-IPTC = b"\x1c\x01\x5a\x00\x03\x1b%G" + iptc_record(5, "Straße".encode()) + iptc_record(120, b"A caption") + \
-    iptc_record(25, b"noise")
+IPTC = (
+    b"\x1c\x01\x5a\x00\x03\x1b%G"
+    + iptc_record(5, "Straße".encode())
+    + iptc_record(120, b"A caption")
+    + iptc_record(25, b"noise")
+)
 PHOTOSHOP = b"8BIM\x04\x04\x00\x00" + struct.pack(">I", len(IPTC)) + IPTC + bytes(len(IPTC) % 2)
 
 EXIF_TEXTS = {"Make": "Maker", "Model": "Model 7", "Software": "a program", "DateTime": "2024:05:06 07:08:09"}
@@ -49,9 +56,16 @@ def exif(orientation: int | None = None, odd: bool = False, thumbnail: bool = Fa
     return block
 
 
-EXIF_KEPT = {**{f"exif:{k}": v for k, v in EXIF_TEXTS.items() if k != "Software"}, "exif:ExposureTime": 0.004,
-             "exif:FNumber": 2.8, "exif:ISOSpeedRatings": 1600, "exif:DateTimeOriginal": "2024:05:06 07:08:09",
-             "exif:LensModel": "50 mm", "gps:GPSLatitudeRef": "N", "gps:GPSLatitude": (48.0, 8.0, 12.3)}
+EXIF_KEPT = {
+    **{f"exif:{k}": v for k, v in EXIF_TEXTS.items() if k != "Software"},
+    "exif:ExposureTime": 0.004,
+    "exif:FNumber": 2.8,
+    "exif:ISOSpeedRatings": 1600,
+    "exif:DateTimeOriginal": "2024:05:06 07:08:09",
+    "exif:LensModel": "50 mm",
+    "gps:GPSLatitudeRef": "N",
+    "gps:GPSLatitude": (48.0, 8.0, 12.3),
+}
 
 
 def same_text(text: str):
@@ -60,9 +74,12 @@ def same_text(text: str):
     return lambda found: found in forms
 
 
-EXIF_ODD_KEPT = {"exif:Artist": same_text("Jürgen Müller"), "exif:ImageDescription": same_text("ein schönes Bild"),
-                 "exif:UserComment": b"UNICODE\0" + "Größe".encode("utf-16-le"),
-                 "exif:MakerNote": b"Maker\0" + bytes(range(64))}
+EXIF_ODD_KEPT = {
+    "exif:Artist": same_text("Jürgen Müller"),
+    "exif:ImageDescription": same_text("ein schönes Bild"),
+    "exif:UserComment": b"UNICODE\0" + "Größe".encode("utf-16-le"),
+    "exif:MakerNote": b"Maker\0" + bytes(range(64)),
+}
 
 
 @cache

@@ -3,6 +3,7 @@
 `right`: the output holds the same picture; `error`: the one line that was wanted; anything else is `wrong`, or `poor`
 where the result is right but noisier than that of the same picture as 8-bit PNM. `--table` prints every row.
 """
+
 import pytest
 
 from all_rows import ROWS

@@ -1,4 +1,5 @@
 """TIFF files byte by byte, for what no library writes: odd depths, broken links, raw pictures."""
+
 from __future__ import annotations
 
 import struct
@@ -19,8 +20,15 @@ class Directory:
 
 
 def image_tags(width: int, height: int, bits=8, channels=1, photometric=1, **more) -> dict:
-    tags = {256: (LONG, [width]), 257: (LONG, [height]), 258: (SHORT, [bits] * channels), 259: (SHORT, [1]),
-            262: (SHORT, [photometric]), 277: (SHORT, [channels]), 278: (LONG, [height])}
+    tags = {
+        256: (LONG, [width]),
+        257: (LONG, [height]),
+        258: (SHORT, [bits] * channels),
+        259: (SHORT, [1]),
+        262: (SHORT, [photometric]),
+        277: (SHORT, [channels]),
+        278: (LONG, [height]),
+    }
     tags.update({int(code.lstrip("t")): value for code, value in more.items()})
     return tags
 
@@ -75,7 +83,7 @@ class _File:
 
     def link(self, place: int, target: int) -> None:
         content = self.pack(self.offset_code, target)
-        self.data[place:place + len(content)] = content
+        self.data[place : place + len(content)] = content
 
 
 def tiff(directories: list[Directory], order: str = "<", big: bool = False, last_link=0) -> bytes:

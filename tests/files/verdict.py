@@ -1,4 +1,5 @@
 """What is said of a row."""
+
 from dataclasses import dataclass
 
 
