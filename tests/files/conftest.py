@@ -24,7 +24,8 @@ def pytest_configure(config):
 
 
 def rows_of(session):
-    return [item.callspec.params["row"] for item in session.items if hasattr(item, "callspec")]
+    parameters = [item.callspec.params for item in session.items if hasattr(item, "callspec")]
+    return [given["row"] for given in parameters if "row" in given]
 
 
 @pytest.fixture(scope="session")
