@@ -248,14 +248,14 @@ def check_source(source: Path, row: Row, right: Right, picture: pictures.Picture
 
 
 def check_any_right(run: Run, row: Row, rights: list[Right], picture: pictures.Picture, target: Path) -> None:
-    """One of several right results; the first one's reason where it is none of them."""
+    """One of several right results."""
     reasons = []
     for right in rights:
         try:
             return check_right(run, row, right, picture, target)
         except Wrong as wrong:
-            reasons.append(wrong)
-    raise reasons[0]
+            reasons.append(str(wrong))
+    raise Wrong("; or ".join(dict.fromkeys(reasons)))
 
 
 # ---- the default command -----------------------------------------------------------------------------------------
