@@ -282,7 +282,8 @@ class Denoiser:
     sigma, device, preset, channel_axis, channels, range, nonfinite, threads, memory, **parameters
         As for ``ungrain.denoise``.
 
-    A Denoiser is for one thread at a time; ``clone()`` makes another for the next. On GPU arrays a call puts the work on
+    A Denoiser is for one thread at a time; ``clone()`` makes another for the next. It can be pickled, and so be sent to
+    other processes: there it works with what was measured here, on the device of the same name. On GPU arrays a call puts the work on
     the caller's stream and returns: the result is ready when the stream is, as with any operation of CuPy or PyTorch.
     """
 
@@ -328,9 +329,12 @@ class Denoiser:
             raise unsupported("dtype", self._dtype)
         self._method = method
         self._layout = (channel_axis, channels)
+        self._kept = {"shape": tuple(shape or ()), "range": range, "nonfinite": nonfinite, "threads": threads, "memory": memory}
         self._core = _core.Denoiser(method, preset, given, list(shape or ()),
                                     CONVERTED.get(self._dtype, (self._dtype,))[0], channel_axis, channels,
                                     white_level(self._dtype, range), device, threads, memory, nonfinite, measured)
+        levels = given.get("sigma_map")
+        self._sigma_map = levels if levels is None else np.ascontiguousarray(levels, np.float32)  # as the module holds it
 
     def __call__(self, image: Array, *, axis: Axis = None, out: Array | None = None, stream: Any = None,
                  progress: Progress = None) -> Array:
@@ -385,8 +389,19 @@ class Denoiser:
         """Another one with memory of its own, for another thread."""
         other = object.__new__(Denoiser)
         other._method, other._dtype, other._layout = self._method, self._dtype, self._layout
+        other._sigma_map, other._kept = self._sigma_map, self._kept
         other._core = self._core.clone()
         return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled, for another process or machine: with what was measured, and the device that "auto" chose, so that the
+        bits are the same."""
+        given = {name: value for name, value in self.params.items() if value is not None}
+        if "sigma_map" in given:
+            given["sigma_map"] = self._sigma_map
+        channel_axis, channels = self._layout
+        return _unpickled, ({**self._kept, "method": self._method, "given": given, "dtype": self._dtype, "device": self.device,
+                             "channel_axis": channel_axis, "channels": channels},)
 
     @property
     def method(self) -> str:
@@ -415,3 +430,10 @@ class Denoiser:
 
     def __repr__(self) -> str:
         return f"<ungrain.Denoiser {self._method} on {self.device}>"
+
+
+def _unpickled(state: dict[str, Any]) -> Denoiser:
+    """Nobody is warned of the white level again."""
+    denoiser = object.__new__(Denoiser)
+    denoiser._make(like=None, preset=None, **state)
+    return denoiser
