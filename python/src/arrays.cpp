@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "errors.h"
 #include "ungrain/error.h"
 
 namespace nb = nanobind;
@@ -123,7 +124,7 @@ PixelType type_of(const nb::dlpack::dtype& dtype, const char* name) {
     if (dtype.code == static_cast<std::uint8_t>(known.code) && dtype.bits == known.bits && dtype.lanes == 1)
       return known.type;
   }
-  throw nb::type_error((std::string(name) + " takes uint8, uint16, float16 or float32").c_str());
+  throw InvalidType(std::string(name) + " takes uint8, uint16, float16 or float32");
 }
 
 template <class Array>
@@ -171,7 +172,7 @@ void describe(Images<Pointer>& images, const Array& array, const Layout& layout,
 InputImages input_images(nb::handle array, const Layout& layout, const char* name) {
   InputImages images;
   if (!nb::try_cast(array, images.array, false))
-    throw nb::type_error((std::string(name) + " is no array that can be read").c_str());
+    throw InvalidType(std::string(name) + " is no array that can be read");
   describe(images, images.array, layout, name);
   return images;
 }
@@ -192,7 +193,7 @@ PixelType pixel_type(const std::string& dtype) {
   for (const TypeName& known : types) {
     if (dtype == known.name) return known.type;
   }
-  throw nb::type_error(("dtype takes uint8, uint16, float16 or float32, got " + dtype).c_str());
+  throw InvalidType("dtype takes uint8, uint16, float16 or float32, got " + dtype);
 }
 
 }  // namespace ungrain::python

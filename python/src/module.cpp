@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "arrays.h"
+#include "errors.h"
 #include "opencv_bilateral.h"
 #include "opencv_lab.h"
 #include "running.h"
@@ -242,10 +243,8 @@ void bilateral_of_sums_call(const Planes& samples, const std::optional<Plane>& c
                     sigma_range, sigma_space, out.data());
 }
 
-void raise_error(const Error& error) {
-  const nb::object made = nb::module_::import_("ungrain._errors")
-                              .attr("from_code")(static_cast<int>(error.code()), std::string(error.what()));
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
+void raise(const nb::object& error) {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
 }
 
 }  // namespace
@@ -257,7 +256,10 @@ NB_MODULE(_core, module) {
     try {
       std::rethrow_exception(pointer);
     } catch (const Error& error) {
-      raise_error(error);
+      const int code = static_cast<int>(error.code());
+      raise(nb::module_::import_("ungrain._errors").attr("from_code")(code, std::string(error.what())));
+    } catch (const InvalidType& error) {
+      raise(nb::module_::import_("ungrain._errors").attr("InvalidType")(std::string(error.what())));
     }
   });
 
@@ -285,7 +287,7 @@ NB_MODULE(_core, module) {
       "address",
       [](nb::handle array) {
         nb::ndarray<nb::ro> read;
-        if (!nb::try_cast(array, read, false)) throw nb::type_error("no array that can be read");
+        if (!nb::try_cast(array, read, false)) throw InvalidType("no array that can be read");
         return reinterpret_cast<std::uintptr_t>(read.data());
       },
       "array"_a, "Where the library finds the first sample: tells a view from a copy.");

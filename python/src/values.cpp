@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "arrays.h"
+#include "errors.h"
 #include "ungrain/error.h"
 
 namespace nb = nanobind;
@@ -41,7 +42,7 @@ const ParamInfo& descriptor(const MethodInfo& method, const std::string& name) {
   }
   std::string known;
   for (const ParamInfo& info : method.params) known += (known.empty() ? "" : ", ") + python_name(info.name);
-  throw nb::type_error((method.name + " has no parameter '" + name + "'; it has " + known).c_str());
+  throw InvalidType(method.name + " has no parameter '" + name + "'; it has " + known);
 }
 
 bool is_number(nb::handle value) {
@@ -52,7 +53,7 @@ double number(nb::handle value, const std::string& parameter) {
   const double result = PyFloat_AsDouble(value.ptr());
   if (result == -1.0 && PyErr_Occurred() != nullptr) {
     PyErr_Clear();
-    throw nb::type_error((parameter + " takes a number, got " + nb::repr(value).c_str()).c_str());
+    throw InvalidType(parameter + " takes a number, got " + shown(value));
   }
   return result;
 }
@@ -73,7 +74,7 @@ ParamValue image_value(nb::handle value, std::vector<nb::object>& held) {
   return image.first;
 }
 
-ParamValue read_value(const ParamInfo& info, nb::handle value, std::vector<nb::object>& held) {
+ParamValue value_of(const ParamInfo& info, nb::handle value, std::vector<nb::object>& held) {
   if (value.is_none()) return std::monostate{};
   if (nb::isinstance<nb::str>(value)) {
     auto word = nb::cast<std::string>(value);
@@ -91,7 +92,20 @@ ParamValue read_value(const ParamInfo& info, nb::handle value, std::vector<nb::o
     return list;
   }
   if (is_number(value)) return number(value, info.name);
-  return nb::cast<std::string>(nb::str(value));  // which is refused, with the parameter's name
+  return shown(value);  // which is refused, with the parameter's name
+}
+
+ParamValue read_value(const ParamInfo& info, nb::handle value, std::vector<nb::object>& held) {
+  try {
+    return value_of(info, value, held);
+  } catch (const nb::python_error& error) {  // raised by the value itself, or by NumPy about it
+    if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_ValueError) &&
+        !error.matches(PyExc_OverflowError))
+      throw;
+  }
+  const bool image = info.kind == ParamKind::image;
+  throw InvalidType(info.name + " takes " + (image ? "an array of numbers" : "a number") + ", got " +
+                    shown(value));
 }
 
 nb::object to_python(const ParamInfo& info, const ParamValue& value) {
@@ -143,6 +157,10 @@ const char* name_of(Unit unit) {
 
 }  // namespace
 
+std::string shown(nb::handle value) {
+  return nb::cast<std::string>(nb::module_::import_("ungrain._errors").attr("shown")(value));
+}
+
 HeldParams read_params(const std::string& method, nb::handle preset, const nb::dict& given, double white) {
   const MethodInfo& info = cached_info(method);
   HeldParams read{MethodParams::defaults(method), {}};
@@ -155,8 +173,7 @@ HeldParams read_params(const std::string& method, nb::handle preset, const nb::d
   };
   set_given();
   if (!preset.is_none()) {
-    if (!nb::isinstance<nb::str>(preset))
-      throw nb::type_error((std::string("preset takes a string, got ") + nb::repr(preset).c_str()).c_str());
+    if (!nb::isinstance<nb::str>(preset)) throw InvalidType("preset takes a string, got " + shown(preset));
     read.params.apply_preset(nb::cast<std::string>(preset), white);
     set_given();
   }

@@ -18,8 +18,8 @@ struct HeldParams {
 };
 
 // `given` maps names to what the caller wrote: numbers, words, lists, arrays, None or "auto". A name that the
-// method has not is a TypeError, a value that it does not take an Error; both name the parameter. The preset
-// comes first, what was given stands.
+// method has not is an InvalidType, a value that it does not take an Error; both name the parameter. The
+// preset comes first, what was given stands.
 HeldParams read_params(const std::string& method, nanobind::handle preset, const nanobind::dict& given,
                        double white);
 

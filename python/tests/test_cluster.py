@@ -338,6 +338,7 @@ def test_what_was_put_beside_the_replaced_array_is_left(run, tmp_path):
     assert os.path.exists(".out.zarr.replaced-2")
     status, said = run("in.zarr", "out.zarr", *BOX, "--overwrite")
     assert status == 0 and f"{tmp_path}/.out.zarr.replaced-1 is left: it holds more than a Zarr array" in said
+    assert "4 blocks in" in said
     assert sorted(os.listdir()) == [".other.zarr.replaced-1", ".out.zarr.replaced-1", "in.zarr", "out.zarr"]
     assert len(chunk_files(".out.zarr.replaced-1")) == 20
 

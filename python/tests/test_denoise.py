@@ -1,6 +1,9 @@
 """One call on any array: types, layouts, stacks, in place, and what goes wrong."""
 
+import concurrent.futures
+import copy
 import inspect
+import multiprocessing
 import os
 import pickle
 import subprocess
@@ -707,6 +710,98 @@ def test_denoiser_in_two_threads_at_once():
 
 
 # ---- devices
+
+
+def denoisers():
+    """(name, a Denoiser, an image for it)"""
+    for method, options in QUICK.items():
+        image = picture(40, 50, 3, dtype=np.uint8)
+        yield method, lambda method=method, image=image, options=options: ungrain.Denoiser(method, like=image, **options), image
+    image = picture(40, 50)
+    levels = np.linspace(0.02, 0.2, image.size).reshape(image.shape)
+    yield "sigma_map", lambda: ungrain.Denoiser("bm3d", like=image, sigma_map=levels, profile="fast"), image
+    yield "sigma of channels", lambda: ungrain.Denoiser("bm3d", shape=(40, 50, 3), dtype="float32", sigma=[0.1, 0.05, 0.2],
+                                                        profile="fast"), picture(40, 50, 3)
+    yield "preset", lambda: ungrain.Denoiser("nlm", like=image, preset="paper-003", search=7), image
+    yield "whole image", lambda: ungrain.Denoiser("nlm", like=image[:16, :16], search="whole-image"), image[:16, :16]
+    yield "float64", lambda: ungrain.Denoiser("bilateral", like=image.astype(float) * 4000, range=4000), image.astype(float) * 4000
+    yield "int16", lambda: ungrain.Denoiser("nlm", like=picture(dtype=np.int16), search=5), picture(dtype=np.int16)
+    first = np.moveaxis(picture(40, 50, 4), -1, 0)
+    yield "alpha first", lambda: ungrain.Denoiser("box", like=first, channel_axis=0, channels="rgba"), first
+    holes = image.copy()
+    holes[3, 4] = np.nan
+    yield "options", lambda: ungrain.Denoiser("median", like=image, device="reference", nonfinite="keep", threads=1,
+                                              memory=1 << 30), holes
+
+
+@pytest.mark.parametrize("make, image", [pytest.param(make, image, id=name) for name, make, image in denoisers()])
+def test_denoiser_is_pickled_and_copied(make, image):
+    denoiser = make()
+    expected = denoiser(image)
+    others = [pickle.loads(pickle.dumps(denoiser, protocol)) for protocol in (2, pickle.HIGHEST_PROTOCOL)]
+    others += [copy.copy(denoiser), copy.deepcopy(denoiser), pickle.loads(pickle.dumps(denoiser.clone())),
+               pickle.loads(pickle.dumps(others[0])), others[0].clone()]
+    for other in others:
+        np.testing.assert_array_equal(other(image), expected)
+        for name in ("method", "params", "device", "reach"):
+            assert getattr(other, name) == getattr(denoiser, name)
+        assert other.report.threads == denoiser.report.threads and other.report.bands == denoiser.report.bands
+        with pytest.raises(TypeError, match="was made for"):
+            other(image.astype("float16"))
+
+
+def test_a_pickled_map_is_the_one_that_was_given():
+    image, levels = picture(), np.full((48, 40), 0.05)
+    denoiser = ungrain.Denoiser("bm3d", like=image, sigma_map=levels, profile="fast")
+    expected = denoiser(image)
+    levels[:] = 0.5
+    np.testing.assert_array_equal(denoiser(image), expected)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(denoiser))(image), expected)
+
+
+def test_pickled_options_are_those_that_were_given():
+    denoiser = ungrain.Denoiser("box", like=picture(), nonfinite="error", device="cpu", threads=2)
+    other = pickle.loads(pickle.dumps(denoiser))
+    hole = picture()
+    hole[1, 1] = np.nan
+    with pytest.raises(ungrain.BadPixels):
+        other(hole)
+    assert other.device == "cpu"
+    other(picture())
+    assert other.report.threads == 2
+
+
+def test_a_pickled_white_level_is_warned_of_once():
+    with pytest.warns(UserWarning, match="say range="):
+        denoiser = ungrain.Denoiser("nlm", like=picture() * 4000, search=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pickle.loads(pickle.dumps(denoiser))
+
+
+def test_a_gpu_is_pickled_by_its_number():
+    """Also where there is none: what is unpickled asks for that one, and for no other."""
+    denoiser = ungrain.Denoiser("box", like=picture(), device="cpu")
+    rebuild, (state,) = denoiser.__reduce__()
+    assert state["device"] == "cpu"
+    beyond = sum(device.name.startswith("cuda") and device.usable for device in ungrain.devices())
+    with pytest.raises(ungrain.NoDevice):
+        rebuild({**state, "device": f"cuda:{beyond}"})
+
+
+@pytest.mark.parametrize("pool", ["multiprocessing", "concurrent.futures"])
+def test_a_denoiser_goes_to_other_processes(pool):
+    frames = [picture(dtype=np.uint8, seed=seed) for seed in range(4)]
+    denoiser = ungrain.Denoiser("nlm", like=frames[0], search=5, threads=2)
+    context = multiprocessing.get_context("spawn")
+    if pool == "multiprocessing":
+        with context.Pool(2) as workers:
+            found = workers.map(denoiser, frames)
+    else:
+        with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as workers:
+            found = list(workers.map(denoiser, frames))
+    for frame, clean in zip(frames, found):
+        np.testing.assert_array_equal(clean, denoiser(frame))
 
 
 def test_devices():

@@ -1,5 +1,7 @@
 """CuPy and PyTorch arrays on a GPU: they stay there, on the caller's stream, and nothing is copied."""
 
+import pickle
+
 import numpy as np
 import pytest
 from conftest import ON_GPU, missing, picture
@@ -41,6 +43,14 @@ def test_sigma_is_measured_on_what_lies_there(gpu_library):
     image = ungrain.add_noise(picture(200, 200), 0.1)
     result = ungrain.nlm(gpu_library.make(image))
     np.testing.assert_allclose(gpu_library.read(result), ungrain.nlm(image, device="cpu"), atol=1e-3)
+
+
+def test_a_pickled_denoiser_keeps_its_gpu(gpu_library):
+    image = gpu_library.make(picture(61, 83))
+    denoiser = ungrain.Denoiser("nlm", like=image, search=9, patch=5)
+    other = pickle.loads(pickle.dumps(denoiser))
+    assert other.device == denoiser.device and other.device.startswith("cuda")
+    np.testing.assert_array_equal(gpu_library.read(other(image)), gpu_library.read(denoiser(image)))
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])

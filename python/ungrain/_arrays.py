@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import InvalidArgument, InvalidType
+from ._errors import InvalidArgument, InvalidType, shown
 
 NATIVE = {np.dtype(name): name for name in ("uint8", "uint16", "float16", "float32")}
 # What others are worked on as, and the white level that goes with it where none is given.
@@ -21,8 +21,8 @@ _INT16 = (-32768, 32767)
 _DLPACK_CPU, _DLPACK_CUDA, _DLPACK_CUDA_HOST, _DLPACK_CUDA_MANAGED = 1, 2, 3, 13
 
 
-def unsupported(name: str, dtype: object) -> TypeError:
-    return TypeError(f"{name} takes uint8, uint16, float16 or float32 (float64 and int16 are converted), got {dtype}")
+def unsupported(name: str, dtype: object) -> InvalidType:
+    return InvalidType(f"{name} takes uint8, uint16, float16 or float32 (float64 and int16 are converted), got {dtype}")
 
 
 def white_level(dtype: str, given: float | None) -> float:
@@ -31,9 +31,11 @@ def white_level(dtype: str, given: float | None) -> float:
         try:
             white = float(given)
         except (TypeError, ValueError):
-            raise TypeError(f"range takes a positive number, got {given!r}") from None
+            raise InvalidType(f"range takes a positive number, got {shown(given)}") from None
+        except OverflowError:
+            white = 0.0
         if not white > 0:
-            raise InvalidArgument(f"range takes a positive number, got {given!r}")
+            raise InvalidArgument(f"range takes a positive number, got {shown(given)}")
         return white
     return CONVERTED[dtype][1] if dtype in CONVERTED else 0.0
 
@@ -70,7 +72,7 @@ def _check_pillow(image: Any, name: str) -> None:
 
 def channels_of(image: Any, channels: str) -> str:
     """What "auto" is: an array cannot say that its last channel is alpha, an image of Pillow does."""
-    return _PILLOW_ALPHA.get(_pillow_mode(image) or "", channels) if channels == "auto" else channels
+    return _PILLOW_ALPHA.get(_pillow_mode(image) or "", channels) if isinstance(channels, str) and channels == "auto" else channels
 
 
 class NumPyArrays:
@@ -85,8 +87,8 @@ class NumPyArrays:
             return np.asarray(image)
         if hasattr(image, "__dlpack__"):
             return np.from_dlpack(image)
-        raise TypeError(f"{name} takes an array (NumPy, CuPy, PyTorch, or any that speaks DLPack), "
-                        f"got {type(image).__name__}")
+        raise InvalidType(f"{name} takes an array (NumPy, CuPy, PyTorch, or any that speaks DLPack), "
+                          f"got {type(image).__name__}")
 
     @staticmethod
     def dtype_name(array: Any) -> str:
@@ -226,7 +228,7 @@ class TorchArrays(NumPyArrays):
     @staticmethod
     def adopt(image: Any, name: str) -> Any:
         if image.device.type not in ("cpu", "cuda"):
-            raise TypeError(f"{name} lies on {image.device}; tensors on the CPU and on NVIDIA GPUs can be worked on")
+            raise InvalidType(f"{name} lies on {image.device}; tensors on the CPU and on NVIDIA GPUs can be worked on")
         if image.requires_grad:
             image = image.detach()
         if image.is_neg():  # a view whose memory holds the negatives, which DLPack does not tell
@@ -310,7 +312,7 @@ def stream_handle(stream: Any) -> int:
             return int(getattr(stream, attribute))
     if hasattr(stream, "__cuda_stream__"):
         return int(stream.__cuda_stream__()[1])
-    raise TypeError(f"stream takes a cudaStream_t as a number, or a stream of CuPy or PyTorch, got {type(stream).__name__}")
+    raise InvalidType(f"stream takes a cudaStream_t as a number, or a stream of CuPy or PyTorch, got {type(stream).__name__}")
 
 
 def _gpu_array_of_another_library(image: Any, name: str) -> tuple[Any, Any]:
@@ -321,8 +323,8 @@ def _gpu_array_of_another_library(image: Any, name: str) -> tuple[Any, Any]:
     try:
         import cupy
     except ImportError:
-        raise TypeError(f"{name} is a GPU array of {type(image).__module__}: "
-                        "its result needs CuPy or PyTorch, neither is there") from None
+        raise InvalidType(f"{name} is a GPU array of {type(image).__module__}: "
+                          "its result needs CuPy or PyTorch, neither is there") from None
     return CuPyArrays, cupy.from_dlpack(image)
 
 

@@ -13,59 +13,95 @@ import numpy as np
 
 from . import _core
 from ._arrays import CONVERTED, NATIVE, NumPyArrays, adopt, channels_of, unsupported, white_level
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, InvalidType, shown
 
 Array = TypeVar("Array")
 Axis = int | Sequence[int] | None
 Progress = Callable[[float], bool | None] | None
 
 
+_WORDS = ("method", "device", "channels", "nonfinite", "kind")
+_NUMBERS = {"channel_axis": (-2**31, 2**31 - 1), "threads": (-2**31, 2**31 - 1), "memory": (0, 2**64 - 1), "seed": (0, 2**64 - 1)}
+
+
 def _is_whole(value: Any) -> bool:
     try:
         operator.index(value)
-    except TypeError:
+    except (TypeError, ValueError):
         return False
     return True
+
+
+def whole_number(name: str, value: Any, least: int, most: int) -> int:
+    if not _is_whole(value):
+        raise InvalidType(f"{name} takes a whole number, got {shown(value)}") from None
+    number = operator.index(value)
+    if not least <= number <= most:
+        limit = "2**64 - 1" if most == 2**64 - 1 else most
+        raise InvalidArgument(f"{name} takes a whole number from {least} to {limit}, got {shown(value)}") from None
+    return number
+
+
+def _whole_numbers(values: Any) -> list[int]:
+    """Raises TypeError where one of them is none."""
+    try:
+        return [operator.index(each) for each in values]
+    except ValueError as error:
+        raise TypeError(str(error)) from None
+
+
+def true_or_false(name: str, value: Any) -> bool:
+    try:
+        return bool(value)
+    except (TypeError, ValueError):  # an array of several
+        raise InvalidType(f"{name} takes True or False, got {shown(value)}") from None
 
 
 def stack_axes(axis: Axis) -> list[int]:
     if axis is None:
         return []
-    given: Any = [axis] if _is_whole(axis) else axis
     try:
-        return [operator.index(a) for a in given]
+        axes = _whole_numbers([axis] if _is_whole(axis) else axis)
     except TypeError:
-        raise TypeError(f"axis takes a whole number, or several, got {axis!r}") from None
+        raise InvalidType(f"axis takes a whole number, or several, got {shown(axis)}") from None
+    for each in axes:
+        whole_number("axis", each, -2**31, 2**31 - 1)
+    return axes
 
 
 def _sides(shape: Any) -> list[int]:
     try:
-        sides = [operator.index(size) for size in shape]
+        sides = _whole_numbers(shape)
     except TypeError:
-        raise TypeError(f"shape takes whole numbers of pixels, got {shape!r}") from None
-    if min(sides, default=0) < 0:
-        raise InvalidArgument(f"shape takes whole numbers of pixels, got {shape!r}")
+        raise InvalidType(f"shape takes whole numbers of pixels, got {shown(shape)}") from None
+    if min(sides, default=0) < 0 or max(sides, default=0) >= 2**63:
+        raise InvalidArgument(f"shape takes whole numbers of pixels, got {shown(shape)}")
     return sides
+
+
+def _row_and_column(name: str, value: Any) -> tuple[int, int]:
+    try:
+        row, column = _whole_numbers(value)
+    except (TypeError, ValueError):
+        raise InvalidType(f"{name} takes two whole numbers, of rows and columns, got {shown(value)}") from None
+    return whole_number(name, row, -2**31, 2**31 - 1), whole_number(name, column, -2**31, 2**31 - 1)
 
 
 def check_options(**options: Any) -> None:
     """Refuses by name what the compiled module refused for its type: called when it did, so that no call pays for it."""
     for name, value in options.items():
-        if name in ("method", "device", "channels", "nonfinite", "kind") or (name == "preset" and value is not None):
+        if name in _WORDS or (name == "preset" and value is not None):
             if not isinstance(value, str):
-                raise TypeError(f"{name} takes a string, got {value!r}") from None
-        elif name in ("channel_axis", "threads", "memory", "seed"):
-            if not _is_whole(value):
-                raise TypeError(f"{name} takes a whole number, got {value!r}") from None
-            if name in ("memory", "seed") and not 0 <= operator.index(value) < 2**64:
-                raise InvalidArgument(f"{name} takes a whole number from 0 to 2**64 - 1, got {value!r}") from None
+                raise InvalidType(f"{name} takes a string, got {shown(value)}") from None
+        elif name in _NUMBERS:
+            whole_number(name, value, *_NUMBERS[name])
         elif name == "amount" and not isinstance(value, float):
             try:
                 float(value)
-            except (TypeError, ValueError):
-                raise TypeError(f"amount takes a number, got {value!r}") from None
+            except (TypeError, ValueError, OverflowError):
+                raise InvalidType(f"amount takes a number, got {shown(value)}") from None
         elif name == "progress" and value is not None and not callable(value):
-            raise TypeError(f"progress takes a function, got {value!r}") from None
+            raise InvalidType(f"progress takes a function, got {shown(value)}") from None
 
 
 def output_for(library: Any, image: Any, out: Any) -> Any:
@@ -74,9 +110,9 @@ def output_for(library: Any, image: Any, out: Any) -> Any:
         return library.empty_like(image)
     belongs, out = adopt(out, "out")
     if belongs is not library:
-        raise TypeError("out is an array of another library than the image")
+        raise InvalidType("out is an array of another library than the image")
     if library.dtype_name(out) != library.dtype_name(image):
-        raise TypeError(f"out has dtype {library.dtype_name(out)}, the image {library.dtype_name(image)}")
+        raise InvalidType(f"out has dtype {library.dtype_name(out)}, the image {library.dtype_name(image)}")
     if tuple(out.shape) != tuple(image.shape):
         raise InvalidArgument(f"out has another shape than the image: {tuple(out.shape)}, not {tuple(image.shape)}")
     if any(stride == 0 and size > 1 for stride, size in zip(library.strides(out), out.shape)):
@@ -246,7 +282,8 @@ class Denoiser:
     sigma, device, preset, channel_axis, channels, range, nonfinite, threads, memory, **parameters
         As for ``ungrain.denoise``.
 
-    A Denoiser is for one thread at a time; ``clone()`` makes another for the next. On GPU arrays a call puts the work on
+    A Denoiser is for one thread at a time; ``clone()`` makes another for the next. It can be pickled, and so be sent to
+    other processes: there it works with what was measured here, on the device of the same name. On GPU arrays a call puts the work on
     the caller's stream and returns: the result is ready when the stream is, as with any operation of CuPy or PyTorch.
     """
 
@@ -255,7 +292,7 @@ class Denoiser:
                  channel_axis: int = -1, channels: str = "auto", range: float | None = None, nonfinite: str = "fill",
                  threads: int = 0, memory: int = 0, **parameters: Any) -> None:
         if (like is None) == (shape is None) or (shape is None) != (dtype is None):
-            raise TypeError("Denoiser takes like=, or shape= and dtype=")
+            raise InvalidType("Denoiser takes like=, or shape= and dtype=")
         given = _with_sigma(sigma, parameters)
         try:
             sides = None if shape is None else _sides(shape)
@@ -284,17 +321,20 @@ class Denoiser:
         else:
             try:
                 self._dtype = np.dtype(str(dtype).removeprefix("torch.") if not isinstance(dtype, type) else dtype).name
-            except TypeError:
-                raise unsupported("dtype", dtype) from None
+            except (TypeError, ValueError, SyntaxError):  # by NumPy, of what it cannot read as a type
+                raise unsupported("dtype", dtype if isinstance(dtype, str) else shown(dtype)) from None
             if needs_image:
                 raise InvalidArgument(f"{method}: sigma is left to be measured; give it, or an image with like=")
         if self._dtype not in NATIVE.values() and self._dtype not in CONVERTED:
             raise unsupported("dtype", self._dtype)
         self._method = method
         self._layout = (channel_axis, channels)
+        self._kept = {"shape": tuple(shape or ()), "range": range, "nonfinite": nonfinite, "threads": threads, "memory": memory}
         self._core = _core.Denoiser(method, preset, given, list(shape or ()),
                                     CONVERTED.get(self._dtype, (self._dtype,))[0], channel_axis, channels,
                                     white_level(self._dtype, range), device, threads, memory, nonfinite, measured)
+        levels = given.get("sigma_map")
+        self._sigma_map = levels if levels is None else np.ascontiguousarray(levels, np.float32)  # as the module holds it
 
     def __call__(self, image: Array, *, axis: Axis = None, out: Array | None = None, stream: Any = None,
                  progress: Progress = None) -> Array:
@@ -302,7 +342,7 @@ class Denoiser:
         library, image = adopt(image)
         dtype = library.dtype_name(image)
         if dtype != self._dtype:
-            raise TypeError(f"image has dtype {dtype}, this Denoiser was made for {self._dtype}")
+            raise InvalidType(f"image has dtype {dtype}, this Denoiser was made for {self._dtype}")
         axes = stack_axes(axis) if axis is not None else []
 
         def run(work: Any, target: Any, handle: int) -> None:
@@ -320,6 +360,8 @@ class Denoiser:
         column ``at``. The result, ``out_shape`` rows and columns from ``out_at`` on, must have ``reach`` pixels around it
         in ``image``, as far as the whole image goes.
         """
+        at, out_at, out_shape = (_row_and_column(name, value) for name, value in (("at", at), ("out_at", out_at),
+                                                                                  ("out_shape", out_shape)))
         library, pixels = adopt(image)
         work = library.readable(pixels, "image")
         channel_axis, channels = self._layout
@@ -347,8 +389,19 @@ class Denoiser:
         """Another one with memory of its own, for another thread."""
         other = object.__new__(Denoiser)
         other._method, other._dtype, other._layout = self._method, self._dtype, self._layout
+        other._sigma_map, other._kept = self._sigma_map, self._kept
         other._core = self._core.clone()
         return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled, for another process or machine: with what was measured, and the device that "auto" chose, so that the
+        bits are the same."""
+        given = {name: value for name, value in self.params.items() if value is not None}
+        if "sigma_map" in given:
+            given["sigma_map"] = self._sigma_map
+        channel_axis, channels = self._layout
+        return _unpickled, ({**self._kept, "method": self._method, "given": given, "dtype": self._dtype, "device": self.device,
+                             "channel_axis": channel_axis, "channels": channels},)
 
     @property
     def method(self) -> str:
@@ -377,3 +430,10 @@ class Denoiser:
 
     def __repr__(self) -> str:
         return f"<ungrain.Denoiser {self._method} on {self.device}>"
+
+
+def _unpickled(state: dict[str, Any]) -> Denoiser:
+    """Nobody is warned of the white level again."""
+    denoiser = object.__new__(Denoiser)
+    denoiser._make(like=None, preset=None, **state)
+    return denoiser

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class Error(Exception):
     """Anything that went wrong in the library. `code` is the C++ library's number for it, which never changes."""
@@ -65,6 +67,12 @@ class BadPixels(Error, ValueError):
 
 _CLASSES = {c.code: c for c in (InvalidArgument, Unsupported, OutOfMemory, NoDevice, DeviceError, CannotRead, Cancelled,
                                   BadPixels)}
+
+
+def shown(value: Any) -> str:
+    """As messages show it: in one line, and not all of a large one."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def from_code(code: int, message: str) -> Error:

@@ -9,8 +9,8 @@ import numpy as np
 
 from . import _core
 from ._arrays import NumPyArrays, adopt, channels_of, host_array, white_level
-from ._denoise import Array, Axis, check_options, output_for, stack_axes, target_for
-from ._errors import InvalidArgument
+from ._denoise import Array, Axis, check_options, output_for, stack_axes, target_for, true_or_false
+from ._errors import InvalidArgument, InvalidType
 
 
 def _stacked(values: list[Any], shape: tuple[int, ...], axis: Axis) -> Any:
@@ -34,6 +34,7 @@ def estimate_sigma(image: Any, *, per_channel: bool = False, axis: Axis = None, 
         sigma = ungrain.estimate_sigma(image)
     """
     channels = channels_of(image, channels)
+    per_channel = true_or_false("per_channel", per_channel)
     samples, dtype = host_array(image)
     try:
         found = _core.estimate(samples, stack_axes(axis), channel_axis, channels, white_level(dtype, range))
@@ -94,7 +95,7 @@ def _compare(truth: Any, image: Any, axis: Axis, channel_axis: int, channels: st
     first, dtype = host_array(truth, "truth")
     second, other = host_array(image, "image")
     if dtype != other and range is None:
-        raise TypeError(f"truth is {dtype}, image is {other}: say the white level of both with range=")
+        raise InvalidType(f"truth is {dtype}, image is {other}: say the white level of both with range=")
     try:
         found = _core.compare(first, second, stack_axes(axis), channel_axis, channels, white_level(dtype, range), ssim, fsim)
     except TypeError:

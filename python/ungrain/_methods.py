@@ -12,6 +12,7 @@ from typing import Any
 
 from . import _core
 from ._denoise import denoise
+from ._errors import InvalidType, shown
 
 _INFO = {info["name"]: info for info in _core.methods()}
 
@@ -27,6 +28,8 @@ def methods() -> list[str]:
 
 def parameters(method: str) -> list[dict[str, Any]]:
     """A method's parameters as its descriptors have them: name, help, kind, unit, min, max, choices, default."""
+    if not isinstance(method, str):
+        raise InvalidType(f"method takes a string, got {shown(method)}")
     if method not in _INFO:
         _core.needs_image(method, None, {})  # raises, with the nearest name
     return [dict(each) for each in _INFO[method]["params"]]

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import CONVERTED, NATIVE, adopt, host_array, unsupported, white_level
-from ._denoise import Axis, Denoiser, stack_axes
+from ._denoise import Axis, Denoiser, check_options, stack_axes, whole_number
 from ._errors import InvalidArgument
 from ._gpus import own_gpu
 
@@ -30,6 +30,7 @@ class Axes:
     @classmethod
     def of(cls, dimensions: int, axis: Axis, channel_axis: int) -> Axes:
         def from_front(given: int, name: str) -> int:
+            given = whole_number(name, given, -2**31, 2**31 - 1)
             if not -dimensions <= given < dimensions:
                 raise InvalidArgument(f"{name} takes an axis of the array, which has {dimensions}, got {given}")
             return given % dimensions
@@ -78,6 +79,8 @@ class Work:
     resolved: bool = False
 
     def __post_init__(self) -> None:
+        check_options(method=self.method, device=self.device, preset=self.preset, channels=self.channels,
+                      nonfinite=self.nonfinite, threads=self.threads, memory=self.memory)
         if self.dtype not in NATIVE.values() and self.dtype not in CONVERTED:
             raise unsupported("array", self.dtype)
         for name, value in self.parameters.items():

@@ -447,8 +447,8 @@ def _run_blocks(client: Any, job: Job, out: Any, options: argparse.Namespace) ->
         return FAILED
     _remove_partial_files(job.out)
     if out.attrs["ungrain"].get("overwrite"):
-        for left in _outputs.remove_aside(job.out):
-            print(f"ungrain: {left} is left: it holds more than a Zarr array", file=sys.stderr)
+        for aside in _outputs.remove_aside(job.out):
+            print(f"ungrain: {aside} is left: it holds more than a Zarr array", file=sys.stderr)
     if not options.quiet:
         _report(job, took, len(left), time.monotonic() - begin)
     return DONE

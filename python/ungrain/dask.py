@@ -25,6 +25,7 @@ except ImportError as error:
     raise ImportError("ungrain.dask needs Dask: pip install dask distributed zarr") from error
 
 from ._denoise import Axis, _check_white, _with_sigma
+from ._errors import InvalidType
 from ._parts import Axes, Work, denoise_parts
 from ._sources import open_source
 
@@ -141,7 +142,7 @@ def denoise(array: Any, method: str = "bm3d", *, sigma: float | Sequence[float] 
         Nothing is filtered before it is computed or stored.
     """
     if not isinstance(array, da.Array):
-        raise TypeError(f"array takes a Dask array (dask.array.from_array makes one), got {type(array).__name__}")
+        raise InvalidType(f"array takes a Dask array (dask.array.from_array makes one), got {type(array).__name__}")
     axes = Axes.of(array.ndim, axis, channel_axis)
     given = _with_sigma(sigma, parameters)
     work = _work_for(array, axes, method, given, {

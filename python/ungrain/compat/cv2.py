@@ -15,7 +15,7 @@ import numpy as np
 from .. import _core
 from .._arrays import CONVERTED, NATIVE, NumPyArrays, unsupported
 from .._denoise import denoise
-from .._errors import InvalidArgument, Unsupported
+from .._errors import InvalidArgument, Unsupported, shown
 from ._arguments import real, whole
 
 BORDER_CONSTANT, BORDER_REPLICATE, BORDER_REFLECT, BORDER_WRAP, BORDER_REFLECT_101 = 0, 1, 2, 3, 4
@@ -79,7 +79,7 @@ def bilateralFilter(src: Any, d: int, sigmaColor: float, sigmaSpace: float, dst:
     image, out = _source(src, dst)
     border = _BORDERS.get(whole("borderType", borderType, None, None) & ~BORDER_ISOLATED)
     if border is None:
-        raise Unsupported(f"borderType takes BORDER_CONSTANT, REPLICATE, REFLECT, WRAP or REFLECT_101, got {borderType}")
+        raise Unsupported(f"borderType takes BORDER_CONSTANT, REPLICATE, REFLECT, WRAP or REFLECT_101, got {shown(borderType)}")
     sigma_range, sigma_space = real("sigmaColor", sigmaColor), real("sigmaSpace", sigmaSpace)
     diameter = whole("d", d, None, 2 * _LARGEST_RADIUS + 1)
     if min(sigma_range, sigma_space) <= _NOTHING:
@@ -154,7 +154,7 @@ def medianBlur(src: Any, ksize: int, dst: Any = None) -> np.ndarray:
     """As cv2.medianBlur, of uint8, uint16, float16 or float32 with 1 to 4 channels, ksize up to 129. The same bits."""
     side = whole("ksize", ksize, 1, 129)
     if side % 2 == 0:
-        raise InvalidArgument(f"ksize takes an odd number from 1 to 129, got {ksize}")
+        raise InvalidArgument(f"ksize takes an odd number from 1 to 129, got {shown(ksize)}")
     image, out = _source(src, dst)
     return denoise(image, "median", radius=side // 2, border="clamp", channels=_separate(image), out=out)
 

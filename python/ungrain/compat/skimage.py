@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .._denoise import denoise
-from .._errors import InvalidArgument, Unsupported
+from .._denoise import denoise, true_or_false
+from .._errors import InvalidArgument, InvalidType, Unsupported, shown
 from ._arguments import real, whole
 
 _BORDERS = {"constant": "constant", "edge": "clamp", "symmetric": "symmetric", "reflect": "mirror", "wrap": "wrap"}
@@ -29,7 +29,7 @@ def _as_float(image: Any, preserve_range: bool = False) -> tuple[np.ndarray, np.
     if image.dtype.kind == "b":
         return image.astype(np.float32), np.dtype(np.float64)
     if image.dtype.kind not in "iu":
-        raise TypeError(f"image takes integers or floats, got {image.dtype}")
+        raise InvalidType(f"image takes integers or floats, got {image.dtype}")
     if preserve_range:
         return image.astype(np.float32), np.dtype(np.float64)
     scaled = (image / np.float64(np.iinfo(image.dtype).max)).astype(np.float32)
@@ -39,7 +39,7 @@ def _as_float(image: Any, preserve_range: bool = False) -> tuple[np.ndarray, np.
 def _layout(image: np.ndarray, channel_axis: int | None, function: str) -> dict[str, Any]:
     if image.ndim != (2 if channel_axis is None else 3):
         raise Unsupported(f"{function} takes 2-D images, with channel_axis for those of several channels; "
-                          f"got shape {image.shape} and channel_axis={channel_axis}")
+                          f"got shape {image.shape} and channel_axis={shown(channel_axis)}")
     # range: what the strengths are relative to, which are all given. Nobody is to be told of it.
     if channel_axis is None:
         return {"range": 1.0}
@@ -65,7 +65,7 @@ def denoise_bilateral(image: Any, win_size: int | None = None, sigma_color: floa
         win_size = max(5, 2 * math.ceil(3 * real("sigma_spatial", sigma_spatial, 0)) + 1)
     radius = (whole("win_size", win_size, 1, 257) - 1) // 2  # of an even number, as scikit-image has it
     if mode not in _BORDERS:
-        raise InvalidArgument(f"mode takes one of {', '.join(_BORDERS)}, got {mode!r}")
+        raise InvalidArgument(f"mode takes one of {', '.join(_BORDERS)}, got {shown(mode)}")
     if values.size == 0 or values.min() == values.max():
         return np.asarray(image)
     strength = real("sigma_color", sigma_color or values.std(), 0)
@@ -91,7 +91,8 @@ def denoise_nl_means(image: Any, patch_size: int = 7, patch_distance: int = 11, 
     ``h`` larger by ``patch_size / (patch_size - 1)``, which comes nearest: 0.025 of the range in the root mean square
     (patches of 3 pixels: 0.035), and PSNR from 1.2 dB below its own to 4.5 dB above.
     """
-    values, dtype = _as_float(image, preserve_range)
+    fast_mode = true_or_false("fast_mode", fast_mode)
+    values, dtype = _as_float(image, true_or_false("preserve_range", preserve_range))
     layout = _layout(values, channel_axis, "denoise_nl_means")
     side = whole("patch_size", patch_size, 0, 31) // 2 * 2 + 1
     patch_sigma = 0.0 if fast_mode else (side - 1) / 4
