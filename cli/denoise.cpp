@@ -12,6 +12,7 @@
 #include "arguments.h"
 #include "commands.h"
 #include "core/memory.h"
+#include "describe.h"
 #include "files.h"
 #include "io/failure.h"
 #include "io/image_file.h"
@@ -28,7 +29,6 @@
 namespace ungrain::cli {
 namespace {
 
-constexpr const char* default_method = "bm3d";
 constexpr int max_jobs = 64;
 
 struct Settings {
