@@ -114,6 +114,12 @@ class ArgumentReader {
   std::set<std::string> seen_;
 };
 
+// Who wants to see the next app instead of having it read anything; null: nobody.
+const std::function<void(const CLI::App&)>*& onlooker() {
+  static const std::function<void(const CLI::App&)>* see = nullptr;
+  return see;
+}
+
 // The library names its parameters as C++ does; the user has typed an option.
 template <class Work>
 auto naming_option(const std::string& parameter, Work work) {
@@ -184,7 +190,17 @@ io::TiffCompression parse_compression(const std::string& text) {
 
 }  // namespace
 
+void see_options_of(int (*command)(const Arguments&), const std::function<void(const CLI::App&)>& see) {
+  onlooker() = &see;
+  command({});
+  onlooker() = nullptr;
+}
+
 bool parse(CLI::App& app, const Arguments& arguments, Whose whose) {
+  if (onlooker() != nullptr) {
+    (*onlooker())(app);
+    return false;
+  }
   app.allow_extras();
   try {
     Arguments plain = ArgumentReader(app, arguments, whose).read();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -25,6 +26,9 @@ namespace ungrain::cli {
 // line that names the option; one that is not there comes with the nearest that is, or with `whose` it is.
 using Whose = std::string (*)(const std::string& option);
 bool parse(CLI::App& app, const Arguments& arguments, Whose whose = nullptr);
+
+// Runs a command only up to where it would read its arguments, and shows the app that would.
+void see_options_of(int (*command)(const Arguments&), const std::function<void(const CLI::App&)>& see);
 
 std::string option_name(const std::string& parameter);  // sigma_range -> --sigma-range
 std::string option_help(const ParamInfo& info);         // help, what it takes, default

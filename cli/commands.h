@@ -3,8 +3,10 @@
 // UsageError.
 #pragma once
 
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ungrain::cli {
@@ -27,5 +29,16 @@ int methods_command(const Arguments& arguments);
 int devices_command(const Arguments& arguments);
 int cluster_command(const Arguments& arguments);  // hands over to the Python package
 int demo_command(const Arguments& arguments);
+int manual_command(const Arguments& arguments);
+int completion_command(const Arguments& arguments);
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  int (*run)(const Arguments&);
+  bool elsewhere = false;  // another program reads its options
+};
+
+std::span<const Command> commands();
 
 }  // namespace ungrain::cli

@@ -13,6 +13,7 @@
 #include "commands.h"
 #include "core/memory.h"
 #include "denoise_file.h"
+#include "describe.h"
 #include "files.h"
 #include "io/failure.h"
 #include "io/image_file.h"
@@ -29,7 +30,6 @@
 namespace ungrain::cli {
 namespace {
 
-constexpr const char* default_method = "bm3d";
 constexpr int max_jobs = 64;
 
 void add_options(CLI::App& app, Settings& settings) {

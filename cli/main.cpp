@@ -14,13 +14,7 @@
 namespace ungrain::cli {
 namespace {
 
-struct Command {
-  std::string_view name;
-  std::string_view summary;
-  int (*run)(const Arguments&);
-};
-
-constexpr Command commands[] = {
+constexpr Command command_table[] = {
     {"denoise", "remove noise from files (the default: its name may be left out)", denoise_command},
     {"noise", "add noise of a known kind to a file", noise_command},
     {"compare", "PSNR, SSIM, FSIM, MSE and largest error of files against a clean one", compare_command},
@@ -28,8 +22,10 @@ constexpr Command commands[] = {
     {"methods", "list the methods, or one method's options", methods_command},
     {"devices", "list what the work can run on", devices_command},
     {"cluster", "denoise a Zarr array or a TIFF stack on a Dask cluster (needs the Python package)",
-     cluster_command},
+     cluster_command, true},
     {"demo", "render a scene, add noise, denoise it with every method", demo_command},
+    {"manual", "print the manual page", manual_command},
+    {"completion", "print what bash, zsh or fish need to complete command lines", completion_command},
 };
 
 void print_help() {
@@ -40,7 +36,7 @@ void print_help() {
       "  ungrain *.tif -o cleaned/ --resume      a batch that can be interrupted and taken up again\n\n"
       "Commands (ungrain COMMAND --help tells the options of each):\n",
       UNGRAIN_VERSION);
-  for (const Command& command : commands) print("  {:<10}{}\n", command.name, command.summary);
+  for (const Command& command : command_table) print("  {:<12}{}\n", command.name, command.summary);
 }
 
 // A command that is misspelt would otherwise be a file that is not there.
@@ -49,7 +45,7 @@ void refuse_misspelt_command(const std::string& word) {
   if (word.find_first_of("./*?[") != std::string::npos || word.starts_with('-')) return;
   if (std::filesystem::exists(word, error)) return;
   std::vector<std::string> names;
-  for (const Command& command : commands) names.emplace_back(command.name);
+  for (const Command& command : command_table) names.emplace_back(command.name);
   if (const std::string near = nearest(word, names); !near.empty()) {
     throw UsageError(fmt::format("there is no file or command '{}'; did you mean {}?", word, near));
   }
@@ -69,7 +65,7 @@ int run(const Arguments& arguments) {
     print("ungrain {}\n", UNGRAIN_VERSION);
     return exit_done;
   }
-  for (const Command& command : commands) {
+  for (const Command& command : command_table) {
     if (first == command.name) return command.run({arguments.begin() + 1, arguments.end()});
   }
   refuse_misspelt_command(first);
@@ -77,6 +73,9 @@ int run(const Arguments& arguments) {
 }
 
 }  // namespace
+
+std::span<const Command> commands() { return command_table; }
+
 }  // namespace ungrain::cli
 
 int main(int argc, char** argv) {
