@@ -65,7 +65,7 @@ inline void read_all(io::InputFile& file) {
   validate(spec);
   Image whole(spec);
   file.read_rows(0, whole.view());
-  constexpr int most_rows = 64;  // to be quick
+  constexpr int most_rows = 8;  // to be quick
   ImageSpec one_row = spec;
   one_row.height = 1;
   Image row(one_row);
