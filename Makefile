@@ -8,7 +8,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: all setup build demo test bench sanitize lint format docs install clean
+.PHONY: all setup build demo test bench sanitize fuzz lint format docs install clean
 all: build
 
 setup:
@@ -31,6 +31,11 @@ bench: build
 # The address, undefined-behaviour and thread sanitizers over all C++ tests.
 sanitize: setup
 	@tools/sanitize $(JOBS)
+
+# Damaged inputs for the parsers; FUZZ_SECONDS for each, 600 unless told.
+fuzz: setup
+	@tools/setup fuzz
+	@tools/fuzz $(FUZZ_SECONDS) $(ARGS)
 
 lint: build
 	@tools/lint $(PRESET)

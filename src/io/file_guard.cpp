@@ -46,7 +46,7 @@ bool is_guard_name(std::string_view name) {
 }
 
 void remove_with_guarded(const fs::path& guard) {
-  const std::string name = guard.native();
+  const std::string& name = guard.native();
   const std::string guarded = name.substr(0, name.size() - guard_ending.size());
   struct stat status {};
   if (::lstat(guarded.c_str(), &status) == 0 && (!is_our_file(status) || ::unlink(guarded.c_str()) != 0)) {

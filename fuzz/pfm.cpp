@@ -1,0 +1,8 @@
+// PFM files.
+#include "fuzz.h"
+#include "io/builtin_formats.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace ungrain;
+  return fuzz::read_format(data, size, io::is_pfm, io::open_pfm);
+}
