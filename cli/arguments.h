@@ -81,7 +81,7 @@ Size parse_size(const std::string& text);  // "768x512"
 void add_format_option(CLI::App& app, std::string& format);
 // --axis, --pages and --alpha.
 void add_open_options(CLI::App& app, io::OpenOptions& options);
-// --quality and --compression.
+// --jpeg-quality and --compression.
 void add_save_options(CLI::App& app, io::SaveOptions& options, bool& quality_given);
 inline constexpr std::string_view channels_choices = "auto, gray, gray-alpha, rgb, rgba, multi";
 // One of them; says in `open` whether one is alpha.
