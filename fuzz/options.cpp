@@ -3,6 +3,7 @@
 
 #include "fuzz.h"
 #include "io/failure.h"
+#include "streams.h"
 
 namespace ungrain::io {
 
@@ -10,6 +11,13 @@ namespace ungrain::io {
 Image read_image(const std::filesystem::path& path) { fail(path, "there is no such file"); }
 
 }  // namespace ungrain::io
+
+namespace ungrain::cli {
+
+// Nothing here reads streams.
+std::string with_stream_names(std::string_view message) { return std::string(message); }
+
+}  // namespace ungrain::cli
 
 namespace {
 

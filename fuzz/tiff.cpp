@@ -7,7 +7,6 @@
 #include "io/tiff_exif.h"
 #include "io/tiff_reader.h"
 
-
 namespace {
 
 using namespace ungrain;

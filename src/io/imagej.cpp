@@ -55,6 +55,7 @@ std::string with_images(std::string_view description, std::int64_t images) {
       result += '\n';
     }
   }
+  if (!told) result += fmt::format("{}{}\n", images_key, images);
   return result;
 }
 

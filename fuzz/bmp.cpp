@@ -1,0 +1,8 @@
+// BMP files.
+#include "fuzz.h"
+#include "io/builtin_formats.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace ungrain;
+  return fuzz::read_format(data, size, io::is_bmp, io::open_bmp);
+}
