@@ -421,8 +421,7 @@ class NoNoise(SilentCase):
     """A picture without noise is handed on, and the report says so."""
 
     needed = (".png",)
-    # Steps of two pixels and two values: smooth to the eye, and not a trace of noise.
-    RAMP = Picture(64, 48, 1, [x // 2 * 2 for _ in range(48) for x in range(64)])
+    RAMP = Picture(64, 48, 1, [2 * x + y for y in range(48) for x in range(64)])
     FLAT = Picture(64, 48, 3, [90] * 64 * 48 * 3)
 
     def check_unchanged(self, name: str) -> None:

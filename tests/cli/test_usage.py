@@ -310,7 +310,7 @@ def roughness(image: Picture) -> float:
 
 class Json(Workspace):
     KEYS = {"input", "output", "status", "format", "width", "height", "channels", "pages", "type", "colour", "alpha",
-            "range",
+            "range", "range_from", "noise_found",
             "output_type", "method", "device", "threads", "bands", "seconds", "filter_ms", "buffer_bytes",
             "nonfinite_pixels",
             "params", "stages_ms", "strengths"}
