@@ -18,16 +18,15 @@ void ClippingWriter::write_rows(int first, const ConstImageView& rows) {
       load_row(rows, y, channel, row_.data());
       if (channel < in_.colour_channels()) {
         samples_ += in_.width;
-        for (const float value : row_) cut_off_ += value < lowest || value > highest ? 1 : 0;
+        for (const float value : row_) {
+          below_ += value < lowest ? 1 : 0;
+          above_ += value > highest ? 1 : 0;
+        }
       }
       store_row(converted.view(), y, channel, row_.data(), scale);
     }
   }
   writer_.write_rows(first, converted.view());
-}
-
-double ClippingWriter::clipped() const {
-  return samples_ == 0 ? 0 : static_cast<double>(cut_off_) / static_cast<double>(samples_);
 }
 
 }  // namespace ungrain::cli

@@ -16,16 +16,22 @@ class ClippingWriter : public RowWriter {
 
   void write_rows(int first, const ConstImageView& rows) override;
 
-  // The share of the colours' samples that were cut off by more than 5 % of white.
-  double clipped() const;
+  // The shares of the colours' samples that were cut off by more than 5 % of white.
+  double below_black() const { return share(below_); }
+  double above_white() const { return share(above_); }
 
  private:
+  double share(std::int64_t count) const {
+    return samples_ == 0 ? 0 : static_cast<double>(count) / static_cast<double>(samples_);
+  }
+
   RowWriter& writer_;
   ImageSpec in_;
   ImageSpec out_;
   std::vector<float> row_;
   std::int64_t samples_ = 0;
-  std::int64_t cut_off_ = 0;
+  std::int64_t below_ = 0;
+  std::int64_t above_ = 0;
 };
 
 }  // namespace ungrain::cli

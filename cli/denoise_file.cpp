@@ -22,10 +22,12 @@ namespace {
 // What the output is to be: a type that was asked for is not replaced, but one that was not is.
 io::FileInfo output_info(const io::FileInfo& in, const fs::path& path, const Settings& settings) {
   io::FileInfo out = in;
-  out.spec.type = settings.depth.value_or(io::writable_type(path, in.spec.type));
+  out.spec.type = settings.depth.value_or(io::writable_type(path, in.spec));
   // Another type has another white level: its own. Floats have none.
   const bool both_float = is_float(out.spec.type) && is_float(in.spec.type);
   if (out.spec.type != in.spec.type && !both_float) out.spec.range = 0;
+  // Viewers of photographs take the type's white for white.
+  if (!is_float(out.spec.type) && !io::keeps_white_level(path)) out.spec.range = 0;
   return out;
 }
 
@@ -170,20 +172,28 @@ class FileRun {
                                     : denoiser_->run(*rows_, *output, outcome_.out.spec);
       outcome_.report = added_up(report, outcome_.report);
     }
-    constexpr double most_clipped = 0.01;
-    if (clipping.clipped() > most_clipped) refuse_clipping(clipping.clipped());
+    check_clipping(clipping);
     input_->check_unchanged();
     output->commit();
   }
 
-  [[noreturn]] void refuse_clipping(double share) const {
+  void check_clipping(const ClippingWriter& clipping) const {
+    constexpr double most = 0.01;
+    const double below = clipping.below_black();
+    const double above = clipping.above_white();
+    if (below + above <= most) return;
+    const auto part = [](double share, const std::string& where) {
+      return share > 0 ? fmt::format("{:.0f} % of its samples lie {}", std::max(1.0, 100 * share), where)
+                       : "";
+    };
+    const std::string dark = part(below, "below 0");
+    const std::string bright = part(above, fmt::format("above white ({:g})", spec().white()));
     throw Error(
         ErrorCode::io,
-        fmt::format(
-            "{}: {:.0f} % of its samples lie outside black and white (0 to {:g}) and would be lost in "
-            "{} samples: --range tells white, --depth f32 keeps all",
-            shown_input(files_.input), std::max(1.0, 100 * share), spec().white(),
-            name(outcome_.out.spec.type)));
+        fmt::format("{}: {}{}{}, which {} samples cannot hold: --range tells white and lets them be cut off, "
+                    "--depth f32 keeps them in a format that has floats",
+                    shown_input(files_.input), dark, dark.empty() || bright.empty() ? "" : " and ", bright,
+                    name(outcome_.out.spec.type)));
   }
 
   const FilePair& files_;

@@ -79,7 +79,7 @@ int noise_command(const Arguments& arguments) {
   if (range) in.spec.range = *range;
   const ResultFile result(output_name, in.format, format);
   io::FileInfo out = in;
-  out.spec.type = depth.value_or(io::writable_type(result.path(), in.spec.type));
+  out.spec.type = depth.value_or(io::writable_type(result.path(), in.spec));
   if (out.spec.type != in.spec.type) out.spec.range = 0;
   const double given = noise.amount;
   if (noise.kind == NoiseKind::gaussian) noise.amount *= in.spec.white() / 255;

@@ -20,11 +20,17 @@ if(NOT UNGRAIN_VIPS STREQUAL "OFF" AND UNGRAIN_CLI)
     pkg_check_modules(VIPS IMPORTED_TARGET vips>=8.13)
     if(VIPS_FOUND)
       set(UNGRAIN_HAVE_VIPS ON)
+      pkg_check_modules(BROTLI IMPORTED_TARGET QUIET libbrotlidec)  # metadata of JPEG XL files may be compressed
     endif()
   endif()
   if(NOT UNGRAIN_HAVE_VIPS AND UNGRAIN_VIPS STREQUAL "ON")
     message(FATAL_ERROR "ungrain: UNGRAIN_VIPS=ON and libvips 8.13 or newer was not found")
   endif()
+endif()
+
+set(UNGRAIN_HAVE_BROTLI OFF)
+if(UNGRAIN_HAVE_VIPS AND BROTLI_FOUND)
+  set(UNGRAIN_HAVE_BROTLI ON)
 endif()
 
 set(UNGRAIN_HAVE_TIFF OFF)

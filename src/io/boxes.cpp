@@ -5,6 +5,10 @@
 #include <string_view>
 #include <utility>
 
+#if UNGRAIN_HAVE_BROTLI
+#include <brotli/decode.h>
+#endif
+
 namespace ungrain::io {
 namespace {
 
@@ -123,6 +127,38 @@ Bytes with_profile(const Bytes& file, const Box& header, const Bytes& icc) {
   return whole;
 }
 
+// A Brotli stream; empty where it is damaged or this build cannot read it.
+Bytes decompressed([[maybe_unused]] const Bytes& stream) {
+#if UNGRAIN_HAVE_BROTLI
+  for (std::size_t size = std::size_t{1} << 16U; size <= std::size_t{1} << 26U; size *= 4) {
+    Bytes plain(size);
+    std::size_t got = size;
+    if (BrotliDecoderDecompress(stream.size(), reinterpret_cast<const std::uint8_t*>(stream.data()), &got,
+                                reinterpret_cast<std::uint8_t*>(plain.data())) ==
+        BROTLI_DECODER_RESULT_SUCCESS) {
+      plain.resize(got);
+      return plain;
+    }
+  }
+#endif
+  return {};
+}
+
+void take_metadata(const std::string& type, const Bytes& contents, Metadata& metadata) {
+  if (type == "Exif" && contents.size() > 4) {
+    const std::uint64_t skipped = number(contents.data(), 4) + 4;  // to where the EXIF begins
+    if (skipped < contents.size()) metadata.exif = part(contents, skipped, contents.size());
+  } else if (type == "xml " && !contents.empty()) {
+    metadata.xmp = contents;
+  } else if (begins(contents, exif_uuid)) {
+    metadata.exif = part(contents, uuid_bytes, contents.size());
+  } else if (begins(contents, xmp_uuid)) {
+    metadata.xmp = part(contents, uuid_bytes, contents.size());
+  } else if (begins(contents, iptc_uuid)) {
+    metadata.iptc = part(contents, uuid_bytes, contents.size());
+  }
+}
+
 }  // namespace
 
 void read_box_metadata(const SourceFile& file, Metadata& metadata) {
@@ -134,22 +170,33 @@ void read_box_metadata(const SourceFile& file, Metadata& metadata) {
   const auto read = [&](std::byte* to, std::size_t size, std::uint64_t at) { file.read(to, size, at); };
   for (const Box& box : list_boxes(0, file.size(), read)) {
     const std::uint64_t size = box.end - box.contents;
-    if (size > most_bytes || (box.type != "Exif" && box.type != "xml " && box.type != "uuid")) continue;
+    const bool wanted = box.type == "Exif" || box.type == "xml " || box.type == "uuid" || box.type == "brob";
+    if (!wanted || size > most_bytes) continue;
     Bytes contents(static_cast<std::size_t>(size));
     file.read(contents.data(), contents.size(), box.contents);
-    if (box.type == "Exif" && size > 4) {
-      const std::uint64_t skipped = number(contents.data(), 4) + 4;  // to where the EXIF begins
-      if (skipped < size) metadata.exif = part(contents, skipped, size);
-    } else if (box.type == "xml ") {
-      metadata.xmp = std::move(contents);
-    } else if (begins(contents, exif_uuid)) {
-      metadata.exif = part(contents, uuid_bytes, size);
-    } else if (begins(contents, xmp_uuid)) {
-      metadata.xmp = part(contents, uuid_bytes, size);
-    } else if (begins(contents, iptc_uuid)) {
-      metadata.iptc = part(contents, uuid_bytes, size);
+    if (box.type != "brob") {
+      take_metadata(box.type, contents, metadata);
+    } else if (size > 4) {  // the type of the box that was compressed, then its contents
+      const std::string type(reinterpret_cast<const char*>(contents.data()), 4);
+      const Bytes plain = decompressed(part(contents, 4, size));
+      if (plain.empty()) metadata.unread = "compressed metadata";
+      take_metadata(type, plain, metadata);
     }
   }
+}
+
+std::optional<std::uint64_t> jxl_codestream_at(const SourceFile& file) {
+  std::array<std::byte, 12> start{};
+  if (file.read_some(start.data(), start.size(), 0) < 2) return std::nullopt;
+  const Bytes head(start.begin(), start.end());
+  if (begins(head, "\xff\x0a")) return 0;
+  if (!begins(head, jxl_signature)) return std::nullopt;
+  const auto read = [&](std::byte* to, std::size_t size, std::uint64_t at) { file.read(to, size, at); };
+  for (const Box& box : list_boxes(0, file.size(), read)) {
+    if (box.type == "jxlc") return box.contents;
+    if (box.type == "jxlp") return box.contents + 4;  // behind the number of the part
+  }
+  return std::nullopt;
 }
 
 Bytes with_jxl_boxes(Bytes encoded, const Metadata& metadata) {

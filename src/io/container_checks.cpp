@@ -5,6 +5,7 @@
 #include <array>
 
 #include "io/failure.h"
+#include "io/jxl_header.h"
 #include "io/png_chunks.h"
 
 namespace ungrain::io {
@@ -70,6 +71,12 @@ void check_png(const SourceFile& file, const PageList& wanted) {
   }
 }
 
+void check_jxl(const SourceFile& file, const PageList& wanted) {
+  if (wanted.largest() == 1 || !jxl_is_animated(file)) return;
+  fail(file.path(),
+       "an animated JPEG XL file of several frames, of which only the first can be read: --pages 1 takes it");
+}
+
 void check_webp(const SourceFile& file) {
   std::array<unsigned char, 8> head{};
   if (file.read_some(head.data(), head.size(), 0) < head.size()) return;
@@ -87,6 +94,7 @@ void check_frames(const SourceFile& file, std::string_view format, const PageLis
   if (format == "GIF") check_gif(file);
   if (format == "PNG") check_png(file, wanted);
   if (format == "WebP") check_webp(file);
+  if (format == "JPEG XL") check_jxl(file, wanted);
 }
 
 }  // namespace ungrain::io

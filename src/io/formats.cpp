@@ -23,6 +23,11 @@ constexpr unsigned plain = layout_gray | layout_rgb;
 constexpr unsigned with_alpha = plain | layout_gray_alpha | layout_rgb_alpha;
 constexpr unsigned any = with_alpha | layout_two | layout_four;
 
+#if UNGRAIN_HAVE_VIPS && (VIPS_MAJOR_VERSION > 8 || VIPS_MINOR_VERSION >= 15)
+constexpr unsigned comments_in_jpeg = keeps_comments;
+#else
+constexpr unsigned comments_in_jpeg = 0;
+#endif
 constexpr unsigned photograph = keeps_exif | keeps_xmp | keeps_icc;
 
 const std::vector<Format>& table() {
@@ -38,7 +43,7 @@ const std::vector<Format>& table() {
       {"BMP", {".dib"}, Codec::bmp, "", "", {}},
       {"NPY", {".npy"}, Codec::npy, "", "", {u8, u16, f16, f32}, any, true},
       {"JPEG", {".jpg", ".jpeg", ".jpe"}, Codec::vips, "jpegload", "jpegsave", {u8}, plain | layout_four, false,
-       photograph | keeps_iptc | keeps_photoshop | keeps_resolution},
+       photograph | keeps_iptc | keeps_photoshop | keeps_resolution | comments_in_jpeg},
       {"PNG", {".png"}, Codec::vips, "pngload", "pngsave", {u8, u16}, with_alpha, false,
        photograph | keeps_resolution | keeps_png_texts},
       {"TIFF", {".tif", ".tiff"}, Codec::tiff, "", "", {u8, u16, f16, f32}, any, true,
@@ -184,9 +189,12 @@ bool can_write(const std::filesystem::path& path, const ImageSpec& spec, int pag
   return problem.empty();
 }
 
-PixelType writable_type(const std::filesystem::path& path, PixelType wanted) {
+PixelType writable_type(const std::filesystem::path& path, const ImageSpec& spec) {
+  const PixelType wanted = spec.type;
   const Format* format = format_of_extension(path);
   if (format == nullptr) return wanted;
+  if (is_float(wanted) && spec.colour_channels() == 1 && format->name == "JPEG XL")
+    return u16;  // libvips has no gray floats
   // Nothing lost first, then what loses least.
   static constexpr std::array<std::array<PixelType, 4>, 4> preferences = {{
       {u8, u16, f32, f16},
@@ -205,6 +213,13 @@ std::string extension_of(const std::string& format) {
     if (known.name == format) return std::string(known.extensions.front());
   }
   return {};
+}
+
+bool keeps_white_level(const std::filesystem::path& path) {
+  const Format* format = format_of_extension(path);
+  if (format == nullptr) return true;
+  return format->codec == Codec::pnm || format->codec == Codec::npy || format->codec == Codec::tiff ||
+         format->name == "FITS";
 }
 
 std::vector<std::string> readable_extensions() { return extensions_where(&can_read); }

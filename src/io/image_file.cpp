@@ -83,7 +83,7 @@ void check_info(const std::filesystem::path& path, const FileInfo& info) {
   }
   if (!holds(format, info.spec.type)) {
     fail(path, fmt::format("{} cannot hold {} samples; {} would do", format.name, name(info.spec.type),
-                           name(writable_type(path, info.spec.type))));
+                           name(writable_type(path, info.spec))));
   }
 }
 
@@ -166,7 +166,9 @@ std::string metadata_not_kept(const std::filesystem::path& path, const FileInfo&
       (metadata.resolution->x <= 96)) {
     lost &= ~static_cast<unsigned>(keeps_resolution);
   }
-  return kinds_text(lost);
+  std::string text = kinds_text(lost);
+  if (!metadata.unread.empty()) text += (text.empty() ? "" : ", ") + metadata.unread;
+  return text;
 }
 
 std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path, const FileInfo& given,

@@ -131,8 +131,15 @@ bool can_write(const std::filesystem::path& path, std::string* why_not);
 // The same for an image: its channels and number of pages too. Not its type: see writable_type().
 bool can_write(const std::filesystem::path& path, const ImageSpec& spec, int pages, std::string* why_not);
 
-// The nearest to `wanted` that the format can hold: .jpg only u8, .png u8 and u16, .pfm f32.
-PixelType writable_type(const std::filesystem::path& path, PixelType wanted);
+// The nearest to the spec's type that the format can hold: .jpg only u8, .png u8 and u16, .pfm f32.
+PixelType writable_type(const std::filesystem::path& path, const ImageSpec& spec);
+inline PixelType writable_type(const std::filesystem::path& path, PixelType wanted) {
+  return writable_type(path, ImageSpec{.channels = 3, .type = wanted, .colour = Colour::rgb});
+}
+
+// Whether integers of another white level than their type's are to be written as they are: the format tells
+// the level, or its numbers are measurements.
+bool keeps_white_level(const std::filesystem::path& path);
 
 // In lower case and with the dot, for help texts and for finding the images of a folder.
 std::vector<std::string> readable_extensions();

@@ -92,6 +92,7 @@ unsigned kinds_of(const Metadata& metadata) {
   add(metadata.resolution.has_value(), keeps_resolution);
   add(!metadata.description.empty(), keeps_description);
   add(!metadata.png_texts.empty(), keeps_png_texts);
+  add(!metadata.jpeg_comments.empty(), keeps_comments);
   add(!metadata.fits_cards.empty(), keeps_fits_cards);
   add(!metadata.delays.empty(), keeps_animation);
   add(metadata.tiff_tags != nullptr && metadata.tiff_tags->has_private_tags(), keeps_tiff_tags);
@@ -111,6 +112,7 @@ std::string kinds_text(unsigned kinds) {
       std::pair{keeps_animation, "animation delays"},
       std::pair{keeps_tiff_tags, "TIFF tags"},
       std::pair{keeps_photoshop, "Photoshop resources"},
+      std::pair{keeps_comments, "comment"},
   };
   std::vector<std::string_view> list;
   for (const auto& [kind, name] : names) {

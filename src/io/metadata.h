@@ -34,6 +34,7 @@ struct TiffStorage {
   int photometric = 1;
   int samples = 1;                        // a pixel
   bool planar = false;                    // each channel by itself
+  bool turned = false;                    // width and height have changed places since
   std::vector<std::uint16_t> extra = {};  // what the samples beyond the colours are: ExtraSamples
 };
 
@@ -50,6 +51,8 @@ struct Metadata {
   std::string description;
   int orientation = 1;  // EXIF's, 1 to 8: how the stored pixels must be turned to stand upright
   std::vector<PngText> png_texts;
+  std::vector<std::string> jpeg_comments;
+  std::string unread;                   // what the file has besides and we cannot read, for the report
   std::vector<std::string> fits_cards;  // of 80 characters, without those that describe the pixels
   std::vector<int> delays;              // milliseconds that each page of an animation is shown
   std::optional<int> loops;             // how often an animation is shown; 0: for ever
@@ -70,6 +73,7 @@ enum MetadataKind : std::uint16_t {
   keeps_animation = 256,
   keeps_tiff_tags = 512,  // of microscopes, maps, ... in a TIFF
   keeps_photoshop = 1024,
+  keeps_comments = 2048,
 };
 
 unsigned kinds_of(const Metadata& metadata);

@@ -382,6 +382,7 @@ std::unique_ptr<InputFile> open_npy(SourceFile file, const OpenOptions& options)
   info.note = kind.note;
   info.spec.type = kind.type;
   info.spec.range = kind.range;
+  info.white_unknown = is_float(kind.type);
   set_shape(file, header.shape, axes, info);
   layout.sample = kind.sample;
   layout.big_endian = header.dtype[0] == '>';

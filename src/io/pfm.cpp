@@ -51,6 +51,7 @@ std::unique_ptr<InputFile> open_pfm(SourceFile file) {
   info.spec.channels = rgb ? 3 : 1;
   info.spec.colour = rgb ? Colour::rgb : Colour::gray;
   info.spec.type = PixelType::f32;
+  info.white_unknown = true;
   if (std::abs(scale) != 1) info.note = fmt::format("the header's scale of {} ignored", std::abs(scale));
 
   MatrixLayout layout;

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::uint64_t signature_bytes = 8;
 constexpr std::uint64_t chunk_frame = 12;  // length, type, checksum
-constexpr std::string_view xmp_key = "XML:com.adobe.xmp";
+// Keyword, not compressed, no language, no translation of the keyword.
+constexpr std::string_view plain_xmp_head = {"XML:com.adobe.xmp\0\0\0\0\0", 22};
 
 std::uint32_t big_endian_number(const std::byte* from) {
   std::uint32_t value = 0;
@@ -62,7 +63,12 @@ PngContents read_png_contents(const SourceFile& file) {
     if ((type == "tEXt" || type == "zTXt" || type == "iTXt") && length <= most_text) {
       Bytes data(length);
       file.read(data.data(), data.size(), at + head.size());
-      if (!starts_with(data, xmp_key)) contents.texts.push_back({type, std::move(data)});
+      // An XMP packet that is compressed goes over as it is.
+      if (type == "iTXt" && starts_with(data, plain_xmp_head)) {
+        contents.xmp.assign(data.begin() + plain_xmp_head.size(), data.end());
+      } else {
+        contents.texts.push_back({type, std::move(data)});
+      }
     } else if (type == "acTL" && length >= 4) {
       std::array<std::byte, 4> frames{};
       file.read(frames.data(), frames.size(), at + head.size());
@@ -76,10 +82,16 @@ PngContents read_png_contents(const SourceFile& file) {
   return contents;
 }
 
-void add_png_texts(const std::filesystem::path& file, const std::vector<PngText>& texts,
+void add_png_texts(const std::filesystem::path& file, const std::vector<PngText>& texts, const Bytes& xmp,
                    const std::filesystem::path& named) {
-  if (texts.empty()) return;
+  if (texts.empty() && xmp.empty()) return;
   Bytes chunks;
+  if (!xmp.empty()) {
+    Bytes data;
+    for (const char c : plain_xmp_head) data.push_back(static_cast<std::byte>(c));
+    data.insert(data.end(), xmp.begin(), xmp.end());
+    append_chunk(chunks, "iTXt", data);
+  }
   for (const PngText& text : texts) append_chunk(chunks, text.type, text.data);
   append_chunk(chunks, "IEND", {});
   std::fstream out(file, std::ios::in | std::ios::out | std::ios::binary);

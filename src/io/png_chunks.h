@@ -11,16 +11,17 @@
 namespace ungrain::io {
 
 struct PngContents {
-  std::vector<PngText> texts;  // but for XMP, which libvips reads
-  std::int64_t frames = 1;     // that an animation promises
-  bool complete = false;       // the last chunk is there
+  std::vector<PngText> texts;  // but for XMP
+  Bytes xmp;
+  std::int64_t frames = 1;  // that an animation promises
+  bool complete = false;    // the last chunk is there
 };
 
 // Nothing is trusted: what is damaged ends the list.
 PngContents read_png_contents(const SourceFile& file);
 
 // In front of a complete file's last chunk. Errors are of `named`.
-void add_png_texts(const std::filesystem::path& file, const std::vector<PngText>& texts,
+void add_png_texts(const std::filesystem::path& file, const std::vector<PngText>& texts, const Bytes& xmp,
                    const std::filesystem::path& named);
 
 }  // namespace ungrain::io

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -223,6 +224,7 @@ class MatrixInput final : public InputFile {
         break;
       case Sample::f64:
         to_float<double>(stored, count, decoded_.data());
+        check_within_float(stored, count, y);
         break;
       case Sample::u8:
         if (layout_.multiplier == 1) return stored;
@@ -234,6 +236,16 @@ class MatrixInput final : public InputFile {
         return stored;
     }
     return decoded_.data();
+  }
+
+  void check_within_float(const std::byte* stored, std::size_t count, int y) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      double value = 0;
+      std::memcpy(&value, stored + i * sizeof value, sizeof value);
+      if (std::isfinite(value) && !std::isfinite(static_cast<float>(value))) {
+        fail_beyond_float(file_.path(), y, value);
+      }
+    }
   }
 
   void check_largest(const std::byte* samples, std::size_t count, int y) const {

@@ -35,6 +35,14 @@ bool is_picture_brand(std::string_view brand) {
   return std::find(pictures.begin(), pictures.end(), brand) != pictures.end();
 }
 
+bool is_svg(const SourceFile& file) {
+  std::array<char, 1024> start{};
+  const std::string_view head(start.data(), file.read_some(start.data(), start.size(), 0));
+  const std::size_t first = head.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  if (first == std::string_view::npos || head[first] != '<') return false;
+  return head.find("<svg") != std::string_view::npos;
+}
+
 }  // namespace
 
 std::string what_it_is_instead(const SourceFile& file) {
@@ -48,6 +56,11 @@ std::string what_it_is_instead(const SourceFile& file) {
     return head.size() >= at + text.size() && head.substr(at, text.size()) == text;
   };
   if (has(4, "ftypcrx ")) return std::string(raw);
+  if (has(4, "ftypavis") || has(4, "ftypmsf1") || has(4, "ftyphevc")) {
+    return "a sequence of several images (an animation), which cannot be read";
+  }
+  if (has(0, "%PDF-")) return "a PDF document, not an image";
+  if (is_svg(file)) return "an SVG drawing (vector graphics), not an image";
   if (has(4, "ftyp") && !is_picture_brand(head.substr(8, 4))) return std::string(video);
   if (has(0, "\x1a\x45\xdf\xa3") || (has(0, "RIFF") && has(8, "AVI ")) || has(0, "FLV\1") ||
       has(0, "YUV4MPEG2") || has(0, "\0\0\1\xba"sv) || has(4, "moov") || has(4, "mdat")) {

@@ -245,6 +245,9 @@ class TiffInput final : public InputFile {
     }
     coding_ = layout.as_rgba ? TiffCoding{} : *coding;
     if (jpeg && !is_8_bit) fail(file_->path(), "its pixels are 12-bit JPEG, which this build cannot read");
+    if (tags_.photometric == PHOTOMETRIC_MINISWHITE && coding->number == TiffNumber::floating) {
+      fail(file_->path(), "its samples are floats where 0 is white, which cannot be read");
+    }
     if (palette && (layout.bits > 8 || layout.samples != 1)) {
       fail(file_->path(),
            fmt::format("a palette of {} bits and {} samples cannot be read", layout.bits, layout.samples));
@@ -488,7 +491,7 @@ class TiffInput final : public InputFile {
     }
   }
 
-  // White is 0 there. Floats are left: nothing tells their white.
+  // White is 0 there.
   void invert() {
     const ImageSpec& spec = info_.spec;
     if (is_float(spec.type)) return;

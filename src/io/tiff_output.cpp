@@ -533,6 +533,12 @@ class TiffOutput final : public OutputFile {
         entry.count = entry.value.size();
       }
       if (entry.tag == tiff_tag::image_description) adapt_description(entry);
+      const bool turned = metadata_.tiff_storage && metadata_.tiff_storage->turned;
+      if (turned && entry.tag == tiff_tag::x_resolution) {
+        entry.tag = tiff_tag::y_resolution;
+      } else if (turned && entry.tag == tiff_tag::y_resolution) {
+        entry.tag = tiff_tag::x_resolution;
+      }
     }
   }
 

@@ -19,6 +19,7 @@ constexpr std::uint16_t width_tag = 256;
 constexpr std::uint16_t height_tag = 257;
 constexpr std::uint16_t bits_tag = 258;
 constexpr std::uint16_t photometric_tag = 262;
+constexpr std::uint16_t orientation_tag = 274;
 constexpr std::uint16_t samples_tag = 277;
 constexpr std::uint16_t dng_version = 50706;
 
@@ -41,17 +42,20 @@ struct Shape {
   std::uint64_t height = 0;
   std::uint64_t samples = 1;
   std::uint64_t bits = 1;
+  std::uint64_t orientation = 1;
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
 Shape shape_of(const TiffReader& tiff, const TiffDirectory& directory) {
   return {value_of(tiff, directory, width_tag, 0), value_of(tiff, directory, height_tag, 0),
-          value_of(tiff, directory, samples_tag, 1), value_of(tiff, directory, bits_tag, 1)};
+          value_of(tiff, directory, samples_tag, 1), value_of(tiff, directory, bits_tag, 1),
+          value_of(tiff, directory, orientation_tag, 1)};
 }
 
 std::string text_of(const Shape& shape) {
-  return fmt::format("{} x {} with {} samples of {} bits", shape.width, shape.height, shape.samples,
-                     shape.bits);
+  return fmt::format("{} x {} with {} samples of {} bits{}", shape.width, shape.height, shape.samples,
+                     shape.bits,
+                     shape.orientation == 1 ? "" : fmt::format(", orientation {}", shape.orientation));
 }
 
 [[noreturn]] void fail_after(const SourceFile& file, std::size_t found, std::string_view why) {
@@ -74,12 +78,12 @@ TiffPages find_tiff_pages(const SourceFile& file, const PageList& wanted) {
   std::unordered_set<std::uint64_t> seen;
   std::optional<Shape> first;
   std::uint64_t at = tiff.first_directory();
-  if (at == 0) fail(file.path(), "a TIFF file without a page");
+  if (at == 0) fail(file.path(), "damaged or truncated: a TIFF file without a page");
   for (; at != 0;) {
     const std::size_t found = pages.directories.size();
     if (found == std::numeric_limits<int>::max()) fail_after(file, found, "more than can be counted");
     if (at >= file.size()) fail_after(file, found, "the link to the next leads outside the file");
-    if (!seen.insert(at).second) fail_after(file, found, "the links run in a circle");
+    if (!seen.insert(at).second) fail_after(file, found, "the links form a loop");
     const TiffDirectory directory = tiff.directory(at);
     if (!directory.complete) fail_after(file, found, "the next one's directory is cut off");
     const std::uint64_t kind = value_of(tiff, directory, new_subfile_type, 0);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "io/container_checks.h"
+#include "io/exr_header.h"
 #include "io/failure.h"
 #include "io/formats.h"
 #include "io/packed_rows.h"
@@ -115,7 +116,9 @@ VipsPointer<VipsImage> VipsInput::load(bool all_pages) {
     call.set("filename", name.c_str());
   }
   call.set("access", VIPS_ACCESS_SEQUENTIAL);
-  call.set_if_there("fail_on", VIPS_FAIL_ON_ERROR);
+  // What libjpeg calls a warning are wrong pixels, but for bytes that nobody needs.
+  const bool strict = format_->name == "JPEG" && !tolerant_;
+  call.set_if_there("fail_on", strict ? VIPS_FAIL_ON_WARNING : VIPS_FAIL_ON_ERROR);
   if (all_pages) call.set_if_there("n", -1);
   return call.run() ? call.output() : nullptr;
 }
@@ -128,7 +131,7 @@ void VipsInput::fail_to_load() {
     fail(file_.path(), fmt::format("its {} pages cannot be read together: {}",
                                    vips_image_get_n_pages(first_page.get()), message));
   }
-  fail(file_.path(), message);
+  fail(file_.path(), fmt::format("cannot be decoded: {}", message));
 }
 
 void VipsInput::open() {
@@ -144,6 +147,7 @@ void VipsInput::convert() {
   VipsImage* decoded = nullptr;
   if (vips_image_decode(image_.get(), &decoded) != 0) fail(file_.path(), take_vips_message());
   image_ = replaced_by(decoded);
+  if (format_->name == "OpenEXR") choose_exr_channels();
   const Conversion* conversion = conversion_from(image_->BandFmt);
   if (conversion == nullptr) fail(file_.path(), "its samples are complex numbers");
   info_.white_unknown = conversion->to == PixelType::f32;
@@ -154,6 +158,52 @@ void VipsInput::convert() {
   VipsImage* cast = nullptr;
   if (vips_cast_float(image_.get(), &cast, nullptr) != 0) fail(file_.path(), take_vips_message());
   image_ = replaced_by(cast);
+}
+
+// libvips gives red, green, blue and an alpha of 0 to 255, whatever channels there are.
+void VipsInput::choose_exr_channels() {
+  const std::vector<std::string> channels = exr_channels(file_);
+  const auto has = [&](std::string_view name) {
+    return std::find(channels.begin(), channels.end(), name) != channels.end();
+  };
+  if (channels.empty() || image_->Bands != 4) return;
+  std::vector<std::string> others;
+  for (const std::string& channel : channels) {
+    if (std::string("RGBAY").find(channel) == std::string::npos || channel.size() != 1)
+      others.push_back(channel);
+  }
+  if (!others.empty()) info_.note = fmt::format("channels left out: {}", fmt::join(others, ", "));
+  const bool gray = has("Y") && !has("R");
+  VipsImage* changed = nullptr;
+  if (has("A")) {
+    const std::array factors = {1.0, 1.0, 1.0, 1.0 / 255};
+    const std::array offsets = {0.0, 0.0, 0.0, 0.0};
+    if (vips_linear(image_.get(), &changed, factors.data(), offsets.data(), 4, nullptr) != 0) {
+      fail(file_.path(), take_vips_message());
+    }
+    image_ = replaced_by(changed);
+    if (!gray) return;
+  }
+  if (vips_extract_band(image_.get(), &changed, 0, "n", gray ? 1 : 3, nullptr) != 0) {
+    fail(file_.path(), take_vips_message());
+  }
+  VipsPointer<VipsImage> colours = replaced_by(changed);
+  if (gray && has("A")) {
+    VipsImage* alpha = nullptr;
+    if (vips_extract_band(image_.get(), &alpha, 3, nullptr) != 0) fail(file_.path(), take_vips_message());
+    const VipsPointer<VipsImage> owned = replaced_by(alpha);
+    if (vips_bandjoin2(colours.get(), owned.get(), &changed, nullptr) != 0)
+      fail(file_.path(), take_vips_message());
+    colours = replaced_by(changed);
+  }
+  if (gray) {
+    VipsImage* named = nullptr;
+    if (vips_copy(colours.get(), &named, "interpretation", VIPS_INTERPRETATION_B_W, nullptr) != 0) {
+      fail(file_.path(), take_vips_message());
+    }
+    colours = replaced_by(named);
+  }
+  image_ = std::move(colours);
 }
 
 void VipsInput::describe(const OpenOptions& options) {
@@ -214,7 +264,14 @@ void VipsInput::read_rows(int first, const ImageView& rows) {
     const int count = std::min(strip_rows, rows.spec.height - done);
     const VipsRect strip = {0, top + done, info_.spec.width, count};
     if (vips_region_prepare(region.get(), &strip) != 0) {
-      fail(file_.path(), fmt::format("damaged or truncated: {}", take_vips_message()));
+      const std::string message = take_vips_message();
+      if (!tolerant_ && message.find("extraneous") != std::string::npos) {
+        tolerant_ = true;
+        open();
+        read_rows(first, rows);
+        return;
+      }
+      fail(file_.path(), fmt::format("damaged or truncated: {}", message));
     }
     for (int y = 0; y < count; ++y) {
       const void* row = VIPS_REGION_ADDR(region.get(), 0, strip.top + y);

@@ -31,6 +31,7 @@ class VipsInput final : public InputFile {
   void describe(const OpenOptions& options);
   void count_memory();
   void convert();
+  void choose_exr_channels();
   const float* as_floats(const double* row, int y);
   [[noreturn]] void fail_to_load();
 
@@ -42,6 +43,7 @@ class VipsInput final : public InputFile {
   FileInfo info_;
   Metadata metadata_;
   std::uint64_t decoding_bytes_ = 0;
+  bool tolerant_ = false;  // of harmless damage
   std::vector<float> floats_;
   int page_ = 0;
   int next_row_ = 0;  // of all pages together

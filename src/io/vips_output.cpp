@@ -118,7 +118,9 @@ class VipsOutput final : public OutputFile {
       const Bytes whole = with_boxes({data, data + size});
       file_.write(whole.data(), whole.size(), 0);
     }
-    if (format_.name == "PNG") add_png_texts(file_.path(), metadata_.png_texts, file_.target());
+    if (format_.name == "PNG") {
+      add_png_texts(file_.path(), metadata_.png_texts, metadata_.xmp, file_.target());
+    }
     file_.commit();
   }
 

@@ -101,6 +101,7 @@ class UprightInput final : public InputFile {
     if (metadata_.resolution && swaps_sides(metadata_.orientation)) {
       std::swap(metadata_.resolution->x, metadata_.resolution->y);
     }
+    if (metadata_.tiff_storage) metadata_.tiff_storage->turned = swaps_sides(metadata_.orientation);
     set_upright(metadata_);
     info_.turned = true;
   }

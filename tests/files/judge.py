@@ -161,6 +161,7 @@ def check_report(report: dict, row: Row, right: Right) -> None:
             f"--json says range {report['range']:g}, not {right.range:g}",
         )
     alpha = pictures.has_alpha(row.layout) if right.alpha is None else right.alpha
+    check(right.told in report.get("metadata_not_kept", ""), f"--json does not say that {right.told} is not kept")
     check(report["alpha"] == alpha, f"--json says alpha {report['alpha']}")
 
 

@@ -71,6 +71,10 @@ def _pillow_meta(image: PIL.Image.Image) -> dict:
         meta["icc"] = info["icc_profile"]
     if info.get("dpi"):
         meta["resolution"] = tuple(round(float(v), 2) for v in info["dpi"])
+    tags = image.getexif()
+    if "jfif" not in info and 282 in tags and 283 in tags:  # Pillow takes the first for both
+        inches = 2.54 if tags.get(296) == 3 else 1
+        meta["resolution"] = tuple(round(float(tags[tag]) * inches, 2) for tag in (282, 283))
     if info.get("xmp"):  # PNG's in an iTXt chunk, as its standard says
         meta["xmp"] = info["xmp"]
     return meta

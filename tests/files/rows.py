@@ -26,6 +26,7 @@ class Right:
     layout: str = ""  # of the output, where it differs from the picture's
     alpha: bool | None = None  # what --json says
     keeps: dict = field(default_factory=dict)  # metadata, by the names of readers.py
+    told: str = ""  # what --json says is not kept
     truth: Callable | None = None  # what the output shows in place of a page of the picture
     pages: int | None = None  # of the output, where they are not the picture's
 

@@ -47,6 +47,8 @@ SOURCES = {
 def wanted(extension, layout, kind):
     types, tolerance = OUTPUTS[extension]
     held = kind if kind in types.split() else types
+    if (extension, layout, kind) == (".jxl", "gray", "f32"):  # libvips has no gray floats there
+        held = "u16"
     truth = np.flipud if extension == ".fits" else None
     if "alpha" in layout and extension == ".gif":  # one bit of alpha
         return [Right(to=extension, tolerance=1, alpha_tolerance=0.51), Fails("alpha", to=extension)]
@@ -106,6 +108,8 @@ for source in ("u8-rgb", "u16-gray", "f32-rgb"):
             continue
         # FITS is turned over twice.
         held = kind if kind in types.split() else types
+    if (extension, layout, kind) == (".jxl", "gray", "f32"):  # libvips has no gray floats there
+        held = "u16"
         add(
             f"matrix/{source}-from-{extension[1:]}",
             "in" + extension,

@@ -195,7 +195,8 @@ for layout in ("gray", "rgb", "rgb+alpha", "gray+alpha"):
                 f"jxl/{layout}-{name}",
                 "in.jxl",
                 jxl(dtype),
-                Right(types=name, tolerance=0.06, alpha_tolerance=0.03),
+                # libvips has no gray floats there
+                Right(types="u16" if (layout, name) == ("gray", "f32") else name, tolerance=0.06, alpha_tolerance=0.03),
                 layout=layout,
             )
 add("jxl/lossy-to-png", "in.jxl", jxl(lossless=False), Right(to=".png", tolerance=0.05), layout="rgb")

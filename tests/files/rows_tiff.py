@@ -176,7 +176,7 @@ for bits, tolerance in ((1, 0.51), (2, 0.18), (4, 0.045)):
             Fails(f"{bits} bit"),
             checked=False,
         )
-for bits in (10, 12, 14, 24):
+for bits in (10, 12, 14):
     add(
         f"tiff/{bits}-bit",
         "in.tif",
