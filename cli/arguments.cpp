@@ -473,12 +473,12 @@ void add_open_options(CLI::App& app, io::OpenOptions& options) {
 
 void add_save_options(CLI::App& app, io::SaveOptions& options, bool& quality_given) {
   app.add_option_function<std::string>(
-         "--save-quality",
+         "--jpeg-quality",
          [&](const std::string& text) {
-           options.quality = static_cast<int>(parse_whole("--save-quality", text, 100, 1));
+           options.quality = static_cast<int>(parse_whole("--jpeg-quality", text, 100, 1));
            quality_given = true;
          },
-         "of JPEG, WebP, HEIF, JPEG XL and JPEG 2000, 1 to 100 (default 95)")
+         "quality of JPEG, WebP, HEIF, JPEG XL and JPEG 2000, 1 to 100 (default 95)")
       ->type_name("N");
   app.add_option_function<std::string>(
          "--compression",

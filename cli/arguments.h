@@ -81,7 +81,7 @@ Size parse_size(const std::string& text);  // "768x512"
 void add_format_option(CLI::App& app, std::string& format);
 // --axis, --pages and --alpha.
 void add_open_options(CLI::App& app, io::OpenOptions& options);
-// --save-quality and --compression.
+// --jpeg-quality and --compression.
 void add_save_options(CLI::App& app, io::SaveOptions& options, bool& quality_given);
 // All values of the options that take one word of a list: "yes, no".
 inline constexpr std::string_view alpha_choices = "yes, no";
