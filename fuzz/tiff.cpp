@@ -6,7 +6,7 @@
 #include "fuzz.h"
 #include "io/tiff_exif.h"
 #include "io/tiff_reader.h"
-#include "io/tiff_tiles.h"
+
 
 namespace {
 
@@ -36,7 +36,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const io::SourceFile file(memory.path());
     const io::TiffReader tiff(file);
     read_directories(tiff);
-    io::tiff_tiles(file);
     const std::vector<std::byte> block = io::exif_of_tiff(file);
     fuzz::require(block.size() < 65534, "an EXIF block that no JPEG can hold");
 

@@ -1,6 +1,7 @@
 // The band planner by itself: every row computed once, and always from rows that are there.
 #include "core/bands.h"
 
+#include <limits>
 #include <random>
 #include <set>
 
@@ -71,6 +72,23 @@ TEST(Bands, SimplePipelines) {
         }
       }
     }
+  }
+}
+
+// The sum of the height and the reach is more than an int holds.
+TEST(Bands, ImagesAsHighAsAnIntTells) {
+  constexpr int height = std::numeric_limits<int>::max();
+  for (const bool wraps : {false, true}) {
+    Pipeline pipeline{.stages = {stage(10, {0}), stage(7, {1})}};
+    pipeline.wraps = wraps;
+    for (const int rows : rows_held(pipeline, height, 64)) {
+      EXPECT_GE(rows, 64);
+      EXPECT_LE(rows, 64 + 4 * 17);
+    }
+    BandSchedule end(pipeline, height, {height - 100, height}, 64);
+    int last = 0;
+    while (const BandStep* step = end.next()) last = step->output.end;
+    EXPECT_EQ(last, height);
   }
 }
 

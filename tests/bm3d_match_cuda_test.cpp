@@ -149,10 +149,8 @@ void from_gpu(std::vector<T>& values, const cuda::DeviceBuffer& buffer) {
               "copying");
 }
 
-// What the GPU finds, and what it keeps of it where `rescored` is another picture. Memory around the results
-// stays as it was, places past those found are 0.
-std::vector<Group> gpu_groups(const Picture& picture, Bm3dMatchCall call, const Picture* rescored = nullptr,
-                              int keep = 0) {
+// What the GPU finds. Memory around the results stays as it was, places past those found are 0.
+std::vector<Group> gpu_groups(const Picture& picture, Bm3dMatchCall call) {
   constexpr std::size_t guard = 64;
   constexpr std::uint8_t untouched = 0xa5;
   const auto references = static_cast<std::size_t>(call.grid.references());
@@ -160,7 +158,6 @@ std::vector<Group> gpu_groups(const Picture& picture, Bm3dMatchCall call, const 
   std::vector<std::uint8_t> found(references + guard, untouched);
   std::vector<float> scratch(cuda::bm3d_match_scratch(call) + guard, 42.0F);
   const cuda::DeviceBuffer plane = on_gpu(picture.pixels);
-  const cuda::DeviceBuffer other = on_gpu(rescored != nullptr ? rescored->pixels : picture.pixels);
   const cuda::DeviceBuffer gpu_offsets = on_gpu(offsets);
   const cuda::DeviceBuffer gpu_found = on_gpu(found);
   const cuda::DeviceBuffer gpu_scratch = on_gpu(scratch);
@@ -171,10 +168,6 @@ std::vector<Group> gpu_groups(const Picture& picture, Bm3dMatchCall call, const 
   call.found = static_cast<std::uint8_t*>(gpu_found.data());
   call.scratch = static_cast<float*>(gpu_scratch.data());
   cuda::launch_bm3d_match(call, {});
-  if (rescored != nullptr) {
-    call.plane.data = static_cast<const float*>(other.data()) + first;
-    cuda::launch_bm3d_rescore(call, keep, {});
-  }
   cuda::check(cudaDeviceSynchronize(), "searching");
   from_gpu(offsets, gpu_offsets);
   from_gpu(found, gpu_found);
@@ -348,27 +341,6 @@ TEST(Bm3dMatchCuda, NearlyTheNearestOfAnyValues) {
   }
   EXPECT_LT(sum, least * (1 + 1e-5));
   EXPECT_GT(static_cast<double>(common), 0.998 * static_cast<double>(members));
-}
-
-TEST(Bm3dMatchCuda, RescoredOnAnotherPicture) {
-  UNGRAIN_NEEDS_GPU();
-  const Picture picture = noise(110, 83);
-  for (const Picture& other : {stripes(110, 83), flat(110, 83), noise(110, 83)}) {
-    for (const auto& [count, keep] : {std::pair{32, 16}, {64, 16}, {64, 32}, {33, 33}, {5, 1}}) {
-      for (const float max_distance : {no_limit, 30000.0F}) {
-        Bm3dMatchCall call = call_for(picture, 8, 4, 39, count, max_distance);
-        std::vector<Group> expected = exact_groups(picture, call);
-        Bm3dMatchCall again = call;
-        again.count = keep;
-        for (std::size_t reference = 0; reference < expected.size(); ++reference) {
-          const int x = call.grid.x(static_cast<int>(reference) % call.grid.count_i);
-          const int y = call.grid.y(static_cast<int>(reference) / call.grid.count_i);
-          expected[reference] = nearest_of(other, again, x, y, expected[reference]);
-        }
-        expect_equal(gpu_groups(picture, call, &other, keep), expected, call, keep);
-      }
-    }
-  }
 }
 
 }  // namespace

@@ -268,7 +268,7 @@ TEST(Bm3d, TheGeneralVersionIsTheReference) {
     const Image noisy = noisy_of(scene_of(52, 44, channels), 25);
     for (const Bm3dParams& params :
          {Bm3dParams{.sigma = {25}, .search = 15}, Bm3dParams{.profile = Bm3dProfile::fast, .sigma = {25}},
-          Bm3dParams{.sigma = {25}, .colour = Bm3dColour::per_channel, .search = 9, .pool = 24}}) {
+          Bm3dParams{.sigma = {25}, .colour = Bm3dColour::per_channel, .search = 9}}) {
       const Image slow = filtered(params, noisy.view(), {.device = reference});
       EXPECT_LT(max_abs(slow.view(), filtered_generally(params, noisy.view()).view()), 2e-5 * 255)
           << channels;
@@ -427,7 +427,6 @@ TEST(Bm3d, NumbersFollowTheProfileAndEachOther) {
   EXPECT_EQ(numbers({.profile = Bm3dProfile::matlab, .sigma = {25}}).wiener_patch, 8);
   EXPECT_EQ(numbers({.profile = Bm3dProfile::matlab, .sigma = {50}}).wiener_patch, 11);
   EXPECT_EQ(numbers({.profile = Bm3dProfile::dabov2007, .sigma = {50}}).transform, PatchTransform::dct);
-  EXPECT_EQ(numbers({.profile = Bm3dProfile::fast, .sigma = {25}, .patch = 4, .wiener_patch = 8}).pool, 0);
 
   EXPECT_EQ(numbers({.sigma = {25}, .patch = 6}).transform, PatchTransform::dct);
 
@@ -440,8 +439,6 @@ TEST(Bm3d, NumbersFollowTheProfileAndEachOther) {
 
   EXPECT_EQ(message_of(Bm3dParams{.sigma = {25}, .transform = PatchTransform::bior15, .patch = 6}, spec),
             "bm3d: bior1.5 and hadamard take a patch of 1, 2, 4, 8, 16 or 32, got 6");
-  EXPECT_EQ(message_of(Bm3dParams{.sigma = {25}, .wiener_patch = 9, .pool = 32}, spec),
-            "bm3d: a pool is for steps of the same patch and spacing, here they differ; set pool to 0");
   const float map = 3;
   EXPECT_EQ(
       message_of(Bm3dParams{.sigma_map = {&map, {.width = 1, .height = 1, .type = PixelType::f32}}}, spec),

@@ -1,6 +1,8 @@
 #include "core/bands.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 namespace ungrain {
 
@@ -11,16 +13,21 @@ BandSchedule::BandSchedule(const Pipeline& pipeline, int height, RowRange output
   step_.output = {output.begin, output.begin};
 }
 
-int BandSchedule::steps() const { return (output_.count() + band_rows_ - 1) / band_rows_; }
+int BandSchedule::steps() const {
+  return static_cast<int>((static_cast<std::int64_t>(output_.count()) + band_rows_ - 1) / band_rows_);
+}
 
 // Rows of an input that `stage` needs to make the rows `made`. Beyond the edge there are rows only under
 // wrap.
 RowRange BandSchedule::needed(int stage, RowRange made) const {
   const Reach& reach = pipeline_->stages[stage].reach;
   if (reach.whole) return {0, height_};
-  RowRange rows{made.begin - reach.y, made.end + reach.y};
-  if (!pipeline_->wraps) rows = {std::max(rows.begin, 0), std::min(rows.end, height_)};
-  return rows;
+  // Images may be as high as an int can tell.
+  const std::int64_t begin = static_cast<std::int64_t>(made.begin) - reach.y;
+  const std::int64_t end = static_cast<std::int64_t>(made.end) + reach.y;
+  const std::int64_t lowest = pipeline_->wraps ? std::numeric_limits<int>::min() : 0;
+  const std::int64_t highest = pipeline_->wraps ? std::numeric_limits<int>::max() : height_;
+  return {static_cast<int>(std::max(begin, lowest)), static_cast<int>(std::min(end, highest))};
 }
 
 // Rows of each result that together give the rows `output` of the last.
@@ -43,7 +50,7 @@ std::vector<RowRange> BandSchedule::rows_for(RowRange output) const {
 const BandStep* BandSchedule::next() {
   const int begin = step_.output.end;
   if (begin >= output_.end) return nullptr;
-  step_.output = {begin, std::min(output_.end, begin + band_rows_)};
+  step_.output = {begin, output_.end - begin > band_rows_ ? begin + band_rows_ : output_.end};
 
   // What the stages still have to make decides what they still need.
   step_.keep_from.assign(done_.size(), 0);
@@ -72,7 +79,9 @@ namespace {
 int steady_height(const Pipeline& pipeline, int height, int band_rows) {
   constexpr int far = 1 << 28;
   const Reach reach = total_reach(pipeline, {far, far});
-  return reach.whole ? height : 8 * (band_rows + reach.y);
+  constexpr std::int64_t most = far;
+  return reach.whole ? height
+                     : static_cast<int>(std::min(most, 8 * (static_cast<std::int64_t>(band_rows) + reach.y)));
 }
 
 }  // namespace
@@ -95,7 +104,9 @@ std::vector<int> rows_held(const Pipeline& pipeline, int height, int band_rows) 
     }
   });
   for (int result = 0; result < real.results(); ++result) {
-    most[result] = std::min(most[result], real.all_rows(result).count());
+    const RowRange all = real.all_rows(result);
+    most[result] = static_cast<int>(
+        std::min(static_cast<std::int64_t>(most[result]), static_cast<std::int64_t>(all.end) - all.begin));
   }
   return most;
 }

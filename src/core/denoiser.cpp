@@ -43,7 +43,7 @@ int planned_rows(const Pipeline& pipeline, const ImageSpec& spec, const Options&
   if (rows > tile_rows && rows < spec.height) rows = rows / tile_rows * tile_rows;
   // What each pixel and each other one have in common is found once where both are in one band.
   if (total_reach(pipeline, {spec.width, spec.height}).whole) rows = spec.height;
-  while (rows > 1 && bytes(rows) > limit) rows = rows * 3 / 4;
+  while (rows > 1 && bytes(rows) > limit) rows -= (rows + 3) / 4;
   if (const std::size_t least = bytes(rows); least > limit) {
     throw Error(ErrorCode::out_of_memory,
                 fmt::format("an image of {} x {} needs at least {} of working memory, the limit is {}",

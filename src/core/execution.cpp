@@ -378,9 +378,11 @@ void Execution::filter_directly(Job& job) {
   const int reach = total_reach(pipeline_, {spec_.width, spec_.height}).y;
   job.rows_total = all.count();
   for (RowRange rows{all.begin, all.begin}; rows.end < all.end;) {
-    rows = {rows.end, std::min(all.end, rows.end + (job.source->stays() ? all.count() : band_rows_))};
+    const int step = job.source->stays() ? all.count() : band_rows_;
+    rows = {rows.end, all.end - rows.end > step ? rows.end + step : all.end};
     job.rows_now = rows.count();
-    const RowRange needed = clipped({rows.begin - reach, rows.end + reach}, {job.in_rect.y0, job.in_rect.y1});
+    const RowRange needed{std::max(rows.begin - reach, job.in_rect.y0),
+                          job.in_rect.y1 - rows.end > reach ? rows.end + reach : job.in_rect.y1};
     const ConstImageView in = job.source->rows(needed);
     const ImageView out = room_for(job, rows);
     const Clock::time_point start = Clock::now();

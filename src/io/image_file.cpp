@@ -176,6 +176,8 @@ std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path
                                                [[maybe_unused]] const SaveOptions& options) {
   FileInfo info = given;
   info.access = like == nullptr ? FileAccess{} : like->access();
+  const bool same_channels = like != nullptr && like->info().spec.channels == info.spec.channels;
+  if (same_channels && info.spec.colour == Colour::multi) info.model = like->info().model;
   check_info(path, info);
   switch (format_of_extension(path)->codec) {
     case Codec::pnm:

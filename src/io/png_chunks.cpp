@@ -49,6 +49,38 @@ bool starts_with(const Bytes& data, std::string_view text) {
                     [](char a, std::byte b) { return static_cast<std::byte>(a) == b; });
 }
 
+// The first chunk of pixels; 0: there is none.
+std::uint64_t pixels_at(std::fstream& stream) {
+  for (std::uint64_t at = signature_bytes;;) {
+    std::array<std::byte, 8> head{};
+    stream.seekg(static_cast<std::streamoff>(at));
+    stream.read(reinterpret_cast<char*>(head.data()), head.size());
+    if (!stream) return 0;
+    if (std::string_view(reinterpret_cast<const char*>(head.data()) + 4, 4) == "IDAT") return at;
+    at += chunk_frame + big_endian_number(head.data());
+  }
+}
+
+// What comes behind `place` moves back, from the end on.
+bool insert(std::fstream& stream, std::uint64_t place, const Bytes& bytes) {
+  constexpr std::uint64_t block_bytes = std::uint64_t{1} << 20U;
+  std::vector<char> block(block_bytes);
+  stream.seekg(0, std::ios::end);
+  for (auto end = static_cast<std::uint64_t>(stream.tellg()); end > place;) {
+    const std::uint64_t count = std::min(block_bytes, end - place);
+    end -= count;
+    stream.seekg(static_cast<std::streamoff>(end));
+    stream.read(block.data(), static_cast<std::streamsize>(count));
+    stream.seekp(static_cast<std::streamoff>(end + bytes.size()));
+    stream.write(block.data(), static_cast<std::streamsize>(count));
+    if (!stream) return false;
+  }
+  stream.seekp(static_cast<std::streamoff>(place));
+  stream.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  stream.flush();
+  return static_cast<bool>(stream);
+}
+
 }  // namespace
 
 PngContents read_png_contents(const SourceFile& file) {
@@ -93,12 +125,9 @@ void add_png_texts(const std::filesystem::path& file, const std::vector<PngText>
     append_chunk(chunks, "iTXt", data);
   }
   for (const PngText& text : texts) append_chunk(chunks, text.type, text.data);
-  append_chunk(chunks, "IEND", {});
-  std::fstream out(file, std::ios::in | std::ios::out | std::ios::binary);
-  out.seekp(-static_cast<std::streamoff>(chunk_frame), std::ios::end);
-  out.write(reinterpret_cast<const char*>(chunks.data()), static_cast<std::streamsize>(chunks.size()));
-  out.flush();
-  if (!out) fail(named, "cannot be written");
+  std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+  const std::uint64_t place = pixels_at(stream);
+  if (place == 0 || !insert(stream, place, chunks)) fail(named, "cannot be written");
 }
 
 }  // namespace ungrain::io

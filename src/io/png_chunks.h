@@ -20,7 +20,7 @@ struct PngContents {
 // Nothing is trusted: what is damaged ends the list.
 PngContents read_png_contents(const SourceFile& file);
 
-// In front of a complete file's last chunk. Errors are of `named`.
+// In front of a complete file's pixels, where every reader looks. Errors are of `named`.
 void add_png_texts(const std::filesystem::path& file, const std::vector<PngText>& texts, const Bytes& xmp,
                    const std::filesystem::path& named);
 

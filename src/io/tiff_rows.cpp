@@ -31,7 +31,12 @@ std::vector<TiffHandle> open_planes(const SourceFile& file, std::uint64_t direct
 class Strips final : public TiffRows {
  public:
   Strips(const SourceFile& file, std::uint64_t directory, const TiffLayout& layout)
-      : file_(file), handles_(open_planes(file, directory, layout.planes())), rows_(handles_.size()) {
+      : file_(file),
+        handles_(open_planes(file, directory, layout.planes())),
+        rows_(handles_.size()),
+        next_(handles_.size()),
+        strip_rows_(
+            std::max<std::uint32_t>(1, handles_.front().field<std::uint32_t>(TIFFTAG_ROWSPERSTRIP, 1))) {
     for (std::size_t plane = 0; plane < handles_.size(); ++plane) {
       rows_[plane].resize(static_cast<std::size_t>(TIFFScanlineSize64(handles_[plane].get())));
     }
@@ -41,18 +46,27 @@ class Strips final : public TiffRows {
   }
 
   const std::byte* row(int plane, std::uint32_t y) override {
-    TiffHandle& handle = handles_[static_cast<std::size_t>(plane)];
-    std::vector<std::byte>& to = rows_[static_cast<std::size_t>(plane)];
-    if (TIFFReadScanline(handle.get(), to.data(), y, static_cast<std::uint16_t>(plane)) != 1) {
-      fail(file_.path(), fmt::format("damaged or truncated at row {}: {}", y, handle.take_message()));
+    const auto index = static_cast<std::size_t>(plane);
+    std::uint32_t& next = next_[index];
+    // Compressed rows can be had only one after the other, from the first of their strip on.
+    const std::uint32_t strip_top = y - y % strip_rows_;
+    for (std::uint32_t at = next >= strip_top && next <= y ? next : strip_top; at <= y; ++at) {
+      if (TIFFReadScanline(handles_[index].get(), rows_[index].data(), at,
+                           static_cast<std::uint16_t>(plane)) != 1) {
+        fail(file_.path(),
+             fmt::format("damaged or truncated at row {}: {}", at, handles_[index].take_message()));
+      }
     }
-    return to.data();
+    next = y + 1;
+    return rows_[index].data();
   }
 
  private:
   const SourceFile& file_;
   std::vector<TiffHandle> handles_;
   std::vector<std::vector<std::byte>> rows_;
+  std::vector<std::uint32_t> next_;  // the row that comes after the one that was read last
+  std::uint32_t strip_rows_;
 };
 
 // All tiles across the image at once.

@@ -64,9 +64,9 @@ bool has_alpha(VipsImage* image, VipsInterpretation interpretation) {
 
 // Formats whose decoders hold the whole image, and how many times over.
 constexpr std::array whole_image_decoders = {
-    std::pair{std::string_view("WebP"), 2.0},      std::pair{std::string_view("GIF"), 2.0},
-    std::pair{std::string_view("HEIF"), 3.0},      std::pair{std::string_view("JPEG XL"), 10.0},
-    std::pair{std::string_view("JPEG 2000"), 8.0},
+    std::pair{std::string_view("WebP"), 3.0},      std::pair{std::string_view("GIF"), 2.0},
+    std::pair{std::string_view("HEIF"), 3.0},      std::pair{std::string_view("JPEG XL"), 6.0},
+    std::pair{std::string_view("JPEG 2000"), 4.0},
 };
 
 VipsPointer<VipsImage> replaced_by(VipsImage* image) { return VipsPointer<VipsImage>(image); }

@@ -71,8 +71,6 @@ struct Bm3dParams {
   std::optional<double> max_distance = {};  // of patches in a group: mean squared difference, pixel units²
   std::optional<double> wiener_max_distance = {};
   std::optional<double> lambda = {};  // coefficients up to lambda sigma are taken for noise
-  // Above 0 the second step does not search: it takes the best of this many that the first one found.
-  std::optional<int> pool = {};
 };
 
 }  // namespace ungrain

@@ -39,7 +39,7 @@ inline MethodCases bm3d_cases() {
             slow,
             other_groups},
            {"channel_sigmas", near({.sigma = {0.05, 0.1, 0.08}}), Colour::rgb, slow, other_groups},
-           {"rgb_pool", P{.sigma = {0.1}, .patch = 4, .search = 5, .group = 8, .pool = 12}, Colour::rgb},
+           {"rgb_patch_4", P{.sigma = {0.1}, .patch = 4, .search = 5, .group = 8}, Colour::rgb},
            {"dct_hadamard",
             near({.sigma = {0.1},
                   .transform = dct,

@@ -184,8 +184,7 @@ class Pieces {
 };
 
 constexpr double general_steps = 0x1p32;
-constexpr int most_matches = 64;   // that launch_bm3d_match() takes
-constexpr int longest_list = 255;  // that a byte counts
+constexpr int most_matches = 64;  // that launch_bm3d_match() takes
 
 OpponentMatrix opponent() {
   OpponentMatrix matrix{};
@@ -209,13 +208,8 @@ class CudaStep {
         across_{padded_.width - step_.patch, step_.spacing},
         down_{padded_.height - step_.patch, step_.spacing},
         varies_(settings.sigma_map.data != nullptr),
-        pool_(index == 1 ? std::min(settings.pool, longest_list) : 0),
         fast_(cuda::bm3d_fast_filter(settings_, index)),
-        general_(cuda::bm3d_general_filter(step_, index == 1, varies_)) {
-    // The transform whose coefficients the first step compares.
-    if (settings.first.prefilter > 0 && (index == 0 || pool_ > 0))
-      compared_ = cuda::bm3d_general_filter(settings_.first, false, false);
-  }
+        general_(cuda::bm3d_general_filter(step_, index == 1, varies_)) {}
   CudaStep(const CudaStep&) = delete;
   CudaStep& operator=(const CudaStep&) = delete;
 
@@ -254,13 +248,13 @@ class CudaStep {
     if (index_ == 1) basic = padded(basic, memory.basic, call.stream);
     ConstPlanes variance;
     if (varies_) variance = upload_variances(memory.variance, area, stream);
-    upload_tables(memory, stream);
+    upload_table(memory, stream);
 
     Bm3dFilterCall filter;
     filter.noisy = noisy;
     filter.basic = basic;
     filter.grid = grid;
-    filter.count = list();
+    filter.count = step_.group;
     filter.offsets = memory.offsets;
     filter.found = memory.found;
     filter.sums = memory.sums;
@@ -281,7 +275,7 @@ class CudaStep {
     filter.planes = settings_.opponent ? planes_ : 1;
     for (int plane = 0; plane < planes_; plane += filter.planes) {
       filter.first_plane = plane;
-      find_groups(noisy, basic, plane, grid, memory, call.stream);
+      find_groups(index_ == 0 ? noisy : basic, plane, grid, memory, call.stream);
       general.filter = filter;
       if (fast_) {
         clear(memory.left_over, sizeof(unsigned));
@@ -301,7 +295,7 @@ class CudaStep {
       const auto planes = static_cast<std::size_t>(step.planes_);
       const std::size_t area_pixels = static_cast<std::size_t>(area.width()) * area.height();
       const std::size_t references = static_cast<std::size_t>(grid.count_i) * grid.count_j;
-      const auto list = static_cast<std::size_t>(step.list());
+      const auto group = static_cast<std::size_t>(step.step_.group);
       sums.rect = out;
       sums.patch = k;
       sums.values =
@@ -315,17 +309,15 @@ class CudaStep {
       noisy = pieces.take<float>(padding);
       basic = pieces.take<float>(step.index_ == 1 ? padding : 0);
       variance = pieces.take<float>(step.varies_ ? planes * area_pixels : 0);
-      offsets = pieces.take<std::int8_t>(2 * references * list);
+      offsets = pieces.take<std::int8_t>(2 * references * group);
       found = pieces.take<std::uint8_t>(references);
       left_over = pieces.take<unsigned>(step.fast_ ? 1 + references * planes : 0);
       table = pieces.take<float>(step.general_.table.size());
-      compared_table = pieces.take<float>(step.compared_.table.size());
       workspace =
           pieces.take<float>(step.general_.workspace * static_cast<std::size_t>(step.general_.blocks));
-      compared = pieces.take<float>(
-          step.compared_.table.empty()
-              ? 0
-              : cuda::bm3d_compared_floats(step.compared_.shape, area.width(), area.height()));
+      const std::size_t coefficients =
+          cuda::bm3d_compared_floats(step.general_.shape, area.width(), area.height());
+      compared = pieces.take<float>(step.step_.prefilter > 0 ? coefficients : 0);
       Bm3dMatchCall match = step.match_call({nullptr, area, area.width(), 0, 1}, grid);
       this->match = pieces.take<float>(step.uses_own_search() ? 0 : cuda::bm3d_match_scratch(match));
       floats = pieces.taken();
@@ -339,7 +331,6 @@ class CudaStep {
     std::uint8_t* found = nullptr;
     unsigned* left_over = nullptr;
     float* table = nullptr;
-    float* compared_table = nullptr;
     float* workspace = nullptr;
     float* compared = nullptr;
     float* match = nullptr;
@@ -347,10 +338,7 @@ class CudaStep {
   };
 
   bool is_padded() const { return padded_.width != image_.width || padded_.height != image_.height; }
-  int list() const { return std::max(step_.group, pool_); }
-  // The step whose search finds the candidates.
-  const Bm3dStep& search_step() const { return pool_ > 0 ? settings_.first : step_; }
-  bool uses_own_search() const { return list() > most_matches || search_step().prefilter > 0; }
+  bool uses_own_search() const { return step_.group > most_matches || step_.prefilter > 0; }
 
   Bm3dGrid grid_at(int first_i, int end_i, int first_j, int end_j) const {
     return {step_.spacing, across_.last, down_.last, first_i, first_j, end_i - first_i, end_j - first_j};
@@ -380,23 +368,14 @@ class CudaStep {
   }
 
   // Page-locked, so that copies wait for nothing; made where a GPU is there for certain.
-  void upload_tables(const Memory& memory, cudaStream_t stream) const {
-    const std::size_t own = general_.table.size();
-    const std::size_t other = compared_.table.size();
-    std::call_once(tables_made_, [&] {
-      tables_ = cuda::PinnedBuffer((own + other) * sizeof(float));
-      auto* const to = reinterpret_cast<float*>(tables_.data());
-      std::copy(general_.table.begin(), general_.table.end(), to);
-      std::copy(compared_.table.begin(), compared_.table.end(), to + own);
+  void upload_table(const Memory& memory, cudaStream_t stream) const {
+    const std::size_t bytes = general_.table.size() * sizeof(float);
+    std::call_once(table_made_, [&] {
+      table_ = cuda::PinnedBuffer(bytes);
+      std::copy(general_.table.begin(), general_.table.end(), reinterpret_cast<float*>(table_.data()));
     });
-    const auto* const from = reinterpret_cast<const float*>(tables_.data());
-    const auto copy = [&](float* to, const float* start, std::size_t floats) {
-      if (floats == 0) return;
-      cuda::check(cudaMemcpyAsync(to, start, floats * sizeof(float), cudaMemcpyHostToDevice, stream),
-                  "uploading tables");
-    };
-    copy(memory.table, from, own);
-    copy(memory.compared_table, from + own, other);
+    cuda::check(cudaMemcpyAsync(memory.table, table_.data(), bytes, cudaMemcpyHostToDevice, stream),
+                "uploading a table");
   }
 
   // The map lies in the host's memory: the rows that the call needs, as variances of the working planes.
@@ -438,49 +417,36 @@ class CudaStep {
   }
 
   Bm3dMatchCall match_call(const ConstPlanes& plane, const Bm3dGrid& grid) const {
-    const Bm3dStep& step = search_step();
     // Luminance goes to sqrt 3 times white.
     const double white = white_ * (settings_.opponent ? std::sqrt(3.0) : 1);
     Bm3dMatchCall match;
     match.plane = plane;
     match.image = padded_;
     match.grid = grid;
-    match.patch = step.patch;
-    match.search = step.search;
-    match.count = list();
-    match.max_distance = static_cast<float>(step.max_distance * step.patch * step.patch);
+    match.patch = step_.patch;
+    match.search = step_.search;
+    match.count = step_.group;
+    match.max_distance = static_cast<float>(step_.max_distance * step_.patch * step_.patch);
     match.middle = static_cast<float>(white / 2);
     match.scale = static_cast<float>(255 / white);
     return match;
   }
 
-  void find_groups(const ConstPlanes& noisy, const ConstPlanes& basic, int plane, const Bm3dGrid& grid,
-                   const Memory& memory, Stream stream) const {
-    const auto only = [&](ConstPlanes planes) {
-      planes.data += plane * planes.plane_stride;
-      planes.count = 1;
-      return planes;
-    };
-    const bool on_noisy = index_ == 0 || pool_ > 0;
-    Bm3dMatchCall match = match_call(only(on_noisy ? noisy : basic), grid);
+  void find_groups(ConstPlanes planes, int plane, const Bm3dGrid& grid, const Memory& memory,
+                   Stream stream) const {
+    planes.data += plane * planes.plane_stride;
+    planes.count = 1;
+    Bm3dMatchCall match = match_call(planes, grid);
     match.offsets = memory.offsets;
     match.found = memory.found;
     match.scratch = memory.match;
     if (uses_own_search()) {
-      Bm3dGeneralMatch own{match, compared_.shape, memory.compared_table, -1, memory.compared};
-      if (search_step().prefilter > 0)
-        own.threshold = static_cast<float>(search_step().prefilter * settings_.sigma[plane]);
+      // The coefficients that are compared are of the filter's own transform.
+      Bm3dGeneralMatch own{match, general_.shape, memory.table, -1, memory.compared};
+      if (step_.prefilter > 0) own.threshold = static_cast<float>(step_.prefilter * settings_.sigma[plane]);
       cuda::launch_bm3d_general_match(own, stream);
     } else {
       cuda::launch_bm3d_match(match, stream);
-    }
-    if (pool_ == 0) return;
-    match.plane = only(basic);
-    match.max_distance = static_cast<float>(step_.max_distance * step_.patch * step_.patch);
-    if (uses_own_search()) {
-      cuda::launch_bm3d_general_rescore(match, step_.group, stream);
-    } else {
-      cuda::launch_bm3d_rescore(match, step_.group, stream);
     }
   }
 
@@ -512,12 +478,10 @@ class CudaStep {
   Axis across_;
   Axis down_;
   bool varies_;
-  int pool_;
   std::optional<Bm3dFast> fast_;
   Bm3dGeneral general_;
-  Bm3dGeneral compared_;
-  mutable std::once_flag tables_made_;
-  mutable cuda::PinnedBuffer tables_;
+  mutable std::once_flag table_made_;
+  mutable cuda::PinnedBuffer table_;
 };
 
 void launch_opponent(const DeviceStageCall& call) {

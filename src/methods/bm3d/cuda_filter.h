@@ -151,7 +151,5 @@ struct Bm3dGeneralMatch {
 };
 std::size_t bm3d_compared_floats(const Bm3dGeneralShape& shape, int columns, int rows);
 void launch_bm3d_general_match(const Bm3dGeneralMatch& call, Stream stream);
-// launch_bm3d_rescore() for lists of any length.
-void launch_bm3d_general_rescore(const Bm3dMatchCall& call, int keep, Stream stream);
 
 }  // namespace ungrain::cuda

@@ -346,21 +346,17 @@ __device__ inline unsigned long long smallest_over_block(unsigned long long key,
 
 constexpr unsigned nobody = ~0U;  // instead of a distance's bits, which are ordered as distances are
 
-struct Offset {
-  int dx;
-  int dy;
-};
-
 // Takes the candidate of the smallest distance out again and again; of equal ones the first in reading order.
-// `offset_of(c)` is where candidate c lies.
-template <class OffsetOf>
-__device__ int take_smallest(unsigned* distances, int candidates, int wanted, OffsetOf offset_of,
-                             std::int8_t* offsets, unsigned long long* room) {
+__device__ int take_smallest(unsigned* distances, int search, int wanted, std::int8_t* offsets,
+                             unsigned long long* room) {
   constexpr unsigned long long no_key = ~0ULL;
+  const int candidates = search * search;
+  const int reach = search / 2;
   const auto key_of = [&](int c) {
-    const Offset o = offset_of(c);
+    const int dx = c % search - reach;
+    const int dy = c / search - reach;
     return static_cast<unsigned long long>(distances[c]) << 32U |
-           static_cast<unsigned long long>(o.dy + 128) << 8U | static_cast<unsigned long long>(o.dx + 128);
+           static_cast<unsigned long long>(dy + 128) << 8U | static_cast<unsigned long long>(dx + 128);
   };
   int found = 1;
   for (; found < wanted; ++found) {
@@ -415,37 +411,7 @@ __global__ void __launch_bounds__(threads)
   });
   std::int8_t* const offsets = call.offsets + 2 * static_cast<std::size_t>(index) * call.count;
   for_each(2 * call.count, [&](int i) { offsets[i] = 0; });
-  const auto offset_of = [&](int c) { return Offset{c % call.search - reach, c / call.search - reach}; };
-  const int found = take_smallest(distances, candidates, call.count, offset_of, offsets, room);
-  if (threadIdx.x == 0) call.found[index] = static_cast<std::uint8_t>(found);
-}
-
-__global__ void __launch_bounds__(threads)
-    rescore_kernel(const __grid_constant__ Bm3dMatchCall call, int keep) {
-  extern __shared__ unsigned distances[];
-  __shared__ unsigned long long room[warps];
-  __shared__ std::int8_t places[2 * 256];
-  const Bm3dGrid& grid = call.grid;
-  const int index = static_cast<int>(blockIdx.x);
-  const int x = min((grid.first_i + index % grid.count_i) * grid.spacing, grid.last_x);
-  const int y = min((grid.first_j + index / grid.count_i) * grid.spacing, grid.last_y);
-  std::int8_t* const offsets = call.offsets + 2 * static_cast<std::size_t>(index) * call.count;
-  const int candidates = call.found[index];
-  for_each(candidates, [&](int c) {
-    const int dx = places[2 * c] = offsets[2 * c];
-    const int dy = places[2 * c + 1] = offsets[2 * c + 1];
-    float sum = 0;
-    for (int py = 0; py < call.patch; ++py) {
-      for (int px = 0; px < call.patch; ++px) {
-        const float d = call.plane.at(0, x + px, y + py) - call.plane.at(0, x + dx + px, y + dy + py);
-        sum = fmaf(d, d, sum);
-      }
-    }
-    distances[c] = c > 0 && sum <= call.max_distance ? __float_as_uint(sum) : nobody;
-  });
-  for_each(2 * call.count, [&](int i) { offsets[i] = 0; });
-  const auto offset_of = [&](int c) { return Offset{places[2 * c], places[2 * c + 1]}; };
-  const int found = take_smallest(distances, candidates, min(keep, candidates), offset_of, offsets, room);
+  const int found = take_smallest(distances, call.search, call.count, offsets, room);
   if (threadIdx.x == 0) call.found[index] = static_cast<std::uint8_t>(found);
 }
 
@@ -535,12 +501,6 @@ void launch_bm3d_general_match(const Bm3dGeneralMatch& call, Stream stream) {
   const int references = call.match.grid.count_i * call.match.grid.count_j;
   launch(match_kernel, dim3(static_cast<unsigned>(references)), dim3(threads), distances, stream, call.match,
          compared);
-}
-
-void launch_bm3d_general_rescore(const Bm3dMatchCall& call, int keep, Stream stream) {
-  const int references = call.grid.count_i * call.grid.count_j;
-  launch(rescore_kernel, dim3(static_cast<unsigned>(references)), dim3(threads),
-         sizeof(unsigned) * static_cast<std::size_t>(call.count), stream, call, keep);
 }
 
 }  // namespace ungrain::cuda

@@ -1,15 +1,11 @@
-// The search for similar patches on a GPU, by differences of floats, and the second look at what was found.
+// The search for similar patches on a GPU, by differences of floats.
 //
-// The search: one warp a reference. Its lanes take candidates side by side along x, so that each pixel of all
-// their patches is one coalesced load; the nearest so far are a sorted list over the lanes, two keys in each,
-// into which the few candidates that are nearer than its last are put one by one. Keys are the distance's
-// bits and, below them, the position in reading order: no two are equal, and the result does not depend on
-// which came first. Bound by loads (two a pixel of a candidate's patch). It takes any patch and any values;
-// where products of halves serve (cuda_match_halves.cu) it only does those references that they leave out.
-//
-// The second look: one warp a reference. Its lanes take a patch's pixels, so that a patch of 8 x 8 is two
-// loads, each of 4 rows of 32 bytes; the lanes' sums for 32 candidates are added up all together. Bound by
-// loads from the first-level cache.
+// One warp a reference. Its lanes take candidates side by side along x, so that each pixel of all their
+// patches is one coalesced load; the nearest so far are a sorted list over the lanes, two keys in each, into
+// which the few candidates that are nearer than its last are put one by one. Keys are the distance's bits
+// and, below them, the position in reading order: no two are equal, and the result does not depend on which
+// came first. Bound by loads (two a pixel of a candidate's patch). It takes any patch and any values; where
+// products of halves serve (cuda_match_halves.cu) it only does those references that they leave out.
 #include "cuda/launch.cuh"
 #include "methods/bm3d/cuda_match.h"
 #include "methods/bm3d/cuda_match_halves.h"
@@ -169,84 +165,6 @@ void launch_find_nearest(const Bm3dMatchCall& call, bool left_out, Stream stream
          warps_of_block * warp_size, 0, stream, call, each, left_out);
 }
 
-// Every lane has a term of each of 32 sums: lane l gets sum l.
-__device__ float sum_of_lane(float (&terms)[warp_size]) {
-  const int lane = threadIdx.x % warp_size;
-#pragma unroll
-  for (int half = warp_size / 2; half > 0; half /= 2) {
-    const bool upper = (lane & half) != 0;
-#pragma unroll
-    for (int i = 0; i < half; ++i) {
-      const float mine = upper ? terms[i + half] : terms[i];
-      const float others = upper ? terms[i] : terms[i + half];
-      terms[i] = mine + __shfl_xor_sync(all_lanes, others, half);
-    }
-  }
-  return terms[0];
-}
-
-// Of the candidate that lane l names, to lane l. Past a patch's last pixel lanes add nothing.
-__device__ float distance_of_lane(const Bm3dMatchCall& call, const Reference& reference, char2 offset) {
-  const int lane = threadIdx.x % warp_size;
-  const int pixels = call.patch * call.patch;
-  const float* const from = &call.plane.at(0, reference.x, reference.y);
-  const int candidate = static_cast<int>(offset.y * call.plane.row_stride + offset.x);
-  float terms[warp_size] = {};
-  for (int first = 0; first < pixels; first += warp_size) {
-    const int pixel = min(first + lane, pixels - 1);
-    const float* const own = from + pixel / call.patch * call.plane.row_stride + pixel % call.patch;
-    const float value = *own;
-    const float counts = first + lane < pixels ? 1.0F : 0.0F;
-#pragma unroll
-    for (int i = 0; i < warp_size; ++i) {
-      const float difference = counts * (value - own[__shfl_sync(all_lanes, candidate, i)]);
-      terms[i] = fmaf(difference, difference, terms[i]);
-    }
-  }
-  return sum_of_lane(terms);
-}
-
-__global__ void __launch_bounds__(warps_of_block* warp_size) rescore_kernel(Bm3dMatchCall call, int keep) {
-  const int lane = threadIdx.x % warp_size;
-  const int index = static_cast<int>(blockIdx.x) * warps_of_block + static_cast<int>(threadIdx.x) / warp_size;
-  if (index >= call.grid.references()) return;
-  const Reference reference(call, index);
-  const SearchWindow window{call.search};
-  char2* const offsets = reference.offsets(call);
-  const int others = call.found[index] - 1;
-
-  Key keys[2] = {nothing, nothing};
-  int kept = 1;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    if (half * warp_size >= others) continue;
-    const int candidate = half * warp_size + lane;
-    const char2 offset = candidate < others ? offsets[1 + candidate] : make_char2(0, 0);
-    const float distance = distance_of_lane(call, reference, offset);
-    const bool is_near = candidate < others && distance <= call.max_distance;
-    if (is_near) keys[half] = key_of(distance, window.position(offset.x, offset.y));
-    kept += __popc(__ballot_sync(all_lanes, is_near));
-  }
-  int ranks[2] = {1, 1};
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    if (half * warp_size >= others) continue;
-    for (int i = 0; i < warp_size; ++i) {
-      const Key other = __shfl_sync(all_lanes, keys[half], i);
-      ranks[0] += other < keys[0] ? 1 : 0;
-      ranks[1] += other < keys[1] ? 1 : 0;
-    }
-  }
-  kept = min(kept, keep);
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    if (keys[half] != nothing && ranks[half] < kept) offsets[ranks[half]] = window.offset(keys[half]);
-    const int place = half * warp_size + lane;
-    if (place >= kept && place < call.count) offsets[place] = make_char2(0, 0);
-  }
-  if (lane == 0) call.found[index] = static_cast<std::uint8_t>(kept);
-}
-
 }  // namespace
 
 std::size_t bm3d_match_scratch(const Bm3dMatchCall& call) { return halves_match_scratch(call); }
@@ -256,12 +174,6 @@ void launch_bm3d_match(const Bm3dMatchCall& call, Stream stream) {
   const bool by_halves = halves_suit(call);
   if (by_halves) launch_halves_match(call, stream);
   launch_find_nearest(call, by_halves, stream);
-}
-
-void launch_bm3d_rescore(const Bm3dMatchCall& call, int keep, Stream stream) {
-  if (call.grid.references() == 0) return;
-  launch(rescore_kernel, blocks_for(call.grid.references(), warps_of_block), warps_of_block * warp_size, 0,
-         stream, call, keep);
 }
 
 }  // namespace ungrain::cuda

@@ -47,9 +47,4 @@ struct Bm3dMatchCall {
 std::size_t bm3d_match_scratch(const Bm3dMatchCall& call);
 void launch_bm3d_match(const Bm3dMatchCall& call, Stream stream);
 
-// The patches that were found are compared anew on another plane, the call's, and the nearest `keep` within
-// its max_distance stay, ordered as above. Offsets and found are read and written in place,
-// [reference][count] as they were; what lies past those kept is 0. Differences of floats; no scratch is used.
-void launch_bm3d_rescore(const Bm3dMatchCall& call, int keep, Stream stream);
-
 }  // namespace ungrain::cuda

@@ -100,86 +100,13 @@ MatchScale match_scale(double white, double sigma, bool basic) {
   return scale;
 }
 
-// Where a reference's groups of step 1 wait for step 2: in planes beside the basic estimate, as bytes of the
-// pixels of a cell at the reference. The last reference's cell lies at the image's edge, so that no two meet.
-class PoolCells {
- public:
-  PoolCells(const Bm3dSettings& settings, const ImageSpec& spec)
-      : pool_(settings.pool),
-        side_(std::min(settings.first.spacing, patch / 2)),
-        colours_(spec.colour_channels()),
-        extent_{spec.width, spec.height} {
-    const int lists = settings.opponent ? 1 : colours_;
-    const int floats = (2 * pool_ + 3) / 4;
-    each_ = (floats + side_ * side_ - 1) / (side_ * side_);
-    planes_ = pool_ > 0 ? lists * each_ : 0;
-  }
-
-  static bool fits(const Bm3dSettings& settings, const ImageSpec& spec) {
-    return settings.pool <= most_matches && PoolCells(settings, spec).planes_ <= 16;
-  }
-
-  int planes() const { return planes_; }
-
-  void write(const Planes& to, int list, int x, int y, const MatchGroup& group) const {
-    std::uint8_t bytes[2 * most_matches];
-    for (int i = 0; i < pool_; ++i) {
-      bytes[2 * i] = i < group.count ? static_cast<std::uint8_t>(group.dx[i] + offset) : nobody;
-      bytes[2 * i + 1] = i < group.count ? static_cast<std::uint8_t>(group.dy[i] + offset) : nobody;
-    }
-    each_row(to, list, x, y, [&](float* row, int at, int count, bool inside) {
-      if (inside) std::memcpy(row, bytes + at, static_cast<std::size_t>(count));
-    });
-  }
-
-  void read(const ConstPlanes& from, int list, int x, int y, MatchGroup& group) const {
-    std::uint8_t bytes[2 * most_matches];
-    each_row(from, list, x, y, [&](const float* row, int at, int count, bool) {
-      std::memcpy(bytes + at, row, static_cast<std::size_t>(count));
-    });
-    for (group.count = 0; group.count < pool_ && bytes[2 * group.count] != nobody; ++group.count) {
-      group.dx[group.count] = static_cast<std::int16_t>(bytes[2 * group.count] - offset);
-      group.dy[group.count] = static_cast<std::int16_t>(bytes[2 * group.count + 1] - offset);
-    }
-  }
-
- private:
-  static constexpr int offset = 64;  // bytes have no sign
-  static constexpr std::uint8_t nobody = 255;
-
-  // Calls body(row of a cell, place in the bytes, how many, whether the planes have that row).
-  template <class P, class Body>
-  void each_row(const P& planes, int list, int x, int y, Body body) const {
-    if (x == extent_.width - patch) x = extent_.width - side_;
-    if (y == extent_.height - patch) y = extent_.height - side_;
-    int at = 0;
-    for (int plane = 0; plane < each_; ++plane) {
-      for (int row = y; row < y + side_ && at < 2 * pool_; ++row) {
-        const int count = std::min(2 * pool_ - at, side_ * static_cast<int>(sizeof(float)));
-        const bool inside = row >= planes.rect.y0 && row < planes.rect.y1 && x >= planes.rect.x0 &&
-                            x + side_ <= planes.rect.x1;
-        body(planes.row(colours_ + list * each_ + plane, row) + (x - planes.rect.x0), at, count, inside);
-        at += count;
-      }
-    }
-  }
-
-  int pool_;
-  int side_;
-  int colours_;
-  Extent extent_;
-  int each_ = 0;  // planes of a list
-  int planes_ = 0;
-};
-
 class FastStep {
  public:
   FastStep(const Bm3dSettings& settings, const ImageSpec& spec, int index)
       : settings_(settings),
         index_(index),
         step_(index == 0 ? settings.first : settings.second),
-        shape_(step_.spacing, 2 * group_reach(settings, index) + 1),
-        cells_(settings, spec),
+        shape_(step_.spacing, step_.search),
         planes_(spec.colour_channels()),
         across_{spec.width - patch, step_.spacing},
         down_{spec.height - patch, step_.spacing} {
@@ -202,8 +129,6 @@ class FastStep {
     const int positions = shape_.side - patch + 1;
     area_ = match_area({0, 0, positions, positions});
     most_ = step_.group;
-    if (index == 0 && settings.steps > 1) found_ = std::max(most_, settings.pool);
-    if (index == 1 || settings.steps == 1) found_ = most_;
   }
 
   std::size_t scratch() const { return memory_at(nullptr).floats + 32; }
@@ -211,9 +136,6 @@ class FastStep {
   std::size_t common() const {
     return at_once_ * tile_sums() + 2 * static_cast<std::size_t>(planes_) * kept_ * row_ + 32;
   }
-
-  // The basic estimate, and the groups that step 2 is to look at.
-  int planes() const { return planes_ + (index_ == 0 && settings_.steps > 1 ? cells_.planes() : 0); }
 
   void run(const StageCall& call) const {
     const Rect& out = call.out.rect;
@@ -351,9 +273,7 @@ class FastStep {
       if (index_ == 1) {
         const ConstPlanes basic = copy(call.in[1], plane, false, left, top, memory.image);
         clock.done(Bm3dPart::copies);
-        if (finds && settings_.pool > 0) rescore_groups(call.in[1], plane, xs, ys, left, top, memory);
-        if (finds && settings_.pool == 0)
-          find_groups(call, basic, tile, plane, xs, ys, left, top, memory, clock);
+        if (finds) find_groups(call, basic, tile, plane, xs, ys, left, top, memory, clock);
         clock.done(Bm3dPart::matching);
         transform_columns(step_.transform, columns_of, memory.image, memory.basic);
         clock.done(Bm3dPart::columns);
@@ -398,17 +318,13 @@ class FastStep {
         for (int r = 0; r < count; ++r) x[r] = across_.position(xi + r);
         const int y = down_.position(yi);
         auto* match_memory = reinterpret_cast<std::uint32_t*>(memory.match);
-        const MatchCall search{tile, step_.search, found_, farthest(scale), count, x,
-                               y,    match_memory, groups};
+        const MatchCall search{tile, step_.search, most_, farthest(scale), count, x, y, match_memory, groups};
         if (within || window_is_within(image, call.image, scale, x[0], y)) {
           find_matches(search);
         } else {
           find_beyond(image, call.image, plane, search, memory);
         }
-        for (int r = 0; r < count; ++r) {
-          keep_group(groups[r], x[r] - left, y - top, number++, memory);
-          if (call.out.count > planes_) cells_.write(call.out, plane, x[r], y, groups[r]);
-        }
+        for (int r = 0; r < count; ++r) keep_group(groups[r], x[r] - left, y - top, number++, memory);
       }
     }
   }
@@ -458,26 +374,8 @@ class FastStep {
         {around, search.search, search.most, farthest(scale), 1, search.x, y, search.scratch, search.groups});
   }
 
-  // The groups of step 1, by their distances in its result.
-  void rescore_groups(const ConstPlanes& basic, int plane, const Range& xs, const Range& ys, int left,
-                      int top, const Memory& memory) const {
-    int number = 0;
-    for (int yi = ys.begin; yi < ys.end; ++yi) {
-      for (int xi = xs.begin; xi < xs.end; ++xi) {
-        const int x = across_.position(xi);
-        const int y = down_.position(yi);
-        MatchGroup group;
-        cells_.read(basic, plane, x, y, group);
-        rescore_matches({memory.image + (y - top) * shape_.pitch + (x - left), shape_.pitch,
-                         scales_[plane].inverse_step, most_, farthest(scales_[plane])},
-                        group);
-        keep_group(group, x - left, y - top, number++, memory);
-      }
-    }
-  }
-
   void keep_group(const MatchGroup& group, int x, int y, int number, const Memory& memory) const {
-    const int size = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::min(group.count, most_))));
+    const int size = static_cast<int>(std::bit_floor(static_cast<unsigned>(group.count)));
     memory.sizes[number] = size;
     std::int32_t* places = memory.places + static_cast<std::ptrdiff_t>(number) * most_;
     for (int i = 0; i < size; ++i) places[i] = (y + group.dy[i]) * shape_.pitch + (x + group.dx[i]);
@@ -578,7 +476,6 @@ class FastStep {
   int index_;
   Bm3dStep step_;
   TileShape shape_;
-  PoolCells cells_;
   int planes_;
   Axis across_;
   Axis down_;
@@ -589,7 +486,6 @@ class FastStep {
   int kept_ = 1;          // rows with sums
   std::size_t row_ = 0;   // floats
   int most_ = 1;          // patches of a group
-  int found_ = 1;         // and those that are looked for
   Rect area_;             // of a tile at 0, 0
   double window_[patch];
   std::unique_ptr<FilterTables[]> tables_;  // one for each plane
@@ -605,7 +501,6 @@ bool takes(const Bm3dStep& step) {
 
 bool bm3d_fast_takes(const Bm3dSettings& settings, const ImageSpec& spec) {
   if (settings.sigma_map.data != nullptr) return false;
-  if (settings.steps > 1 && settings.pool > 0 && !PoolCells::fits(settings, spec)) return false;
   if (spec.width < patch || spec.height < patch || !has_match_vectors()) return false;
   if (std::any_of(settings.sigma.begin(), settings.sigma.end(), [](double sigma) { return !(sigma > 0); }))
     return false;
@@ -621,7 +516,7 @@ Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec) {
     const int reach = bm3d_reach(settings, index);
     pipeline.stages.push_back({.name = index == 0 ? "threshold" : "wiener",
                                .reach = {.x = reach, .y = reach},
-                               .planes = step->planes(),
+                               .planes = spec.colour_channels(),
                                .reads = index == 0 ? std::vector{0} : std::vector{0, 1},
                                .scratch = step->scratch(),
                                .shared = step->common(),

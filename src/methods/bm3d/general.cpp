@@ -233,7 +233,8 @@ class Matcher {
 
   // Of the places [x0, x1] x [y0, y1]: the reference, then the others by their distance. Returns how many.
   // `source` holds pixels, or planes of coefficients where the step compares those.
-  int nearest(const float* source, int x, int y, const Rect& places, int count, Candidate* found) const {
+  int nearest(const float* source, int x, int y, const Rect& places, Candidate* found) const {
+    const int count = step_.group;
     found[0] = candidate(0, x, y);
     if (count == 1) return 1;
     const std::vector<int>& parts = step_.prefilter > 0 ? coefficients_ : pixels_;
@@ -243,7 +244,7 @@ class Matcher {
     const int wanted = count - 1;
     const int most = 4 * count;
     int held = 0;
-    float bound = limit();
+    auto bound = static_cast<float>(step_.max_distance * sizes_.patch_pixels);
     float sums[127 + distance_overrun];
     for (int cy = places.y0; cy <= places.y1; ++cy) {
       const int candidates = places.x1 - places.x0 + 1;
@@ -259,36 +260,12 @@ class Matcher {
         }
       }
     }
-    return 1 + sort(others, held, wanted);
-  }
-
-  // The same of `held` candidates that are there already, the reference first, by this source.
-  int rescored(const float* source, Candidate* found, int held, int count) const {
-    const int x = found[0].x();
-    const int y = found[0].y();
-    int kept = 1;
-    for (int n = 1; n < held; ++n) {
-      const int cx = found[n].x();
-      const int cy = found[n].y();
-      float sum = 0;
-      for (const int part : pixels_) {
-        const float d = source[part + y * sizes_.area_row + x] - source[part + cy * sizes_.area_row + cx];
-        sum += d * d;
-      }
-      if (sum <= limit()) found[kept++] = candidate(sum, cx, cy);
-    }
-    return 1 + sort(found + 1, kept - 1, count - 1);
+    const int kept = std::min(held, wanted);
+    std::partial_sort(others, others + kept, others + held);
+    return 1 + kept;
   }
 
  private:
-  float limit() const { return static_cast<float>(step_.max_distance * sizes_.patch_pixels); }
-
-  static int sort(Candidate* list, int held, int wanted) {
-    const int kept = std::min(held, wanted);
-    std::partial_sort(list, list + kept, list + held);
-    return kept;
-  }
-
   const Bm3dStep& step_;
   const Sizes& sizes_;
   std::vector<int> pixels_;
@@ -329,8 +306,7 @@ class Step {
         white_(static_cast<float>(spec.white())),
         varies_(settings.sigma_map.data != nullptr),
         transforms_(step_, varies_),
-        matcher_(step_, sizes_),
-        first_matcher_(settings_.first, sizes_) {
+        matcher_(step_, sizes_) {
     const std::vector<double> line = patch_window(step_.patch, step_.kaiser);
     for (int y = 0; y < step_.patch; ++y) {
       for (int x = 0; x < step_.patch; ++x) window_.push_back(static_cast<float>(line[y] * line[x]));
@@ -388,7 +364,7 @@ class Step {
       place(pilot, group);
       place(spare, group);
       place(variances, step.varies_ ? 2 * group : 0);
-      place(found, Matcher::room(std::max(s.group, step.settings_.pool)));
+      place(found, Matcher::room(s.group));
     }
 
     float* noisy = nullptr;
@@ -491,18 +467,9 @@ class Step {
     const Rect places{std::max(0, x - sizes_.reach), std::max(0, y - sizes_.reach),
                       std::min(area.width() - step_.patch, x + sizes_.reach),
                       std::min(area.height() - step_.patch, y + sizes_.reach)};
-    const float* noisy = memory.noisy + plane * area_pixels();
-    const float* basic = memory.basic + plane * area_pixels();
-    int size = 0;
-    if (index_ == 0) {
-      size = matcher_.nearest(step_.prefilter > 0 ? memory.compared : noisy, x, y, places, step_.group,
-                              memory.found);
-    } else if (settings_.pool > 0) {
-      size = first_matcher_.nearest(noisy, x, y, places, settings_.pool, memory.found);
-      size = matcher_.rescored(basic, memory.found, size, step_.group);
-    } else {
-      size = matcher_.nearest(basic, x, y, places, step_.group, memory.found);
-    }
+    const float* pixels = (index_ == 0 ? memory.noisy : memory.basic) + plane * area_pixels();
+    const int size =
+        matcher_.nearest(step_.prefilter > 0 ? memory.compared : pixels, x, y, places, memory.found);
     const bool any = step_.along == GroupTransform::dct || step_.along == GroupTransform::dft;
     return any ? size : static_cast<int>(std::bit_floor(static_cast<unsigned>(size)));
   }
@@ -666,7 +633,6 @@ class Step {
   bool varies_;
   Transforms<Value> transforms_;
   Matcher matcher_;
-  Matcher first_matcher_;
   std::vector<float> window_;
 };
 

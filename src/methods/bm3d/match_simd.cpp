@@ -68,7 +68,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET == HWY_SCALAR  // a processor without vectors: bm3d_general() serves it
 
 void FindMatches(const MatchCall&) {}
-void Rescore(const RescoreCall&, MatchGroup&) {}
 bool FillMatchTile(const ConstPlanes&, int, const Extent&, const MatchScale&, const MatchTile&) {
   return true;
 }
@@ -915,60 +914,6 @@ bool FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, co
   return within;
 }
 
-template <int N>
-void RescoreUpTo(const RescoreCall& call, MatchGroup& group) {
-  const hn::CappedTag<float, match_patch> df;
-  constexpr int step = static_cast<int>(HWY_MIN(HWY_LANES(float), std::size_t{match_patch}));
-  constexpr int offset = match_columns / 2;  // places are not negative in keys
-  float distances[most_matches];
-  float longest = 0;
-  const float scale = 0.5F * call.inverse_step * call.inverse_step;
-  for (int i = 1; i < group.count; ++i) {
-    const float* patch = call.image + group.dy[i] * call.pitch + group.dx[i];
-    auto sum = hn::Zero(df);
-    for (int y = 0; y < match_patch; ++y) {
-      for (int x = 0; x < match_patch; x += step) {
-        const auto difference = hn::Sub(hn::LoadU(df, patch + y * call.pitch + x),
-                                        hn::LoadU(df, call.image + y * call.pitch + x));
-        sum = hn::MulAdd(difference, difference, sum);
-      }
-    }
-    distances[i] = std::min(scale * hn::GetLane(hn::SumOfLanes(df, sum)), 1e9F);
-    longest = std::max(longest, distances[i]);
-  }
-  const int shift = key_shift(static_cast<std::int32_t>(longest));
-  std::uint32_t list[most_matches];
-  for (int i = 1; i < group.count; ++i) {
-    const auto place =
-        static_cast<std::uint32_t>((group.dy[i] + offset) << column_bits | (group.dx[i] + offset));
-    list[i - 1] = static_cast<std::uint32_t>(distances[i]) >> shift << place_bits | place;
-  }
-  const int found = group.count - 1;
-  std::uint32_t nothing[most_matches];
-  std::fill_n(nothing, found, ~0U);
-  alignas(64) std::uint32_t sorted[2][N];
-  SortTwo<N>(list, nothing, found, sorted[0], sorted[1]);
-  int count = 1;
-  for (int i = 1; i < std::min(call.most, found + 1); ++i) {
-    const std::uint32_t key = sorted[0][i];
-    group.dx[i] = static_cast<std::int16_t>(static_cast<int>(key & (match_columns - 1)) - offset);
-    group.dy[i] =
-        static_cast<std::int16_t>(static_cast<int>((key >> column_bits) & (match_columns - 1)) - offset);
-    count += key >> place_bits <= call.largest >> shift ? 1 : 0;
-  }
-  group.count = count;
-}
-
-void Rescore(const RescoreCall& call, MatchGroup& group) {
-  if (call.most <= 16) {
-    RescoreUpTo<16>(call, group);
-  } else if (call.most <= 32) {
-    RescoreUpTo<32>(call, group);
-  } else {
-    RescoreUpTo<64>(call, group);
-  }
-}
-
 int Lanes() { return lanes; }
 int References(bool deep) { return MostReferences(deep ? Products::wide : ProductsOfBytes()); }
 float BytesDepth() { return ProductsOfBytes() == Products::dots ? 127 : 63; }
@@ -983,7 +928,6 @@ HWY_AFTER_NAMESPACE();
 namespace ungrain {
 
 HWY_EXPORT(FindMatches);
-HWY_EXPORT(Rescore);
 HWY_EXPORT(FillMatchTile);
 HWY_EXPORT(Lanes);
 HWY_EXPORT(References);
@@ -1026,10 +970,6 @@ int references_at_once(int search, int spacing, bool deep) {
 bool fill_match_tile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
                      const MatchTile& tile) {
   return HWY_DYNAMIC_DISPATCH(FillMatchTile)(image, plane, extent, scale, tile);
-}
-
-void rescore_matches(const RescoreCall& call, MatchGroup& group) {
-  HWY_DYNAMIC_DISPATCH(Rescore)(call, group);
 }
 
 void find_matches(const MatchCall& call) { HWY_DYNAMIC_DISPATCH(FindMatches)(call); }

@@ -80,16 +80,4 @@ int references_at_once(int search, int spacing, bool deep);
 
 void find_matches(const MatchCall& call);
 
-// Patches that were found in another image, in the order of their distances in this one; the reference stays
-// the first.
-struct RescoreCall {
-  const float* image;  // at the reference
-  std::ptrdiff_t pitch;
-  float inverse_step;     // as of MatchScale
-  int most;               // that are kept
-  std::uint32_t largest;  // as of MatchCall
-};
-
-void rescore_matches(const RescoreCall& call, MatchGroup& group);
-
 }  // namespace ungrain

@@ -33,7 +33,6 @@ struct Numbers {
   double max_distance = unbounded;
   double wiener_max_distance = unbounded;
   double lambda = 2.7;
-  int pool = 0;
 };
 
 // Above this much noise larger groups are worth more than the patches in them being alike.
@@ -227,19 +226,7 @@ void check(const P& p, const ImageSpec& spec) {
   if (p.transform && p.patch) check_transform(*p.transform, *p.patch, "patch");
   if (p.wiener_transform && p.wiener_patch)
     check_transform(*p.wiener_transform, *p.wiener_patch, "wiener_patch");
-  if (p.pool.value_or(0) > 0 && p.steps > 1 && p.patch && p.wiener_patch && p.spacing && p.wiener_spacing &&
-      (*p.patch != *p.wiener_patch || *p.spacing != *p.wiener_spacing)) {
-    throw Error(ErrorCode::invalid_argument,
-                "bm3d: a pool is for steps of the same patch and spacing, here they differ; set pool to 0");
-  }
   check_map(p.sigma_map, spec);
-}
-
-// A pool is of the first step's patches: none where the second step has others.
-std::optional<int> pool(const P& p, const ImageSpec& spec) {
-  const std::optional<Numbers> numbers = numbers_of(p, spec);
-  if (!numbers) return std::nullopt;
-  return p.patch == p.wiener_patch && p.spacing == p.wiener_spacing ? numbers->pool : 0;
 }
 
 // [002]'s prototype: the first step alone, Fourier transforms, groups of any size.
@@ -311,8 +298,6 @@ const Method& bm3d_method() {
                                                                "the second step's"),
               by_profile_number<&Numbers::lambda>(&P::lambda, "lambda", {.min = 0, .max = 100},
                                                   "coefficients up to lambda sigma are taken for noise"),
-              describe::derived(&P::pool, "pool", {.min = 0, .max = 256}, by_profile, pool,
-                                "the second step takes the best of this many that the first found; 0: it searches itself"),
           },
       .check = check,
       .presets = {{{"paper-002", "[002]'s prototype: the first step with Fourier transforms, groups of up to 16"},

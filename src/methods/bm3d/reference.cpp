@@ -203,8 +203,7 @@ class Search {
   Search(const Bm3dStep& step, const Extent& image) : step_(step), basis_(step), image_(image) {}
 
   // Around the reference, which comes first whatever else looks the same.
-  std::vector<Candidate> nearest(const WorkingPlane& plane, double sigma, const Place& reference,
-                                 int count) const {
+  std::vector<Candidate> nearest(const WorkingPlane& plane, double sigma, const Place& reference) const {
     const int reach = step_.search / 2;
     std::vector<Candidate> others;
     for (int y = std::max(0, reference.y - reach); y <= std::min(last_y(), reference.y + reach); ++y) {
@@ -214,23 +213,9 @@ class Search {
         if (d <= step_.max_distance) others.push_back({d, {x, y}});
       }
     }
-    keep_nearest(others, count - 1);
+    keep_nearest(others, step_.group - 1);
     others.insert(others.begin(), {0, reference});
     return others;
-  }
-
-  // Of patches that were found in another plane, the reference first.
-  std::vector<Candidate> rescored(const WorkingPlane& plane, std::vector<Candidate> found, int count) const {
-    const Place reference = found.front().place;
-    found.erase(found.begin());
-    std::sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
-      return a.place.y != b.place.y ? a.place.y < b.place.y : a.place.x < b.place.x;
-    });
-    for (Candidate& c : found) c.distance = distance(plane, 0, reference, c.place);
-    std::erase_if(found, [&](const Candidate& c) { return c.distance > step_.max_distance; });
-    keep_nearest(found, count - 1);
-    found.insert(found.begin(), {0, reference});
-    return found;
   }
 
   int last_x() const { return padded_length(image_.width, step_.patch) - step_.patch; }
@@ -398,7 +383,6 @@ void run_step(const StageCall& call, const Bm3dSettings& settings, int index) {
   const Rect& area = call.out.rect;
   const int planes = call.out.count;
   const Search search(step, call.image);
-  const Search first_search(settings.first, call.image);
   const GroupBasis basis(step);
 
   std::vector<WorkingPlane> noisy;
@@ -413,11 +397,7 @@ void run_step(const StageCall& call, const Bm3dSettings& settings, int index) {
   }
 
   const auto group_of = [&](int plane, const Place& reference) {
-    const double sigma = settings.sigma[plane];
-    if (index == 0) return search.nearest(noisy[plane], sigma, reference, step.group);
-    if (settings.pool == 0) return search.nearest(basic[plane], sigma, reference, step.group);
-    return search.rescored(basic[plane], first_search.nearest(noisy[plane], sigma, reference, settings.pool),
-                           step.group);
+    return search.nearest(index == 0 ? noisy[plane] : basic[plane], settings.sigma[plane], reference);
   };
   const auto filter = [&](int plane, const std::vector<Place>& group) {
     sums[plane].add(group, index == 0 ? threshold(step, basis, group, noisy[plane], noise[plane])

@@ -55,7 +55,6 @@ Bm3dSettings bm3d_settings(const Bm3dParams& params, const ImageSpec& spec) {
   second.transform = params.wiener_transform.value();
   second.along = params.group_transform.value();
   second.kaiser = params.kaiser;
-  settings.pool = params.pool.value();
 
   const double noise = *std::max_element(sigma.begin(), sigma.end()) * 255 / spec.white();
   if (params.profile == Bm3dProfile::dabov2007 && noise > strong_noise) first.prefilter = 2;

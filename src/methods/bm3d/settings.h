@@ -27,9 +27,6 @@ struct Bm3dStep {
 struct Bm3dSettings {
   int steps = 2;
   Bm3dStep first, second;
-  // > 0: the second step does not search: it re-scores the `pool` best of the first on the basic estimate and
-  // keeps second.group. Both steps then have the same patch and spacing; second.search is not used.
-  int pool = 0;
   std::vector<double> sigma;  // per plane, pixel units, after the opponent transform for colour
   bool opponent = false;      // three planes, matched on the first; otherwise every plane by itself
   ConstImageView sigma_map;   // instead of sigma where it has data
@@ -70,8 +67,7 @@ inline int padded_length(int length, int patch) { return length > patch ? length
 
 // How far the patches of a group lie from the reference, along each axis.
 inline int group_reach(const Bm3dSettings& settings, int step) {
-  if (step == 0 || settings.pool > 0) return settings.first.search / 2;
-  return settings.second.search / 2;
+  return (step == 0 ? settings.first : settings.second).search / 2;
 }
 
 // The rows (or columns) around a pixel that decide its value in a step (0 or 1): its patches' references, and
