@@ -422,7 +422,7 @@ class NoNoise(SilentCase):
     """A picture without noise is handed on, and the report says so."""
 
     needed = (".png",)
-    RAMP = Picture(64, 48, 1, [2 * x for _ in range(48) for x in range(64)])
+    RAMP = Picture(64, 48, 1, [x for _ in range(48) for x in range(64)])
     FLAT = Picture(64, 48, 3, [90] * 64 * 48 * 3)
 
     def check_unchanged(self, name: str) -> None:
