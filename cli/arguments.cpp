@@ -175,17 +175,17 @@ constexpr std::array compressions = {
     std::pair{std::string_view("jpeg"), io::TiffCompression::jpeg},
 };
 
-std::string compression_choices() {
-  std::vector<std::string_view> names;
-  for (const auto& [name, value] : compressions) names.push_back(name);
-  return fmt::format("{}", fmt::join(names, ", "));
+void check_choice(std::string_view option, std::string_view choices, const std::string& text) {
+  const std::vector<std::string> words = words_of(choices);
+  if (std::find(words.begin(), words.end(), text) != words.end()) return;
+  throw UsageError(fmt::format("{} takes one of {}, got '{}'", option, choices, text));
 }
 
 io::TiffCompression parse_compression(const std::string& text) {
-  for (const auto& [name, value] : compressions) {
-    if (text == name) return value;
-  }
-  throw UsageError(fmt::format("--compression takes one of {}, got '{}'", compression_choices(), text));
+  check_choice("--compression", compression_choices(), text);
+  return std::find_if(compressions.begin(), compressions.end(),
+                      [&](const auto& known) { return text == known.first; })
+      ->second;
 }
 
 }  // namespace
@@ -463,12 +463,11 @@ void add_open_options(CLI::App& app, io::OpenOptions& options) {
   app.add_option_function<std::string>(
          "--alpha",
          [&options](const std::string& text) {
-           if (text != "yes" && text != "no") {
-             throw UsageError(fmt::format("--alpha takes one of yes, no, got '{}'", text));
-           }
+           check_choice("--alpha", alpha_choices, text);
            options.alpha = text == "yes";
          },
-         "whether the last of two or four channels is alpha: yes or no (default: as the file says)")
+         fmt::format("whether the last of two or four channels is alpha: {} (default: as the file says)",
+                     alpha_choices))
       ->type_name("WHICH");
 }
 
@@ -488,11 +487,25 @@ void add_save_options(CLI::App& app, io::SaveOptions& options, bool& quality_giv
       ->type_name("KIND");
 }
 
-std::string parse_channels(const std::string& text, io::OpenOptions& open) {
-  const std::string list = fmt::format(", {},", channels_choices);
-  if (text.empty() || list.find(fmt::format(" {},", text)) == std::string::npos) {
-    throw UsageError(fmt::format("--channels takes one of {}, got '{}'", channels_choices, text));
+std::string compression_choices() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, value] : compressions) names.push_back(name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::vector<std::string> words_of(std::string_view choices) {
+  constexpr std::string_view between = ", ";
+  std::vector<std::string> words;
+  while (true) {
+    const std::size_t end = choices.find(between);
+    words.emplace_back(choices.substr(0, end));
+    if (end == std::string_view::npos) return words;
+    choices.remove_prefix(end + between.size());
   }
+}
+
+std::string parse_channels(const std::string& text, io::OpenOptions& open) {
+  check_choice("--channels", channels_choices, text);
   if (text != "auto") open.alpha = text == "gray-alpha" || text == "rgba";
   return text;
 }

@@ -83,8 +83,12 @@ void add_format_option(CLI::App& app, std::string& format);
 void add_open_options(CLI::App& app, io::OpenOptions& options);
 // --jpeg-quality and --compression.
 void add_save_options(CLI::App& app, io::SaveOptions& options, bool& quality_given);
+// All values of the options that take one word of a list: "yes, no".
+inline constexpr std::string_view alpha_choices = "yes, no";
 inline constexpr std::string_view channels_choices = "auto, gray, gray-alpha, rgb, rgba, multi";
-// One of them; says in `open` whether one is alpha.
+std::string compression_choices();
+std::vector<std::string> words_of(std::string_view choices);
+// One of channels_choices; says in `open` whether one is alpha.
 std::string parse_channels(const std::string& text, io::OpenOptions& open);
 
 // Throws Error(no_device) with the reason, so that a device that is missing ends the run before the first

@@ -27,6 +27,7 @@ int compare_command(const Arguments& arguments);
 int estimate_command(const Arguments& arguments);
 int methods_command(const Arguments& arguments);
 int devices_command(const Arguments& arguments);
+int formats_command(const Arguments& arguments);
 int cluster_command(const Arguments& arguments);  // hands over to the Python package
 int demo_command(const Arguments& arguments);
 int manual_command(const Arguments& arguments);

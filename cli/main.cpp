@@ -21,6 +21,7 @@ constexpr Command command_table[] = {
     {"estimate", "estimate the strength of the noise of files", estimate_command},
     {"methods", "list the methods, or one method's options", methods_command},
     {"devices", "list what the work can run on", devices_command},
+    {"formats", "list the file formats and what each can hold", formats_command},
     {"cluster", "denoise a Zarr array or a TIFF stack on a Dask cluster (needs the Python package)",
      cluster_command, true},
     {"demo", "render a scene, add noise, denoise it with every method", demo_command},

@@ -392,9 +392,12 @@ TEST_F(IoTest, NpyInBothByteOrdersAndAllVersions) {
           file("a.npy", npy(order + "f4", false, "(2, 1)", bytes_as<float>({1.5F, -2}, big), version)));
       EXPECT_EQ(f4.samples<float>()[1], -2);
       const fs::path f8 =
-          file("a.npy", npy(order + "f8", false, "(1, 2)", bytes_as<double>({0.1, -1e300}, big), version));
+          file("a.npy", npy(order + "f8", false, "(1, 2)", bytes_as<double>({0.1, -1e30}, big), version));
       EXPECT_EQ(InputFile::open(f8)->info().note, "f64 samples converted to f32");
       EXPECT_EQ(read_image(f8).samples<float>()[0], 0.1F);
+      const fs::path beyond =
+          file("a.npy", npy(order + "f8", false, "(1, 2)", bytes_as<double>({0.1, -1e300}, big), version));
+      EXPECT_THROW(read_image(beyond), Error);
       const fs::path i2 =
           file("a.npy", npy(order + "i2", false, "(1, 2)", bytes_as<std::int16_t>({-5, 300}, big), version));
       EXPECT_EQ(InputFile::open(i2)->info().spec,
@@ -869,7 +872,7 @@ TEST_F(IoTest, QuestionsAboutFormats) {
   EXPECT_EQ(writable_type("a.npy", PixelType::f16), PixelType::f16);
   EXPECT_EQ(writable_type("a.jpg", PixelType::f32), PixelType::u8);
   EXPECT_EQ(writable_type("a.png", PixelType::f16), PixelType::u16);
-  EXPECT_EQ(writable_type("a.tif", PixelType::f16), PixelType::f32);
+  EXPECT_EQ(writable_type("a.tif", PixelType::f16), PixelType::f16);
 
   const auto has = [](const std::vector<std::string>& list, const char* extension) {
     return std::find(list.begin(), list.end(), extension) != list.end();

@@ -317,7 +317,7 @@ TEST_F(IoVipsTest, SamplesThatCannotBeReadAndManyChannelsAreRefused) {
   VipsImage* cast = nullptr;
   ASSERT_EQ(vips_cast(complex, &cast, VIPS_FORMAT_COMPLEX, nullptr), 0);
   save(cast, path("complex.tif"));
-  EXPECT_EQ(reading_failure(path("complex.tif")), "samples of this type cannot be read (64 bits?)");
+  EXPECT_EQ(reading_failure(path("complex.tif")), "its samples are complex numbers, which cannot be read");
   g_object_unref(cast);
   g_object_unref(complex);
   VipsImage* five = nullptr;
@@ -429,7 +429,9 @@ TEST_F(IoVipsTest, TiledPagesStayTiled) {
   const auto back = InputFile::open(path("out.tif"));
   ASSERT_EQ(back->info().pages, 3);
   for (int page = 0; page < 3; ++page) EXPECT_TRUE(same(read_page(*back, page), pages[page])) << page;
-  EXPECT_EQ(fs::file_size(path("out.tif")), fs::file_size(path("in.tif")));
+  ASSERT_TRUE(back->metadata().tiff_storage);
+  EXPECT_EQ(back->metadata().tiff_storage->tile_width, 32);
+  EXPECT_EQ(back->metadata().tiff_storage->tile_height, 48);
 }
 
 TEST_F(IoVipsTest, AnimationsKeepTheirDelays) {
@@ -502,8 +504,7 @@ TEST_F(IoVipsTest, PagesOfDifferentSizeAreAnError) {
   join_tiffs(path("a.tif"), path("a.tif"), path("same.tif"));
   EXPECT_EQ(InputFile::open(path("same.tif"))->info().pages, 2);
   join_tiffs(path("a.tif"), path("b.tif"), path("mixed.tif"));
-  EXPECT_NE(reading_failure(path("mixed.tif")).find("its 2 pages cannot be read together: "),
-            std::string::npos);
+  EXPECT_NE(reading_failure(path("mixed.tif")).find("page 2 is 6 x 8"), std::string::npos);
 }
 
 // Metadata
@@ -536,7 +537,7 @@ TEST_F(IoVipsTest, MetadataAreKept) {
   save(tagged.get(), path("in.jpg"));
 
   const auto in = InputFile::open(path("in.jpg"));
-  EXPECT_EQ(in->info().spec.width, 64);  // not rotated
+  EXPECT_EQ(in->info().spec.width, 48);  // upright
   const Image read = read_image(path("in.jpg"));
   for (const char* name : {"out.jpg", "out.png", "out.tif", "out.webp"}) {
     if (!can_save(fs::path(name).extension().c_str())) continue;
@@ -545,7 +546,7 @@ TEST_F(IoVipsTest, MetadataAreKept) {
     const VipsPointer<VipsImage> out = load(path(name));
     EXPECT_EQ(blob(out.get(), VIPS_META_ICC_NAME), icc);
     EXPECT_EQ(blob(out.get(), VIPS_META_XMP_NAME).find(xmp), 0U);
-    EXPECT_EQ(text(out.get(), VIPS_META_ORIENTATION), "6");
+    EXPECT_EQ(text(out.get(), VIPS_META_ORIENTATION), "1");
     if (name != "out.webp"s) {
       EXPECT_NEAR(out->Xres, 11.811, 0.01);
     }
@@ -583,14 +584,14 @@ Image write_photograph(const fs::path& file) {
   return read_image(file);
 }
 
-void expect_camera_tags(VipsImage* image) {
+void expect_camera_tags(VipsImage* image, const char* orientation = "1") {
   EXPECT_EQ(text(image, "exif-ifd0-Make").find("Grainworks (Grainworks, ASCII, 11 "), 0U);
   EXPECT_EQ(text(image, "exif-ifd0-Artist").find("A. Photographer"), 0U);
   EXPECT_EQ(text(image, "exif-ifd2-DateTimeOriginal").find("2024:05:06 07:08:09"), 0U);
   EXPECT_EQ(text(image, "exif-ifd2-FNumber").find("28/10"), 0U);
   EXPECT_EQ(text(image, "exif-ifd3-GPSLatitudeRef").find("N (N, ASCII, 2 "), 0U);
   EXPECT_EQ(text(image, "exif-ifd3-GPSLatitude").find("48/1 8/1 30/1"), 0U);
-  EXPECT_EQ(text(image, VIPS_META_ORIENTATION), "6");
+  EXPECT_EQ(text(image, VIPS_META_ORIENTATION), orientation);
 }
 
 std::string exif_in_tiff(const fs::path& file) {
@@ -600,7 +601,7 @@ std::string exif_in_tiff(const fs::path& file) {
 
 TEST_F(IoVipsTest, ExifGoesThroughTiff) {
   const Image image = write_photograph(path("in.jpg"));
-  expect_camera_tags(load(path("in.jpg")).get());
+  expect_camera_tags(load(path("in.jpg")).get(), "6");
   write_image(path("first.tif"), image.view(), InputFile::open(path("in.jpg")).get());
   const std::string block = exif_in_tiff(path("first.tif"));
   for (const char* value : {"Grainworks", "2024:05:06 07:08:09", "A. Photographer"}) {
@@ -610,7 +611,7 @@ TEST_F(IoVipsTest, ExifGoesThroughTiff) {
   // The same in every kind of file that libvips writes.
   std::vector<std::string> names = {"first.tif"};
   for (const char* options : {"tile,tile-width=32,tile-height=48", "bigtiff", "bigtiff,tile", "pyramid,tile",
-                              "compression=deflate", "page-height=40"}) {
+                              "compression=deflate", "page-height=48"}) {
     const std::string name = std::to_string(names.size()) + ".tif";
     save(load(path("first.tif")).get(), path(name + '[' + options + ']'));
     EXPECT_EQ(exif_in_tiff(path(name)), "") << options;
@@ -640,7 +641,7 @@ TEST_F(IoVipsTest, ExifGoesThroughTiff) {
     for (int page = 0; page < back->info().pages; ++page) {
       EXPECT_TRUE(same(read_page(*back, page), pages[page]));
     }
-    EXPECT_EQ(text(load(path("out.tif")).get(), VIPS_META_ORIENTATION), "6");
+    EXPECT_EQ(text(load(path("out.tif")).get(), VIPS_META_ORIENTATION), "1");
     for (const char* other : {"out.jpg", "out.png", "out.webp"}) {
       if (!can_save(fs::path(other).extension().c_str())) continue;
       SCOPED_TRACE(other);
@@ -698,11 +699,12 @@ TEST_F(IoVipsTest, WhatIsNotAnImageIsRefused) {
   const std::string svg = "<svg xmlns='http://www.w3.org/2000/svg' width='10' height='10'></svg>";
   for (const auto& [name, bytes] :
        {std::pair{"a.txt"s, "just a text file\nwith lines\n"s}, std::pair{"a.csv"s, "1,2\n3,4\n"s},
-        std::pair{"a.mat"s, "2 2\n1 2\n3 4\n"s}, std::pair{"a.svg"s, svg},
-        std::pair{"a.jpg"s, "1,2\n3,4\n"s}}) {
+        std::pair{"a.mat"s, "2 2\n1 2\n3 4\n"s}, std::pair{"a.jpg"s, "1,2\n3,4\n"s}}) {
     write_bytes(path(name), bytes);
     EXPECT_EQ(reading_failure(path(name)), "not an image that this build can read") << name;
   }
+  write_bytes(path("a.svg"), svg);
+  EXPECT_EQ(reading_failure(path("a.svg")), "an SVG drawing (vector graphics), not an image");
   write_bytes(path("start.png"), "\x89PNG");
   EXPECT_EQ(reading_failure(path("start.png")), "a PNG file that is damaged or truncated");
   write_bytes(path("empty.png"), "");

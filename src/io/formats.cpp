@@ -103,14 +103,6 @@ std::string layout_name(unsigned layout) {
   }
 }
 
-std::string layout_names(unsigned layouts) {
-  std::vector<std::string> names;
-  for (unsigned bit = layout_gray; bit <= layout_four; bit *= 2) {
-    if ((layouts & bit) != 0) names.push_back(layout_name(bit));
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 }  // namespace
 
 std::span<const Format> formats() { return table(); }
@@ -142,6 +134,14 @@ Layout layout_of(const ImageSpec& spec) {
     default:
       return spec.alpha ? layout_rgb_alpha : layout_four;
   }
+}
+
+std::string layout_names(unsigned layouts) {
+  std::vector<std::string> names;
+  for (unsigned bit = layout_gray; bit <= layout_four; bit *= 2) {
+    if ((layouts & bit) != 0) names.push_back(layout_name(bit));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 const Format* format_of_extension(const std::filesystem::path& path) {

@@ -44,6 +44,7 @@ bool can_read(const Format& format);
 bool can_write(const Format& format);
 bool holds(const Format& format, PixelType type);
 Layout layout_of(const ImageSpec& spec);
+std::string layout_names(unsigned layouts);  // "gray, rgb with alpha"
 
 // Null where no format has this extension.
 const Format* format_of_extension(const std::filesystem::path& path);

@@ -55,6 +55,31 @@ def run(*arguments: str | Path, folder: Path | None = None, before=(), timeout=L
                   (done.stderr or b"").decode(errors="replace"), time.monotonic() - start)
 
 
+@dataclass
+class Work:
+    """What a run took."""
+
+    peak: int  # bytes of memory, resident
+    read: int  # bytes, from files and the page cache alike
+
+
+def run_measured(*arguments: str | Path, folder: Path | None = None) -> tuple[Result, Work]:
+    begin = time.monotonic()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = start(*arguments, folder=folder, stdout=out, stderr=err)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it is over, and /proc still has its counters
+        counters = Path(f"/proc/{process.pid}/io").read_text()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        texts = []
+        for stream in (out, err):
+            stream.seek(0)
+            texts.append(stream.read().decode(errors="replace"))
+    read = re.search(r"rchar: (\d+)", counters)
+    assert read, counters
+    return Result(process.returncode, *texts, time.monotonic() - begin), Work(1024 * usage.ru_maxrss, int(read[1]))
+
+
 def start(*arguments: str | Path, folder: Path | None = None, **popen) -> subprocess.Popen:
     return subprocess.Popen(
         [PROGRAM, *map(os.fspath, arguments)], cwd=folder, stdin=subprocess.DEVNULL,
@@ -281,6 +306,42 @@ def write_png(path: Path, image: Picture, chunks: bytes = b"") -> Path:
     return path
 
 
+def write_interlaced_png(path: Path, image: Picture) -> Path:
+    """8 bits, in the seven passes of Adam7."""
+    data = b""
+    for left, top, across, down in ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
+                                    (0, 1, 1, 2)):
+        for y in range(top, image.height, down):
+            starts = (image.channels * (y * image.width + x) for x in range(left, image.width, across))
+            pixels = b"".join(bytes(image.samples[at:at + image.channels]) for at in starts)
+            data += b"\0" + pixels if pixels else b""
+    header = struct.pack(">IIBBBBB", image.width, image.height, 8, PNG_COLOUR[image.channels], 0, 0, 1)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) + png_chunk(b"IDAT", zlib.compress(data))
+                     + png_chunk(b"IEND", b""))
+    return path
+
+
+def write_apng(path: Path, frames: list[Picture]) -> Path:
+    """An animation of 8-bit frames; readers that know nothing of it see the first."""
+    first = frames[0]
+    data = png_header(first.width, first.height, 8, first.channels) + png_chunk(b"acTL", struct.pack(">II", len(frames), 0))
+    number = 0
+    for frame in frames:
+        control = struct.pack(">IIIIIHHBB", number, frame.width, frame.height, 0, 0, 1, 10, 0, 0)
+        data += png_chunk(b"fcTL", control)
+        number += 1
+        row = frame.width * frame.channels
+        packed = _packed(frame, ">")
+        pixels = zlib.compress(b"".join(b"\0" + packed[y * row:(y + 1) * row] for y in range(frame.height)))
+        if frame is first:
+            data += png_chunk(b"IDAT", pixels)
+        else:
+            data += png_chunk(b"fdAT", struct.pack(">I", number) + pixels)
+            number += 1
+    path.write_bytes(data + png_chunk(b"IEND", b""))
+    return path
+
+
 def read_png(path: Path) -> Picture:
     data = path.read_bytes()
     at, body, header = 8, b"", b""
@@ -360,6 +421,60 @@ def read_tiff(path: Path) -> list[Picture]:
     return pages
 
 
+def tiff_links(data: bytes) -> list[int]:
+    """Where a little-endian file holds the offsets of its directories, and the 0 behind the last."""
+    links = [4]
+    while (at := struct.unpack_from("<I", data, links[-1])[0]) != 0:
+        (count,) = struct.unpack_from("<H", data, at)
+        links.append(at + 2 + 12 * count)
+    return links
+
+
+def tiff_tag(path: Path, tag: int) -> list[int]:
+    """The whole numbers of a tag of the first page; none where it is not there."""
+    data = path.read_bytes()
+    (at,) = struct.unpack_from("<I", data, 4)
+    (count,) = struct.unpack_from("<H", data, at)
+    for entry in range(at + 2, at + 2 + 12 * count, 12):
+        found, kind, values = struct.unpack_from("<HHI", data, entry)
+        if found == tag:
+            return _tiff_values(data, entry, kind, values)
+    return []
+
+
+def write_imagej(path: Path, pages: list[Picture]) -> Path:
+    """As ImageJ writes large stacks: the directory of the first page only, the pixels of all one after the other."""
+    first = pages[0]
+    text = f"ImageJ=1.53t\nimages={len(pages)}\nslices={len(pages)}\nloop=false\n\0".encode()
+    text += bytes(len(text) % 2)
+    tags = [(256, 4, 1, first.width), (257, 4, 1, first.height), (258, 3, 1, 8 if first.white <= 255 else 16),
+            (259, 3, 1, 1), (262, 3, 1, 1), (270, 2, len(text), 0), (273, 4, 1, 0), (277, 3, 1, 1),
+            (278, 4, 1, first.height), (279, 4, 1, len(_packed(first, "<")))]
+    text_at = 8 + 2 + 12 * len(tags) + 4
+    tags[5] = (270, 2, len(text), text_at)
+    tags[6] = (273, 4, 1, text_at + len(text))
+    directory = struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", *tag) for tag in tags) + bytes(4)
+    path.write_bytes(b"II*\0\x08\0\0\0" + directory + text + b"".join(_packed(page, "<") for page in pages))
+    return path
+
+
+def write_sparse_tiff(path: Path, width: int, height: int, rows: int = 64) -> Path:
+    """A black 8-bit image in strips of so many rows, which takes next to no room on the disk."""
+    strips = -(-height // rows)
+    sizes = [width * min(rows, height - i * rows) for i in range(strips)]
+    lists_at = 8 + 2 + 12 * 9 + 4
+    pixels_at = lists_at + 8 * strips
+    offsets = [pixels_at + i * width * rows for i in range(strips)]
+    tags = [(256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1),
+            (273, 4, strips, lists_at), (277, 3, 1, 1), (278, 4, 1, rows), (279, 4, strips, lists_at + 4 * strips)]
+    with path.open("wb") as file:
+        file.write(b"II*\0\x08\0\0\0" + struct.pack("<H", len(tags)))
+        file.write(b"".join(struct.pack("<HHII", *tag) for tag in tags) + bytes(4))
+        file.write(struct.pack(f"<{2 * strips}I", *offsets, *sizes))
+        file.truncate(pixels_at + width * height)
+    return path
+
+
 def _tiff_values(data: bytes, entry: int, kind: int, count: int) -> list[int]:
     code = {3: "H", 4: "I"}.get(kind)
     if code is None:
@@ -367,6 +482,36 @@ def _tiff_values(data: bytes, entry: int, kind: int, count: int) -> list[int]:
     inside = count * struct.calcsize(code) <= 4
     at = entry + 8 if inside else struct.unpack_from("<I", data, entry + 8)[0]
     return list(struct.unpack_from(f"<{count}{code}", data, at))
+
+
+# ---- EXIF
+
+
+def exif(orientation: int) -> bytes:
+    """One tag."""
+    return b"MM\0*\0\0\0\x08" + struct.pack(">HHHIHHI", 1, 0x112, 3, 1, orientation, 0, 0)
+
+
+def jpeg_with_exif(jpeg: bytes, orientation: int) -> bytes:
+    """With a segment behind the start of the file."""
+    body = b"Exif\0\0" + exif(orientation)
+    return jpeg[:2] + b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body + jpeg[2:]
+
+
+def orientation_in(exif_bytes: bytes) -> int | None:
+    """What EXIF says, whatever is in front of it and behind it; nothing where it says nothing."""
+    starts = [at for at in (exif_bytes.find(b"II*\0"), exif_bytes.find(b"MM\0*")) if at >= 0]
+    if not starts:
+        return None
+    at = min(starts)
+    order = "<" if exif_bytes[at:at + 2] == b"II" else ">"
+    (directory,) = struct.unpack_from(order + "I", exif_bytes, at + 4)
+    (count,) = struct.unpack_from(order + "H", exif_bytes, at + directory)
+    for i in range(count):
+        tag, _, _, value = struct.unpack_from(order + "HHIH", exif_bytes, at + directory + 2 + 12 * i)
+        if tag == 0x112:
+            return value
+    return None
 
 
 # ---- what this build and this machine can do ------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import unittest
 
 from support import Workspace
 
-COMMANDS = ("denoise", "noise", "compare", "estimate", "methods", "devices", "demo", "manual", "completion")
+COMMANDS = ("denoise", "noise", "compare", "estimate", "methods", "devices", "formats", "demo", "manual", "completion")
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -112,6 +112,9 @@ class Manual(Workspace):
                                ("ungrain --device=cuda:a", {"all"}),
                                ("ungrain --depth u", {"u8", "u16"}),
                                ("ungrain --nonfinite ", {"fill", "keep", "error"}),
+                               ("ungrain --alpha ", {"yes", "no"}),
+                               ("ungrain --channels gray", {"gray", "gray-alpha"}),
+                               ("ungrain --compression=l", {"lzw", "lzma"}),
                                ("ungrain --prof", {"--profile"}),
                                ("ungrain --method nlm --prof", set()),
                                ("ungrain --method=bilateral --sigma-r", {"--sigma-range"}),
