@@ -56,15 +56,17 @@ struct CameraSettings {
   bool noise = true;  // false: the same processing of the scene without noise, the truth of a comparison
   std::uint64_t seed = 0;
 
-  double full_well = 25000;    // electrons of a green photosite at white and ISO 100
-  double read_noise = 2.5;     // standard deviation in electrons, at any ISO
-  double converter_noise = 4;  // standard deviation in electrons at ISO 100, 100 / iso of it elsewhere
-  double red_gain = 2.0;       // white balance: red photosites catch 1 / red_gain of what green ones do
+  double white_electrons = 16000;  // in a green photosite at white and ISO 100
+  double full_well = 25000;        // electrons at ISO 100 above which a photosite holds no more
+  double read_noise = 2.5;         // standard deviation in electrons, at any ISO
+  double converter_noise = 4;      // standard deviation in electrons at ISO 100, 100 / iso of it elsewhere
+  double red_gain = 2.0;           // white balance: red photosites catch 1 / red_gain of what green ones do
   double blue_gain = 1.6;
-  double contrast = 1.4;  // slope of the S-curve at middle gray, on top of sRGB's curve; 1: no S-curve
+  double colour_correction = 0.5;  // 0: the photosites' colours are sRGB's; 1: they overlap, as sensors' do
+  double contrast = 1.4;           // slope of the S-curve at middle gray, on top of sRGB's curve; 1: none
 
-  double luminance_smoothing = 0.8;  // share of the fine luminance that goes where it is as small as the noise
-  double chroma_smoothing = 0.8;     // share of the fine chroma that goes
+  double luminance_smoothing = 0.9;  // share of the fine luminance that goes where it is like the noise
+  double chroma_smoothing = 0.9;     // share of the fine chroma that goes
   double sharpening = 0.3;           // share of the fine luminance that is added where it is above the noise
 };
 

@@ -13,20 +13,21 @@ namespace {
 constexpr std::uint8_t shot_noise_use = 16;
 constexpr std::uint8_t read_noise_use = 17;
 
+// For value > 0: to about 1e-15, which is enough here and several times faster than portable::pow().
+double power(double value, double exponent) { return portable::exp(exponent * portable::log(value)); }
+
 double encode_srgb(double light) {
-  return light <= 0.0031308 ? 12.92 * light : 1.055 * portable::pow(light, 1 / 2.4) - 0.055;
+  return light <= 0.0031308 ? 12.92 * light : 1.055 * power(light, 1 / 2.4) - 0.055;
 }
 
 double decode_srgb(double display) {
-  return display <= 0.04045 ? display / 12.92 : portable::pow((display + 0.055) / 1.055, 2.4);
+  return display <= 0.04045 ? display / 12.92 : power((display + 0.055) / 1.055, 2.4);
 }
 
 // Steeper by `slope` in the middle, flatter at the ends; its inverse is the curve of 1 / slope.
 double s_curve(double value, double slope) {
-  if (slope == 1) return value;
-  const double up = portable::pow(value, slope);
-  const double down = portable::pow(1 - value, slope);
-  return up / (up + down);
+  if (slope == 1 || value == 0 || value == 1) return value;
+  return 1 / (1 + power((1 - value) / value, slope));
 }
 
 // 0 for NaN too.
@@ -155,15 +156,55 @@ Plane blurred(const Plane& in, const Plane& shape, const std::array<double, Taps
 
 // Cameras smooth chroma over larger areas than luminance. Deviations in pixels.
 constexpr int luminance_radius = 3;
-constexpr double luminance_deviation = 1;
+constexpr double luminance_deviation = 0.8;
 constexpr double chroma_deviation = 2;
 
+// From white-balanced photosites to linear sRGB: rounded from the matrices of several cameras in daylight.
+constexpr std::array<Light, 3> typical_correction = {Light{1.6, -0.5, -0.1}, Light{-0.2, 1.5, -0.3},
+                                                     Light{0, -0.5, 1.5}};
+
+// By cofactors.
+std::array<Light, 3> inverse_of(const std::array<Light, 3>& m) {
+  const auto cofactor = [&](int row, int column) {
+    const int r1 = (row + 1) % 3;
+    const int r2 = (row + 2) % 3;
+    const int c1 = (column + 1) % 3;
+    const int c2 = (column + 2) % 3;
+    return m[r1][c1] * m[r2][c2] - m[r1][c2] * m[r2][c1];
+  };
+  const double determinant = m[0][0] * cofactor(0, 0) + m[0][1] * cofactor(0, 1) + m[0][2] * cofactor(0, 2);
+  std::array<Light, 3> inverse{};
+  for (int row = 0; row < 3; ++row) {
+    for (int column = 0; column < 3; ++column) inverse[row][column] = cofactor(column, row) / determinant;
+  }
+  return inverse;
+}
+
 }  // namespace
+
+ColourCorrection::ColourCorrection(const CameraSettings& settings) : to_srgb_{}, to_sensor_{} {
+  for (int row = 0; row < 3; ++row) {
+    for (int column = 0; column < 3; ++column) {
+      const double none = row == column ? 1 : 0;
+      to_srgb_[row][column] = none + settings.colour_correction * (typical_correction[row][column] - none);
+    }
+  }
+  to_sensor_ = inverse_of(to_srgb_);
+}
+
+Light ColourCorrection::product(const Matrix& matrix, const Light& light) {
+  Light result{};
+  for (int row = 0; row < 3; ++row) {
+    result[row] = matrix[row][0] * light[0] + matrix[row][1] * light[1] + matrix[row][2] * light[2];
+  }
+  return result;
+}
 
 Sensor::Sensor(const CameraSettings& settings)
     : key_(philox_key(settings.seed)),
       noise_(settings.noise),
-      electrons_at_white_(settings.full_well * 100 / settings.iso),
+      white_electrons_(settings.white_electrons * 100 / settings.iso),
+      full_well_(settings.full_well * 100 / settings.iso),
       gains_{settings.red_gain, 1, settings.blue_gain} {
   const double converter_noise = settings.converter_noise * 100 / settings.iso;
   read_noise_ = std::sqrt(settings.read_noise * settings.read_noise + converter_noise * converter_noise);
@@ -171,18 +212,18 @@ Sensor::Sensor(const CameraSettings& settings)
 
 double Sensor::expose(double light, SensorColour colour, int x, int y) const {
   const double gain = gains_[colour];
-  double electrons = light / gain * electrons_at_white_;
+  double electrons = light / gain * white_electrons_;
   if (noise_) {
     electrons = draw_poisson(electrons, {key_, x, y, colour, shot_noise_use}) +
                 read_noise_ * draw_normal({key_, x, y, colour, read_noise_use});
   }
-  return std::min(electrons / electrons_at_white_, 1.0) * gain;
+  return std::min(electrons, full_well_) / white_electrons_ * gain;
 }
 
 double Sensor::variance(double light, SensorColour colour) const {
   const double gain = gains_[colour];
-  const double read = gain * read_noise_ / electrons_at_white_;
-  return gain / electrons_at_white_ * light + read * read;
+  const double read = gain * read_noise_ / white_electrons_;
+  return gain / white_electrons_ * light + read * read;
 }
 
 double ToneCurve::display(double light) const { return s_curve(encode_srgb(cut_off(light)), contrast_); }
@@ -201,7 +242,7 @@ DetailControl::DetailControl(const CameraSettings& settings, const Sensor& senso
       chroma_smoothing_(settings.chroma_smoothing),
       sharpening_(settings.sharpening) {
   constexpr double step = 1e-3;      // of light, to measure the slope of the tone curve
-  constexpr double deviations = 3;   // fine luminance up to here counts as noise
+  constexpr double deviations = 8;   // fine luminance up to here counts as noise
   constexpr double smallest = 1e-4;  // noise at black and white, where the slope is 0
   for (int i = 0; i <= levels; ++i) {
     const double light = tone.light(static_cast<double>(i) / levels);

@@ -56,7 +56,26 @@ constexpr SensorColour photosite_colour(int x, int y) {
   return odd_x == odd_y ? (odd_x ? blue : red) : green;
 }
 
-// From the light of the scene to the numbers of the raw file, white balance included.
+// Linear light of one pixel, in the order of SensorColour.
+using Light = std::array<double, 3>;
+
+// Between linear sRGB and the colours that photosites see, which overlap. Gray is the same in both.
+class ColourCorrection {
+ public:
+  explicit ColourCorrection(const CameraSettings& settings);
+
+  Light to_sensor(const Light& srgb) const { return product(to_sensor_, srgb); }
+  Light to_srgb(const Light& sensor) const { return product(to_srgb_, sensor); }
+
+ private:
+  using Matrix = std::array<Light, 3>;
+  static Light product(const Matrix& matrix, const Light& light);
+
+  Matrix to_srgb_;
+  Matrix to_sensor_;
+};
+
+// From the light that a photosite sees to the numbers of the raw file, white balance included.
 class Sensor {
  public:
   explicit Sensor(const CameraSettings& settings);
@@ -69,8 +88,9 @@ class Sensor {
  private:
   PhiloxKey key_;
   bool noise_;
-  double electrons_at_white_;  // in a green photosite
-  double read_noise_;          // standard deviation in electrons
+  double white_electrons_;  // in a green photosite
+  double full_well_;        // electrons
+  double read_noise_;       // standard deviation in electrons
   std::array<double, 3> gains_;
 };
 

@@ -27,11 +27,13 @@ void check_setting(std::string_view what, double value, double min, double max) 
 
 void check_settings(const CameraSettings& settings) {
   check_setting("iso", settings.iso, 25, 1e6);
-  check_setting("full_well", settings.full_well, 1, 1e9);
+  check_setting("white_electrons", settings.white_electrons, 1, 1e9);
+  check_setting("full_well", settings.full_well, settings.white_electrons, 1e12);
   check_setting("read_noise", settings.read_noise, 0, 1e6);
   check_setting("converter_noise", settings.converter_noise, 0, 1e6);
   check_setting("red_gain", settings.red_gain, 1, 100);  // below 1 red photosites would overflow at white
   check_setting("blue_gain", settings.blue_gain, 1, 100);
+  check_setting("colour_correction", settings.colour_correction, 0, 1);
   check_setting("contrast", settings.contrast, 0.5, 3);
   check_setting("luminance_smoothing", settings.luminance_smoothing, 0, 1);
   check_setting("chroma_smoothing", settings.chroma_smoothing, 0, 1);
@@ -77,6 +79,7 @@ class Camera {
         from_(place_of(in.region, in.spec)),
         to_(place_of(out.region, out.spec)),
         kind_(settings.demosaic),
+        correction_(settings),
         sensor_(settings),
         tone_(settings),
         detail_(settings, sensor_, tone_) {}
@@ -84,7 +87,7 @@ class Camera {
   // Rows of the output.
   void photograph(int first, int count) const {
     ColourPlanes colours = demosaic(expose(first, count), kind_);
-    for (Plane* plane : {&colours.red, &colours.green, &colours.blue}) develop(*plane);
+    develop(colours);
     ColourPlanes final = detail_.apply(colours);
     for (int y = 0; y < count; ++y) store(final, first + y);
   }
@@ -93,25 +96,50 @@ class Camera {
   // What the sensor says of these rows and of all that they need around them.
   Plane expose(int first, int count) const {
     Plane raw(to_.x - reach, to_.y + first - reach, out_.spec.width + 2 * reach, count + 2 * reach);
-    const int channels = in_.spec.colour_channels();
-    std::array<std::vector<double>, 3> scene;
-    for (auto& row : scene) row.resize(static_cast<std::size_t>(in_.spec.width));
+    SceneRow scene;
+    for (auto& channel : scene) channel.resize(static_cast<std::size_t>(in_.spec.width));
     for (int y = raw.y0(); y < raw.y1(); ++y) {
       const int image_y = border_index(Border::mirror, y, from_.image_height);
-      for (int c = 0; c < channels; ++c) load_row(in_, image_y - from_.y, c, scene[c].data());
+      load_scene(image_y, scene);
       for (int x = raw.x0(); x < raw.x1(); ++x) {
         const int image_x = border_index(Border::mirror, x, from_.image_width);
         const SensorColour colour = photosite_colour(x, y);
-        const double display = scene[channels == 1 ? 0 : colour][image_x - from_.x] / in_.spec.white();
-        raw.at(x, y) = sensor_.expose(tone_.light(display), colour, image_x, image_y);
+        raw.at(x, y) = sensor_.expose(scene[colour][image_x - from_.x], colour, image_x, image_y);
       }
     }
     return raw;
   }
 
-  void develop(Plane& plane) const {
-    for (int y = plane.y0(); y < plane.y1(); ++y) {
-      for (int x = plane.x0(); x < plane.x1(); ++x) plane.at(x, y) = tone_.display(plane.at(x, y));
+  // What photosites of each colour would see in a row of the image.
+  using SceneRow = std::array<std::vector<double>, 3>;
+  void load_scene(int image_y, SceneRow& scene) const {
+    const int y = image_y - from_.y;
+    const double white = in_.spec.white();
+    if (in_.spec.colour == Colour::gray) {  // the same for all of them
+      load_row(in_, y, 0, scene[0].data());
+      for (double& value : scene[0]) value = tone_.light(value / white);
+      scene[1] = scene[2] = scene[0];
+      return;
+    }
+    for (int c = 0; c < 3; ++c) load_row(in_, y, c, scene[c].data());
+    for (std::size_t x = 0; x < scene[0].size(); ++x) {
+      Light light{};
+      for (int c = 0; c < 3; ++c) light[c] = tone_.light(scene[c][x] / white);
+      light = correction_.to_sensor(light);
+      for (int c = 0; c < 3; ++c) scene[c][x] = light[c];
+    }
+  }
+
+  void develop(ColourPlanes& colours) const {
+    const Plane& shape = colours.red;
+    for (int y = shape.y0(); y < shape.y1(); ++y) {
+      for (int x = shape.x0(); x < shape.x1(); ++x) {
+        const Light light =
+            correction_.to_srgb({colours.red.at(x, y), colours.green.at(x, y), colours.blue.at(x, y)});
+        colours.red.at(x, y) = tone_.display(light[red]);
+        colours.green.at(x, y) = tone_.display(light[green]);
+        colours.blue.at(x, y) = tone_.display(light[blue]);
+      }
     }
   }
 
@@ -139,6 +167,7 @@ class Camera {
   Region from_;
   Region to_;
   Demosaic kind_;
+  ColourCorrection correction_;
   Sensor sensor_;
   ToneCurve tone_;
   DetailControl detail_;
