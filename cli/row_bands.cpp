@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/convert.h"
 #include "signals.h"
 #include "ungrain/error.h"
 
@@ -18,8 +19,11 @@ Image band_memory(ImageSpec spec, int rows) {
 
 }  // namespace
 
-RowBand::RowBand(const ImageSpec& image)
-    : image_(image), rows_(rows_of(image)), memory_(band_memory(image, rows_)) {}
+RowBand::RowBand(const ImageSpec& image, int reach)
+    : image_(image),
+      reach_(reach),
+      rows_(rows_of(image)),
+      memory_(band_memory(image, std::min(rows_ + 2 * reach, image.height))) {}
 
 int band_rows(const ImageSpec& image, int first) { return std::min(rows_of(image), image.height - first); }
 
@@ -28,7 +32,15 @@ bool RowBand::read_next(RowReader& file) {
   first_ += count_;
   count_ = std::min(rows_, image_.height - first_);
   if (count_ == 0) return false;
-  file.read_rows(first_, view());
+  // Rows that both bands have are moved, not read again: going back in a file may decode it anew.
+  const int first = std::max(0, first_ - reach_);
+  const int end = std::min(image_.height, first_ + count_ + reach_);
+  const ImageView held = view();
+  const int kept = std::max(0, held_end_ - first);
+  for (int y = 0; y < kept; ++y) copy_pixels(held, first + y - held_first_, held, y);
+  held_first_ = first;
+  held_end_ = end;
+  if (first + kept < end) file.read_rows(first + kept, view().rows(kept, end - first - kept));
   return true;
 }
 

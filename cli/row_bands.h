@@ -11,12 +11,14 @@ int band_rows(const ImageSpec& image, int first);
 
 class RowBand {
  public:
-  explicit RowBand(const ImageSpec& image);
+  // `reach`: rows that are held above and below the band too, as far as the image goes.
+  explicit RowBand(const ImageSpec& image, int reach = 0);
 
-  // The next rows of the file; false after the last. Throws Error(cancelled) after Ctrl-C.
+  // The next rows of the file, each read once; false after the last. Throws Error(cancelled) after Ctrl-C.
   bool read_next(RowReader& file);
-  ImageView view() { return rows(first_, count_); }  // its region says where the rows lie
-  // Room for the rows that `other` has now.
+  // With the rows above and below; its region says where they lie.
+  ImageView view() { return rows(held_first_, held_end_ - held_first_); }
+  // Room for the rows that `other` has now, without those above and below.
   ImageView same_rows(const RowBand& other) { return rows(other.first_, other.count_); }
   int first() const { return first_; }
 
@@ -24,10 +26,13 @@ class RowBand {
   ImageView rows(int first, int count);
 
   ImageSpec image_;
+  int reach_;
   int rows_;
   Image memory_;
   int first_ = 0;
   int count_ = 0;
+  int held_first_ = 0;  // the rows in memory
+  int held_end_ = 0;
 };
 
 }  // namespace ungrain::cli

@@ -39,4 +39,45 @@ std::string_view name(NoiseKind kind);
 // white to white). Alpha is copied.
 void add_noise(const ConstImageView& in, const ImageView& out, const Noise& noise);
 
+// ---- The simulated camera
+
+enum class Demosaic : std::uint8_t {
+  bilinear,  // missing colours are the means of the nearest photosites
+  gradient,  // corrected by the gradient of the photosite's own colour (Malvar, He, Cutler 2004)
+};
+std::string_view name(Demosaic demosaic);
+
+// A camera that photographs a picture, which makes the noise of real photographs: Poisson-Gaussian on a Bayer
+// sensor, then correlated and bent by the camera's processing. The defaults are an APS-C camera of about 24
+// Mpixel in daylight; src/noise/README.md says where they come from.
+struct CameraSettings {
+  double iso = 1600;
+  Demosaic demosaic = Demosaic::gradient;
+  bool noise = true;  // false: the same processing of the scene without noise, the truth of a comparison
+  std::uint64_t seed = 0;
+
+  double white_electrons = 16000;  // in a green photosite at white and ISO 100
+  double full_well = 25000;        // electrons at ISO 100 above which a photosite holds no more
+  double read_noise = 2.5;         // standard deviation in electrons, at any ISO
+  double converter_noise = 4;      // standard deviation in electrons at ISO 100, 100 / iso of it elsewhere
+  double red_gain = 2.0;           // white balance: red photosites catch 1 / red_gain of what green ones do
+  double blue_gain = 1.6;
+  double colour_correction = 0.5;  // 0: the photosites' colours are sRGB's; 1: they overlap, as sensors' do
+  double contrast = 1.4;           // slope of the S-curve at middle gray, on top of sRGB's curve; 1: none
+
+  double luminance_smoothing = 0.9;  // share of the fine luminance that goes where it is like the noise
+  double chroma_smoothing = 0.9;     // share of the fine chroma that goes
+  double sharpening = 0.3;           // share of the fine luminance that is added where it is above the noise
+};
+
+// Pixels that add_camera_noise() looks at on each side of the one that it makes.
+int camera_reach();
+
+// Photographs the scene `in`, sRGB or gray: an evenly coloured area comes back in its own colour. The same
+// seed gives the same bits, as with add_noise(); so that tiles have the bits of the whole, `in` must hold
+// camera_reach() pixels on each side of `out`, as far as the image goes (the regions say where they lie). The
+// output is cut off at black and white, floats too; samples of `in` beyond them count as black or white, NaN
+// as black. Not in place. Throws Error(unsupported) for independent channels.
+void add_camera_noise(const ConstImageView& in, const ImageView& out, const CameraSettings& settings);
+
 }  // namespace ungrain

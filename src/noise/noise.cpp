@@ -9,6 +9,7 @@
 
 #include "core/convert.h"
 #include "noise/distributions.h"
+#include "noise/views.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -43,41 +44,12 @@ void check_amount(const Noise& noise) {
                    noise.amount));
 }
 
-void check_place(const Region& region, const ImageSpec& spec) {
-  if (region.whole()) return;
-  const std::int64_t right = std::int64_t{region.x} + spec.width;
-  const std::int64_t bottom = std::int64_t{region.y} + spec.height;
-  const bool inside =
-      region.x >= 0 && region.y >= 0 && right <= region.image_width && bottom <= region.image_height;
-  if (!inside) {
-    fail(fmt::format("the view of {} x {} pixels at ({}, {}) leaves its image of {} x {}", spec.width,
-                     spec.height, region.x, region.y, region.image_width, region.image_height));
-  }
-}
-
-std::string describe_channels(const ImageSpec& spec) {
-  const std::string count = spec.colour == Colour::multi ? fmt::format(" ({} channels)", spec.channels) : "";
-  return fmt::format("{}{}{}", name(spec.colour), count, spec.alpha ? " with alpha" : "");
-}
-
 void check_views(const ConstImageView& in, const ImageView& out) {
-  validate(in.spec);
-  validate(out.spec);
-  if (in.space.memory != Space::Memory::host || out.space.memory != Space::Memory::host) {
-    throw Error(ErrorCode::unsupported, "noise is added in host memory only");
-  }
-  if (in.data == nullptr || out.data == nullptr) fail("noise was to be added to an image without pixels");
+  check_images(in, out);
   if (in.spec.width != out.spec.width || in.spec.height != out.spec.height) {
     fail(fmt::format("the input is {} x {} pixels and the output {} x {}: they must be equal", in.spec.width,
                      in.spec.height, out.spec.width, out.spec.height));
   }
-  if (in.spec.channels != out.spec.channels || in.spec.colour != out.spec.colour ||
-      in.spec.alpha != out.spec.alpha) {
-    fail(fmt::format("the input is {} and the output {}: they must be equal", describe_channels(in.spec),
-                     describe_channels(out.spec)));
-  }
-  check_place(in.region, in.spec);
-  check_place(out.region, out.spec);
   if (!in.region.whole() && !out.region.whole() && in.region != out.region) {
     fail("the input and the output lie at different places of their images");
   }
@@ -131,14 +103,6 @@ void add_noise_to_row(std::vector<double>& values, const RowPlace& place, double
   }
 }
 
-// Alpha has no white level: opaque is the type's own.
-void copy_alpha(const ConstImageView& in, const ImageView& out, int y, std::vector<double>& values) {
-  const int channel = in.spec.channels - 1;
-  if (in.spec.type == out.spec.type) return copy_row(in, y, out, y, channel);
-  load_row(in, y, channel, values.data());
-  store_row(out, y, channel, values.data(), natural_range(out.spec.type) / natural_range(in.spec.type));
-}
-
 }  // namespace
 
 std::string_view name(NoiseKind kind) {
@@ -186,7 +150,7 @@ void add_noise(const ConstImageView& in, const ImageView& out, const Noise& nois
       }
       store_row(out, y, channel, values.data(), scale);
     }
-    if (in.spec.alpha) copy_alpha(in, out, y, values);
+    if (in.spec.alpha) copy_alpha(in, y, out, y, values);
   }
 }
 

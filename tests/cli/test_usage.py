@@ -745,6 +745,39 @@ class Noise(Workspace):
         self.done("noise", "gray.pgm", "-o", "gray.pgm", "--speckle", "0.2")
         self.assertEqual(self.bytes_of("gray.pgm"), expected)
 
+    def test_camera(self) -> None:
+        line = self.done("noise", "colour.ppm", "-o", "n.ppm", "--camera").out
+        self.assertEqual(line, "colour.ppm -> n.ppm  camera ISO 1600 gradient\n")
+        first = self.bytes_of("n.ppm")
+        for same, options in ((True, "--iso 1600 --demosaic gradient --seed 0"), (False, "--iso 3200"),
+                              (False, "--demosaic bilinear"), (False, "--seed 1"), (False, "--noiseless")):
+            with self.subTest(options):
+                self.done("noise", "colour.ppm", "-o", "n.ppm", "--camera", *options.split())
+                (self.assertEqual if same else self.assertNotEqual)(self.bytes_of("n.ppm"), first)
+        self.assertEqual(self.noisy("--camera", "--noiseless", "--seed", "1"), self.noisy("--camera", "--noiseless"))
+
+    def test_camera_in_bands(self) -> None:
+        # The program works on about a million pixels at a time: here in bands of 499 rows and in one.
+        wide, narrow, height = 2100, 1000, 560
+        value = lambda x, y: (3 * x + 7 * y + 50 * (x // 40 % 2)) % 256  # noqa: E731
+        for name, width in (("wide", wide), ("narrow", narrow)):
+            samples = [value(x, y) for y in range(height) for x in range(width)]
+            write_pnm(self.path(f"{name}.pgm"), Picture(width, height, 1, samples, 255))
+            self.done("noise", f"{name}.pgm", "-o", f"{name}-n.pgm", "--camera", "--demosaic", "bilinear")
+        one, other = read_pnm(self.path("wide-n.pgm")).samples, read_pnm(self.path("narrow-n.pgm")).samples
+        inside = narrow - 16  # what the right edge does not reach
+        for y in range(height):
+            self.assertEqual(one[y * wide:y * wide + inside], other[y * narrow:y * narrow + inside], f"row {y}")
+
+    def test_quality(self) -> None:
+        if reason := needs_format(".jpg"):
+            self.skipTest(reason)
+        sizes = []
+        for quality in ("95", "40"):
+            self.done("noise", "colour.ppm", "-o", "n.jpg", "--camera", "--quality", quality)
+            sizes.append(len(self.bytes_of("n.jpg")))
+        self.assertGreater(sizes[0], sizes[1])
+
 
 class Compare(Workspace):
     def test_identical(self) -> None:
