@@ -19,6 +19,7 @@
 #include "streams.h"
 #include "ungrain/error.h"
 #include "ungrain/metrics.h"
+#include "white_level.h"
 
 namespace ungrain::cli {
 namespace {
@@ -123,7 +124,7 @@ std::vector<Metrics> compare_file(const Truth& truth, const std::string& name, c
                                   std::optional<double> range) {
   const std::unique_ptr<io::InputFile> other = open_input(name, open);
   io::FileInfo info = other->info();
-  if (range) info.spec.range = *range;
+  info.spec.range = white_level(*other, info, range);
   check_match(truth.name, truth.info, name, info);
   info.spec.colour = truth.info.spec.colour;
   std::vector<Metrics> pages;
@@ -153,7 +154,7 @@ class ComparisonPage {
     const std::unique_ptr<io::InputFile> input = open_input(file, open_);
     access_ = access_.shared_with(input->access());
     ImageSpec rows = input->info().spec;
-    if (range_) rows.range = *range_;
+    rows.range = white_level(*input, input->info(), range_);
     rows.colour = truth_.spec.colour;
     rows.height = part_.height;
     Image pixels(rows);
@@ -258,7 +259,7 @@ int compare_command(const Arguments& arguments) {
   if (!html.empty()) check_page_path(html, files);
   Truth truth{files.front(), open_input(files.front(), open), {}};
   truth.info = truth.file->info();
-  if (range) truth.info.spec.range = *range;
+  truth.info.spec.range = white_level(*truth.file, truth.info, range);
   std::optional<ComparisonPage> shown;
   if (!html.empty()) shown.emplace(truth, open, range);
   int failed = 0;

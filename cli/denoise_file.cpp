@@ -40,6 +40,18 @@ Report added_up(Report page, const Report& before) {
   return page;
 }
 
+// Formats that do not tell alpha from other channels follow --alpha here.
+void set_alpha(const fs::path& file, const io::FileInfo& info, bool alpha, ImageSpec& spec) {
+  if (info.model != io::ColourModel::usual || spec.alpha == alpha) return;
+  if (spec.channels != 2 && spec.channels != 4) {
+    if (!alpha) return;
+    throw Error(ErrorCode::io, fmt::format("{}: --alpha yes: none of its {} channels can be alpha",
+                                           shown_input(file), spec.channels));
+  }
+  spec.alpha = alpha;
+  spec.colour = !alpha ? Colour::multi : spec.colour_channels() == 1 ? Colour::gray : Colour::rgb;
+}
+
 // Throws where the file's channels cannot be what --channels says.
 void set_channels(const fs::path& file, const std::string& kind, ImageSpec& spec) {
   if (kind == "auto") return;
@@ -56,9 +68,9 @@ void set_channels(const fs::path& file, const std::string& kind, ImageSpec& spec
   spec.colour = kind == "multi" ? Colour::multi : spec.colour_channels() == 1 ? Colour::gray : Colour::rgb;
 }
 
-// Less than a tenth of a step of integers, or of what floats tell apart, is none.
+// What rounding to integers makes (a deviation of 0.29), or what floats hardly tell apart, is none.
 bool is_noise(const MethodParams& params, const ImageSpec& spec) {
-  const double least = is_float(spec.type) ? 1e-6 * spec.white() : 0.1;
+  const double least = is_float(spec.type) ? 1e-6 * spec.white() : 0.3;
   const ParamValue sigma = params.get("sigma");
   if (const double* one = std::get_if<double>(&sigma)) return *one >= least;
   if (const auto* several = std::get_if<std::vector<double>>(&sigma)) {
@@ -124,6 +136,7 @@ class FileRun {
 
   void describe() {
     outcome_.in = input_->info();
+    if (settings_.open.alpha) set_alpha(files_.input, outcome_.in, *settings_.open.alpha, outcome_.in.spec);
     set_channels(files_.input, settings_.channels, outcome_.in.spec);
     const WhiteLevel white =
         settings_.range ? WhiteLevel{*settings_.range, "--range"} : find_white_level(*input_, outcome_.in);
@@ -141,7 +154,19 @@ class FileRun {
       const bool found = is_noise(resolved, spec());
       outcome_.noise_found = page_ == 0 ? found : outcome_.noise_found || found;
     }
-    denoiser_.emplace(Denoiser::create(resolved, spec(), options_));
+    make_denoiser(resolved);
+  }
+
+  void make_denoiser(const MethodParams& resolved) {
+    try {
+      denoiser_.emplace(Denoiser::create(resolved, spec(), options_));
+    } catch (const Error& error) {
+      const std::size_t taken = settings_.options.memory - options_.memory;
+      if (error.code() != ErrorCode::out_of_memory || taken == 0) throw;
+      throw Error(error.code(),
+                  fmt::format("{}: {} of --memory {} are the decoder's and the page's", error.what(),
+                              bytes_text(taken), bytes_text(settings_.options.memory)));
+    }
   }
 
   // The bytes of the input are the result where nothing was to be done and nothing else was asked for.
@@ -149,7 +174,8 @@ class FileRun {
     const bool same_type = outcome_.out.spec.type == spec().type;
     const bool plain = !settings_.save.compression && !settings_.quality_given &&
                        settings_.open.pages.all() && settings_.channels == "auto" && !settings_.open.alpha;
-    return outcome_.in.pages == 1 && same_type && plain && !outcome_.in.turned &&
+    // Floats may have a NaN that --nonfinite is about.
+    return outcome_.in.pages == 1 && same_type && plain && !is_float(spec().type) && !outcome_.in.turned &&
            files_.input != stream_name && io::is_format(output, outcome_.in.format);
   }
 

@@ -14,6 +14,7 @@
 #include "row_bands.h"
 #include "streams.h"
 #include "ungrain/error.h"
+#include "white_level.h"
 
 namespace ungrain::cli {
 namespace {
@@ -28,7 +29,7 @@ FileEstimate estimate_file(const std::string& name, const io::OpenOptions& open,
                            std::optional<double> range) {
   const std::unique_ptr<io::InputFile> file = open_input(name, open);
   io::FileInfo info = file->info();
-  if (range) info.spec.range = *range;
+  info.spec.range = white_level(*file, info, range);
   FileEstimate estimate{info.spec.white(), {}};
   for (int page = 0; page < info.pages; ++page) {
     file->select_page(page);

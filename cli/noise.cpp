@@ -12,6 +12,7 @@
 #include "row_bands.h"
 #include "streams.h"
 #include "ungrain/error.h"
+#include "white_level.h"
 
 namespace ungrain::cli {
 namespace {
@@ -169,14 +170,17 @@ int noise_command(const Arguments& arguments) {
 
   const std::unique_ptr<io::InputFile> input = open_input(input_name, open);
   io::FileInfo in = input->info();
-  if (range) in.spec.range = *range;
+  in.spec.range = white_level(*input, in, range);
   if (photograph && in.spec.colour == Colour::multi)
     io::fail(shown_input(input_name),
              "the camera takes gray or rgb images, this one has independent channels");
   const ResultFile result(output_name, in.format, format);
   io::FileInfo out = in;
   out.spec.type = depth.value_or(io::writable_type(result.path(), in.spec));
-  if (out.spec.type != in.spec.type) out.spec.range = 0;
+  if (out.spec.type != in.spec.type && !(is_float(out.spec.type) && is_float(in.spec.type)))
+    out.spec.range = 0;
+  if (!is_float(out.spec.type) && !io::keeps_white_level(result.path())) out.spec.range = 0;
+  save.pages = input->selected_pages();
   const double given = noise.amount;
   if (noise.kind == NoiseKind::gaussian) noise.amount *= in.spec.white() / 255;
 

@@ -1,6 +1,7 @@
 // The white level of a file whose samples' type does not tell it: floats, and integers of 32 bits.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "io/image_file.h"
@@ -16,5 +17,10 @@ struct WhiteLevel {
 // 1023, 4095, 16383 and 65535 that 99 % of them do not exceed by more than half, or else the largest value.
 // What is known is taken from `info`. Leaves page 0 selected. Throws Error(cancelled) after Ctrl-C.
 WhiteLevel find_white_level(io::InputFile& file, const io::FileInfo& info);
+
+// The same for a command with a --range: what is given is taken.
+inline double white_level(io::InputFile& file, const io::FileInfo& info, std::optional<double> given) {
+  return given ? *given : find_white_level(file, info).range;
+}
 
 }  // namespace ungrain::cli

@@ -65,11 +65,12 @@ void check_memory(const std::filesystem::path& path, const InputFile& file, std:
   if (limit == 0 || needed <= limit) return;
   const ImageSpec& spec = file.info().spec;
   constexpr double mib = 1024.0 * 1024;
+  constexpr double for_filters = 64 * mib;  // of an image that is not large
   fail(path,
        fmt::format("a {} file of {} x {} pixels that must be decoded whole, which takes {}: --memory {:.0f}M "
                    "would do",
                    file.info().format, spec.width, spec.height, size_text(static_cast<double>(needed)),
-                   std::ceil(static_cast<double>(needed) * 1.5 / mib)));
+                   std::ceil((static_cast<double>(needed) * 1.5 + for_filters) / mib)));
 }
 
 void check_info(const std::filesystem::path& path, const FileInfo& info) {

@@ -105,6 +105,8 @@ PngContents read_png_contents(const SourceFile& file) {
       std::array<std::byte, 4> frames{};
       file.read(frames.data(), frames.size(), at + head.size());
       contents.frames = big_endian_number(frames.data());
+    } else if (type == "pHYs") {
+      contents.has_resolution = true;
     } else if (type == "IEND") {
       contents.complete = true;
       return contents;

@@ -14,7 +14,8 @@ struct PngContents {
   std::vector<PngText> texts;  // but for XMP
   Bytes xmp;
   std::int64_t frames = 1;  // that an animation promises
-  bool complete = false;    // the last chunk is there
+  bool has_resolution = false;
+  bool complete = false;  // the last chunk is there
 };
 
 // Nothing is trusted: what is damaged ends the list.

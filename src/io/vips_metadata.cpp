@@ -170,6 +170,7 @@ Metadata read_vips_metadata(VipsImage* image, const Format& format, const Source
     PngContents contents = read_png_contents(file);
     metadata.png_texts = std::move(contents.texts);
     metadata.xmp = std::move(contents.xmp);
+    if (!contents.has_resolution) metadata.resolution.reset();  // what libvips assumes
   }
   if (format.name == "HEIF" && metadata.xmp.empty()) metadata.xmp = heif_xmp(image);
   if (format.name == "JPEG") metadata.jpeg_comments = read_jpeg_comments(file);
