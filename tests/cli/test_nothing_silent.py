@@ -484,7 +484,7 @@ class NoNoise(SilentCase):
         values = [0.5] * 64 * 48
         values[100] = float("nan")
         write_npy(self.path("a.npy"), Picture(64, 48, 1, values))
-        self.refused("not finite|NaN", "a.npy", "-o", "b.npy", "--nonfinite", "error")
+        self.refused("not finite|not a finite|NaN", "a.npy", "-o", "b.npy", "--nonfinite", "error")
         self.assertIn("1 pixels were not finite", self.done("a.npy", "-o", "b.npy").out)
         self.assertEqual(read_npy(self.path("b.npy"))[1].samples[100], 0.5)
 

@@ -774,7 +774,7 @@ class Noise(Workspace):
             self.skipTest(reason)
         sizes = []
         for quality in ("95", "40"):
-            self.done("noise", "colour.ppm", "-o", "n.jpg", "--camera", "--quality", quality)
+            self.done("noise", "colour.ppm", "-o", "n.jpg", "--camera", "--jpeg-quality", quality)
             sizes.append(len(self.bytes_of("n.jpg")))
         self.assertGreater(sizes[0], sizes[1])
 
@@ -826,9 +826,11 @@ class Compare(Workspace):
         other = picture(12, 12)
         other.samples[0] += 1
         write_pfm(self.path("b.pfm"), other)
-        one = json.loads(self.done("compare", "a.pfm", "b.pfm", "--json").out)
+        found = json.loads(self.done("compare", "a.pfm", "b.pfm", "--json").out)  # 255, by the values
+        one = json.loads(self.done("compare", "a.pfm", "b.pfm", "--json", "--range", "1").out)
         wide = json.loads(self.done("compare", "a.pfm", "b.pfm", "--json", "--range", "255").out)
         self.assertAlmostEqual(wide["psnr"] - one["psnr"], 20 * math.log10(255))
+        self.assertEqual(found["psnr"], wide["psnr"])
 
 
 class Estimate(Workspace):
@@ -851,10 +853,12 @@ class Estimate(Workspace):
 
     def test_range(self) -> None:
         write_pfm(self.path("a.pfm"), picture(60, 40))
-        one = json.loads(self.done("estimate", "a.pfm", "--json").out)
+        found = json.loads(self.done("estimate", "a.pfm", "--json").out)
+        one = json.loads(self.done("estimate", "a.pfm", "--json", "--range", "1").out)
         wide = json.loads(self.done("estimate", "a.pfm", "--json", "--range", "510").out)
         self.assertAlmostEqual(wide["sigma"], wide["sigma_pixels"] / 2)
         self.assertAlmostEqual(one["sigma"], one["sigma_pixels"] * 255)
+        self.assertEqual((found["white"], found["sigma"]), (255, found["sigma_pixels"]))
 
     def test_one_bad_file_among_good_ones(self) -> None:
         result = self.run_here("estimate", "gray.pgm", "missing.pgm", "colour.ppm", "--json")
