@@ -108,8 +108,8 @@ for source in ("u8-rgb", "u16-gray", "f32-rgb"):
             continue
         # FITS is turned over twice.
         held = kind if kind in types.split() else types
-    if (extension, layout, kind) == (".jxl", "gray", "f32"):  # libvips has no gray floats there
-        held = "u16"
+        if (extension, layout, kind) == (".jxl", "gray", "f32"):
+            held = "u16"
         add(
             f"matrix/{source}-from-{extension[1:]}",
             "in" + extension,
