@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/opponent.h"
 #include "ungrain/image.h"
 #include "ungrain/methods/bm3d.h"
 
@@ -43,12 +44,6 @@ inline constexpr double strong_noise = 40;
 
 // Nothing to do: the output is the input.
 bool is_identity(const Bm3dSettings& settings);
-
-// Orthonormal: luminance (r + g + b) / sqrt 3, then (r - b) / sqrt 2 and (r - 2 g + b) / sqrt 6.
-inline constexpr double opponent_matrix[3][3] = {
-    {0.57735026918962576451, 0.57735026918962576451, 0.57735026918962576451},
-    {0.70710678118654752440, 0, -0.70710678118654752440},
-    {0.40824829046386301637, -0.81649658092772603273, 0.40824829046386301637}};
 
 // The weight of a group whose noise varies: the reciprocal of the variance that is left in it, which is that
 // of one coefficient at least. In units of the plane's mean variance, so that for the same noise everywhere
