@@ -180,7 +180,7 @@ TEST(NoiseModel, WrongModelsAreErrors) {
 
 TEST(NoiseModel, IsDescribedOnTheScaleOf255) {
   const ImageSpec spec = spec_of(PixelType::u16, 8, 8, 1);
-  EXPECT_EQ(describe(white_noise_model(spec, {2570}), spec),
+  EXPECT_EQ(to_text(white_noise_model(spec, {2570}), spec),
             "channel 0, deviation in low / middle / high frequencies: 10.0 / 10.0 / 10.0\n");
 }
 

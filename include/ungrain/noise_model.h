@@ -64,7 +64,7 @@ NoiseBands noise_bands(const NoiseModel& model, int channel, double level);
 
 // One line a channel: low, middle and high band at the lowest, the middle and the highest known level, on the
 // scale where white is 255.
-std::string describe(const NoiseModel& model, const ImageSpec& spec);
+std::string to_text(const NoiseModel& model, const ImageSpec& spec);
 
 // What the estimate found, and so what the model was made of.
 enum class NoiseFinding : std::uint8_t {

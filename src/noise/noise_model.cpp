@@ -129,6 +129,14 @@ double band_rms(const NoiseModel::Spectrum& values, const FrequencyBand& band) {
   return std::sqrt(squares / count);
 }
 
+double mean_deviation(const NoiseModel& model, int channel) {
+  const NoiseModel::Channel& of = model.channels[static_cast<std::size_t>(channel)];
+  double squares = 0;
+  for (const double deviation : of.deviations) squares += deviation * deviation;
+  const double level_mean = std::sqrt(squares / static_cast<double>(of.deviations.size()));
+  return level_mean * band_rms(of.spectrum, {0, 2 * (NoiseModel::side - 1)});
+}
+
 NoiseBands noise_bands(const NoiseModel& model, int channel, double level) {
   const double deviation = model.deviation(channel, level);
   const NoiseModel::Spectrum& spectrum = model.channels[static_cast<std::size_t>(channel)].spectrum;
@@ -136,7 +144,7 @@ NoiseBands noise_bands(const NoiseModel& model, int channel, double level) {
           deviation * band_rms(spectrum, high_band)};
 }
 
-std::string describe(const NoiseModel& model, const ImageSpec& spec) {
+std::string to_text(const NoiseModel& model, const ImageSpec& spec) {
   const double scale = 255 / spec.white();
   std::string text;
   for (std::size_t c = 0; c < model.channels.size(); ++c) {

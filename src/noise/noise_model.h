@@ -15,6 +15,9 @@ inline constexpr FrequencyBand middle_band{3, 6};  // spectra are normalised to 
 inline constexpr FrequencyBand upper_band{7, 14};
 inline constexpr FrequencyBand high_band{9, 14};
 
+// Over all levels and frequencies, root mean square.
+double mean_deviation(const NoiseModel& model, int channel);
+
 double band_rms(const NoiseModel::Spectrum& values, const FrequencyBand& band);
 
 }  // namespace ungrain

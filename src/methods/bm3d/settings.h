@@ -1,12 +1,14 @@
 // The numbers that bm3d's backends work with: every choice made, nothing optional.
 #pragma once
 
+#include <array>
 #include <limits>
 #include <vector>
 
 #include "core/opponent.h"
 #include "ungrain/image.h"
 #include "ungrain/methods/bm3d.h"
+#include "ungrain/noise_model.h"
 
 namespace ungrain {
 
@@ -25,15 +27,26 @@ struct Bm3dStep {
   double prefilter = 0;
 };
 
+// The noise of one plane by the level of a group and by the coefficient of its patches.
+struct PlaneNoise {
+  std::vector<double> levels;     // of the matched plane, ascending
+  std::vector<double> variances;  // at these
+  NoiseModel::Spectrum shares{};  // of each coefficient: its variance over that
+  double strength = 1;            // factor on the deviation for thresholds and shrinkage, kappa
+
+  double variance(double level) const;
+};
+
 struct Bm3dSettings {
   int steps = 2;
   Bm3dStep first, second;
   // > 0: the second step does not search: it re-scores the `pool` best of the first on the basic estimate and
   // keeps second.group. Both steps then have the same patch and spacing; second.search is not used.
   int pool = 0;
-  std::vector<double> sigma;  // per plane, pixel units, after the opponent transform for colour
-  bool opponent = false;      // three planes, matched on the first; otherwise every plane by itself
-  ConstImageView sigma_map;   // instead of sigma where it has data
+  std::vector<double> sigma;      // per plane, pixel units, after the opponent transform for colour
+  bool opponent = false;          // three planes, matched on the first; otherwise every plane by itself
+  ConstImageView sigma_map;       // instead of sigma where it has data
+  std::vector<PlaneNoise> model;  // instead of sigma where it is not empty: one for each plane
 };
 
 // Of resolved parameters: every optional has a value.
