@@ -64,12 +64,19 @@ FlatWindows::FlatWindows(const ImageSpec& image, int first_channel, int channels
 void FlatWindows::add_rows(const ConstImageView& rows) {
   if (windows_across_ == 0) return;
   for (int y = 0; y < rows.spec.height; ++y, ++next_row_) {
-    Row& sum = channel_sums_[next_row_ % flatness_cell];
-    std::fill(sum.begin(), sum.end(), 0.0F);
+    float* loaded[max_channels];
     for (int c = 0; c < channels_; ++c) {
-      Row& to = rows_[c * flatness_window + next_row_ % flatness_window];
-      load_row(rows, y, first_channel_ + c, to.data());
-      for (int x = 0; x < width_; ++x) sum[x] += to[x];
+      loaded[c] = rows_[c * flatness_window + next_row_ % flatness_window].data();
+    }
+    if (channels_ > 1) {
+      load_channels(rows, y, channels_, loaded);  // the image's first ones: only rgb is looked at together
+    } else {
+      load_row(rows, y, first_channel_, loaded[0]);
+    }
+    Row& sum = channel_sums_[next_row_ % flatness_cell];
+    std::copy_n(loaded[0], width_, sum.data());
+    for (int c = 1; c < channels_; ++c) {
+      for (int x = 0; x < width_; ++x) sum[x] += loaded[c][x];
     }
     const int cell_row = next_row_ - flatness_cell + 1;
     if (cell_row >= first_row_ && cell_row % cell_step_ == 0) add_cells(cell_row);

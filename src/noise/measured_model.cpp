@@ -32,7 +32,7 @@ constexpr double most_over_neighbour = 2;  // from a level to the next
 constexpr double texture_allowance = 1.5;  // where no block is calm: over what calm levels say
 constexpr double most_over_colour = 6;     // luminance over the first colour difference
 constexpr double most_over_colour_drawn = 1;  // the same where all levels are drawings
-constexpr double most_over_colour_busy = 3;   // the same where no level is calm
+constexpr double most_over_colour_busy = 2;   // the same where no level is calm
 
 // ---- blocks to coefficients
 
@@ -393,6 +393,11 @@ class ModelBuilder {
         const double b = lower[i * side + j];
         both[j * side + i] = std::sqrt((a * a + b * b) / 2);
       }
+    }
+    // Without a calm level the low frequencies are the texture's; real noise is 1.3 to 1.7 there.
+    constexpr double most_in_texture = 1.7;
+    if (!any_calm()) {
+      for (double& value : both) value = std::min(value, most_in_texture);
     }
     both[0] = 1.15 * std::max(both[1], both[side]);  // the mean cannot be measured
     return both;
