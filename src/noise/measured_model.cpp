@@ -347,7 +347,7 @@ class ModelBuilder {
     if (levels_.empty()) return result;
     for (int c = 0; c < measured_; ++c) spectra_.push_back(spectrum(c));
     const bool refuted = is_refuted();
-    if (has_white_spectrum() && (!refuted || any_calm())) {
+    if (has_white_spectrum() && (!refuted || enough_calm())) {
       if (!refuted && !changes_with_level()) return result;
       result.finding = NoiseFinding::by_level;
       for (int c = 0; c < channels_; ++c) {
@@ -357,7 +357,7 @@ class ModelBuilder {
       return result;
     }
     if (gray_ && drawn_ && !refuted) return result;
-    if (gray_ && !drawn_ && result.calm_levels == 0) return result;  // texture looks the same
+    if (gray_ && !drawn_ && !enough_calm()) return result;  // texture looks the same
     result.finding = NoiseFinding::spectrum;
     for (int c = 0; c < measured_; ++c) result.channels.push_back(channel(c));
     if (!gray_) limit_by_colour(result);
@@ -373,7 +373,10 @@ class ModelBuilder {
   double deviation(std::size_t level, int c, const FrequencyBand& band) const {
     return band_rms(levels_[level].deviations[c], band);
   }
-  bool any_calm() const { return std::find(calm_.begin(), calm_.end(), true) != calm_.end(); }
+  // One calm level of many may be so by chance.
+  bool enough_calm() const {
+    return 3 * static_cast<std::size_t>(std::count(calm_.begin(), calm_.end(), true)) >= calm_.size();
+  }
 
   // Texture only ever raises a frequency: of the levels' spectra a low one. Noise has no direction.
   Spectrum spectrum(int c) const {
@@ -381,7 +384,7 @@ class ModelBuilder {
     for (int i = 0; i < coefficients; ++i) {
       std::vector<double> values;
       for (std::size_t n = 0; n < levels_.size(); ++n) {
-        if (any_calm() && !calm_[n]) continue;
+        if (enough_calm() && !calm_[n]) continue;
         values.push_back(levels_[n].deviations[c][i] / deviation(n, c, middle_band));
       }
       lower[i] = quantile(std::move(values), 0.25);
@@ -396,7 +399,7 @@ class ModelBuilder {
     }
     // Without a calm level the low frequencies are the texture's; real noise is 1.3 to 1.7 there.
     constexpr double most_in_texture = 1.7;
-    if (!any_calm()) {
+    if (!enough_calm()) {
       for (double& value : both) value = std::min(value, most_in_texture);
     }
     both[0] = 1.15 * std::max(both[1], both[side]);  // the mean cannot be measured
@@ -461,7 +464,7 @@ class ModelBuilder {
     NoiseModel::Channel channel = at_levels(c, middle_band);
     channel.spectrum = spectra_[c];
     std::vector<double>& deviations = channel.deviations;
-    if (!any_calm()) {
+    if (!enough_calm()) {
       const double most = texture_allowance * *std::min_element(deviations.begin(), deviations.end());
       for (double& value : deviations) value = std::min(value, most);
     } else if (c == 0) {
@@ -487,9 +490,9 @@ class ModelBuilder {
   }
 
   void limit_by_colour(MeasuredModel& model) const {
-    const double most = drawn_       ? most_over_colour_drawn
-                        : any_calm() ? most_over_colour
-                                     : most_over_colour_busy;
+    const double most = drawn_          ? most_over_colour_drawn
+                        : enough_calm() ? most_over_colour
+                                        : most_over_colour_busy;
     for (std::size_t n = 0; n < levels_.size(); ++n) {
       double& luminance = model.channels[0].deviations[n];
       const double limit = most * model.channels[1].deviations[n];
