@@ -23,14 +23,16 @@ constexpr double calm_spread = 0.44;  // see spread_of()
 constexpr double drawn_skewness = 1;  // see is_drawn()
 constexpr double drawn_kurtosis_least = 1.8;
 constexpr double drawn_kurtosis_most = 5;
-constexpr double nothing = 0.6 / 255;      // of white: a deviation that needs no calm blocks to be believed
-constexpr double white_ratio = 1.5;        // middle to high band: less is white noise
-constexpr double level_ratio = 1.5;        // of the deviations at two levels: less is one deviation
-constexpr double clipped_share = 0.25;     // of the samples at black or white: more says nothing of noise
-constexpr double unclipped_share = 0.05;   // less leaves the deviation nearly as it was
-constexpr double most_over_neighbour = 2;  // from a level to the next
-constexpr double texture_allowance = 1.5;  // where no block is calm: over what calm levels say
-constexpr double most_over_colour = 6;     // luminance over the first colour difference
+constexpr double nothing = 0.6 / 255;     // of white: a deviation that needs no calm blocks to be believed
+constexpr double white_ratio = 1.5;       // middle to high band: less is white noise
+constexpr double level_ratio = 1.5;       // of the deviations at two levels: less is one deviation
+constexpr double clipped_share = 0.25;    // of the samples at black or white: more says nothing of noise
+constexpr double unclipped_share = 0.05;  // less leaves the deviation nearly as it was
+constexpr double doubt =
+    0.7;  // factor where no level is calm: too little noise removed is better than texture
+constexpr double most_over_neighbour = 2;     // from a level to the next
+constexpr double texture_allowance = 1.5;     // where no block is calm: over what calm levels say
+constexpr double most_over_colour = 6;        // luminance over the first colour difference
 constexpr double most_over_colour_drawn = 1;  // the same where all levels are drawings
 constexpr double most_over_colour_busy = 2;   // the same where no level is calm
 
@@ -466,7 +468,7 @@ class ModelBuilder {
     std::vector<double>& deviations = channel.deviations;
     if (!enough_calm()) {
       const double most = texture_allowance * *std::min_element(deviations.begin(), deviations.end());
-      for (double& value : deviations) value = std::min(value, most);
+      for (double& value : deviations) value = doubt * std::min(value, most);
     } else if (c == 0) {
       const NoiseModel calm{{calm_levels(channel)}};
       for (std::size_t n = 0; n < deviations.size(); ++n) {
