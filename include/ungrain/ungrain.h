@@ -8,5 +8,6 @@
 #include "ungrain/methods.h"
 #include "ungrain/metrics.h"
 #include "ungrain/noise.h"
+#include "ungrain/noise_model.h"
 #include "ungrain/parameters.h"
 #include "ungrain/version.h"

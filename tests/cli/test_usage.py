@@ -851,6 +851,18 @@ class Estimate(Workspace):
         squares = sum(sigma * sigma for sigma in estimate["channels"])
         self.assertAlmostEqual(estimate["sigma"], math.sqrt(squares / 3))
 
+    def test_the_noise_by_level_and_frequency(self) -> None:
+        result = self.done("estimate", "colour.ppm", "--model")
+        self.assertRegex(result.out_lines[2], r"^ +finding: (white|by level|spectrum); \d+ of \d+ levels show noise")
+        self.assertRegex(result.out_lines[3], r"^ +channel 0, deviation in low / middle / high frequencies: \d")
+        self.assertEqual(len(result.out_lines), 6)
+        model = json.loads(self.done("estimate", "colour.ppm", "--model", "--json").out)["model"]
+        self.assertEqual(sorted(model), ["calm_levels", "channels", "finding", "levels", "limited_by_colour"])
+        self.assertEqual(len(model["channels"]), 3)
+        for channel in model["channels"]:
+            self.assertEqual(len(channel["spectrum"]), 64)
+            self.assertEqual(len(channel["levels"]), len(channel["deviations"]))
+
     def test_range(self) -> None:
         write_pfm(self.path("a.pfm"), picture(60, 40))
         found = json.loads(self.done("estimate", "a.pfm", "--json").out)

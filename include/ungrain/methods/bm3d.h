@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "ungrain/image.h"
+#include "ungrain/noise_model.h"
 
 namespace ungrain {
 
@@ -54,6 +56,9 @@ struct Bm3dParams {
   // filtered; as large as that image, of one channel or of as many as it has colours. Must outlive the
   // Denoiser.
   ConstImageView sigma_map = {};
+  // Instead of sigma: the noise by level and frequency, of the channels that are filtered. Patches of 8 x 8
+  // with `dct` in both steps. Processor only, and no name on the command line yet.
+  std::shared_ptr<const NoiseModel> noise_model = {};
   int steps = 2;
   Bm3dColour colour = Bm3dColour::opponent;
   std::optional<PatchTransform> transform = {};

@@ -11,6 +11,7 @@
 #include "methods/bm3d/bm3d.h"
 #include "methods/bm3d/cuda_filter.h"
 #include "methods/bm3d/transforms.h"
+#include "ungrain/error.h"
 
 namespace ungrain {
 namespace {
@@ -506,6 +507,9 @@ Stage stage(const char* name, const Bm3dSettings& settings, const ImageSpec& spe
 Pipeline bm3d_cuda(const Bm3dParams& params, const ImageSpec& spec) {
   const Bm3dSettings settings = bm3d_settings(params, spec);
   if (is_identity(settings)) return {};
+  if (!settings.model.empty()) {
+    throw Error(ErrorCode::unsupported, "bm3d: a noise_model is for the processor only");
+  }
   Pipeline pipeline;
   int noisy = 0;
   if (settings.opponent) {

@@ -500,7 +500,7 @@ bool takes(const Bm3dStep& step) {
 }  // namespace
 
 bool bm3d_fast_takes(const Bm3dSettings& settings, const ImageSpec& spec) {
-  if (settings.sigma_map.data != nullptr) return false;
+  if (settings.sigma_map.data != nullptr || !settings.model.empty()) return false;
   if (spec.width < patch || spec.height < patch || !has_match_vectors()) return false;
   if (std::any_of(settings.sigma.begin(), settings.sigma.end(), [](double sigma) { return !(sigma > 0); }))
     return false;

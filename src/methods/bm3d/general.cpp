@@ -456,7 +456,8 @@ class Step {
           if (!is_reference(x, image.width, step_.patch, step_.spacing)) continue;
           const int size = find_group(memory, plane, x - area.x0, y - area.y0, area);
           const int end = settings_.opponent ? planes_ : plane + 1;
-          for (int filtered = plane; filtered < end; ++filtered) filter(memory, filtered, size);
+          const double level = settings_.model.empty() ? 0 : group_level(memory, plane, size);
+          for (int filtered = plane; filtered < end; ++filtered) filter(memory, filtered, size, level);
         }
       }
     }
@@ -481,14 +482,29 @@ class Step {
     transforms_.forward_group(to, size, spare);
   }
 
-  void filter(const Memory& memory, int plane, int size) const {
+  // The mean of a group's patches in the plane that it was found in.
+  double group_level(const Memory& memory, int plane, int size) const {
+    const float* source = (index_ == 0 ? memory.noisy : memory.basic) + plane * area_pixels();
+    double sum = 0;
+    for (int n = 0; n < size; ++n) {
+      for (int y = 0; y < step_.patch; ++y) {
+        const float* row = source + (memory.found[n].y() + y) * sizes_.area_row + memory.found[n].x();
+        for (int x = 0; x < step_.patch; ++x) sum += row[x];
+      }
+    }
+    return sum / (size * sizes_.patch_pixels);
+  }
+
+  void filter(const Memory& memory, int plane, int size, double level) const {
     const int count = size * sizes_.patch_pixels;
     load_group(memory.noisy + plane * area_pixels(), memory.found, size, memory.coefficients, memory.spare);
     if (index_ == 1)
       load_group(memory.basic + plane * area_pixels(), memory.found, size, memory.pilot, memory.spare);
     const auto sigma = static_cast<float>(settings_.sigma[plane]);
     float weight = 0;
-    if (varies_) {
+    if (!settings_.model.empty()) {
+      weight = shrink_by_model(memory, plane, size, level);
+    } else if (varies_) {
       weight = shrink_varying(memory, plane, size);
     } else if (index_ == 0) {
       weight = threshold(memory.coefficients, count, static_cast<float>(step_.strength) * sigma);
@@ -552,6 +568,36 @@ class Step {
       }
     }
     return static_cast<float>(weight_of_varying(left, all / count, std::pow(settings_.sigma[plane], 2)));
+  }
+
+  float shrink_by_model(const Memory& memory, int plane, int size, double level) const {
+    const PlaneNoise& noise = settings_.model[static_cast<std::size_t>(plane)];
+    const double at_level = noise.variance(level);
+    const auto strength = static_cast<float>(std::pow(step_.strength * noise.strength, 2));
+    float variances[64];
+    double all = 0;
+    for (int c = 0; c < 64; ++c) {
+      variances[c] = static_cast<float>(at_level * noise.shares[c]);
+      all += variances[c];
+    }
+    double left = 0;
+    for (int n = 0; n < size; ++n) {
+      for (int c = 0; c < 64; ++c) {
+        const int i = n * 64 + c;
+        float factor = 1;
+        if (index_ == 0) {
+          const bool keep = std::norm(memory.coefficients[i]) > strength * variances[c] || i == 0;
+          factor = keep ? 1.0F : 0.0F;
+        } else {
+          const float signal = std::norm(memory.pilot[i]);
+          const float both = signal + strength * variances[c];
+          factor = both > 0 ? signal / both : 1.0F;
+        }
+        memory.coefficients[i] *= factor;
+        left += static_cast<double>(factor) * factor * variances[c];
+      }
+    }
+    return static_cast<float>(weight_of_varying(left, all / 64, std::pow(settings_.sigma[plane], 2)));
   }
 
   // Which row of the definition's transform lies at n: haar is computed in place.

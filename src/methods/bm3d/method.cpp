@@ -9,6 +9,7 @@
 #include "core/convert.h"
 #include "core/descriptor.h"
 #include "methods/bm3d/bm3d.h"
+#include "noise/noise_model.h"
 #include "ungrain/error.h"
 #include "ungrain/estimate.h"
 
@@ -136,6 +137,7 @@ Descriptor patch_transform(std::optional<PatchTransform> P::*to, std::string nam
       +[](const P& p, const ImageSpec& spec) -> std::optional<PatchTransform> {
         const std::optional<Numbers> numbers = numbers_of(p, spec);
         if (!numbers) return std::nullopt;
+        if (p.noise_model != nullptr) return PatchTransform::dct;
         if (member == &Numbers::transform && p.patch && !is_power_of_two(*p.patch))
           return PatchTransform::dct;
         return (*numbers).*member;
@@ -163,10 +165,14 @@ Descriptor noise_level() {
       describe::per_channel(&P::sigma, "sigma", {.min = 0, .unit = Unit::intensity}, Fallback::automatic,
                             "the noise's standard deviation; 0 returns the input");
   d.info.default_text = "auto (measured)";
-  d.needed = [](const void* params) { return static_cast<const P*>(params)->sigma_map.data == nullptr; };
+  d.needed = [](const void* params) {
+    const P& p = *static_cast<const P*>(params);
+    return p.sigma_map.data == nullptr && p.noise_model == nullptr;
+  };
   d.derive = [](void* params, const ImageSpec&) {
     auto* p = static_cast<P*>(params);
     if (p->sigma.empty() && p->sigma_map.data != nullptr) p->sigma = levels_of(p->sigma_map);
+    if (p->noise_model != nullptr) p->sigma = {mean_deviation(*p->noise_model, 0)};
   };
   return d;
 }
@@ -178,7 +184,8 @@ Descriptor noise_correlation() {
   d.info.default_text = "auto (measured with sigma; 0 where that is given)";
   d.needed = [](const void* params) {
     const P& p = *static_cast<const P*>(params);
-    return p.sigma.empty() && p.sigma_map.data == nullptr && p.colour == Bm3dColour::opponent;
+    return p.sigma.empty() && p.sigma_map.data == nullptr && p.noise_model == nullptr &&
+           p.colour == Bm3dColour::opponent;
   };
   d.measured = [](const NoiseEstimate& estimate) -> ParamValue { return estimate.correlation; };
   return d;
@@ -221,12 +228,30 @@ void check_map(const ConstImageView& map, const ImageSpec& spec) {
   }
 }
 
+void check_model(const P& p, const ImageSpec& spec) {
+  const auto fail = [](const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, "bm3d: noise_model " + why);
+  };
+  validate(*p.noise_model);
+  if (p.sigma_map.data != nullptr) fail("and sigma_map exclude each other");
+  if (static_cast<int>(p.noise_model->channels.size()) != spec.colour_channels()) {
+    fail(fmt::format("has {} channels, the image {} colours", p.noise_model->channels.size(),
+                     spec.colour_channels()));
+  }
+  if (spec.colour == Colour::rgb && p.colour != Bm3dColour::opponent) fail("is for colour = opponent");
+  const bool eight = p.patch.value_or(8) == 8 && p.wiener_patch.value_or(8) == 8;
+  const bool dct = p.transform.value_or(PatchTransform::dct) == PatchTransform::dct &&
+                   p.wiener_transform.value_or(PatchTransform::dct) == PatchTransform::dct;
+  if (!eight || !dct) fail("is for patches of 8 with transform dct");
+}
+
 void check(const P& p, const ImageSpec& spec) {
   describe::check_squares(p, spec);
   if (p.transform && p.patch) check_transform(*p.transform, *p.patch, "patch");
   if (p.wiener_transform && p.wiener_patch)
     check_transform(*p.wiener_transform, *p.wiener_patch, "wiener_patch");
   check_map(p.sigma_map, spec);
+  if (p.noise_model != nullptr) check_model(p, spec);
 }
 
 // [002]'s prototype: the first step alone, Fourier transforms, groups of any size.

@@ -52,9 +52,14 @@ class NoiseVariance {
         image_(image),
         plane_(plane),
         opponent_(settings.opponent),
-        everywhere_(settings.sigma[plane] * settings.sigma[plane]) {}
+        everywhere_(settings.sigma[plane] * settings.sigma[plane]),
+        model_(settings.model.empty() ? nullptr : &settings.model[static_cast<std::size_t>(plane)]) {}
 
-  bool varies() const { return map_.data != nullptr; }
+  bool varies() const { return map_.data != nullptr || by_model(); }
+  bool by_model() const { return model_ != nullptr; }
+  // Of coefficient c of a group's patches, by the group's level; and what the deviation is multiplied by.
+  double at_level(double level, std::size_t c) const { return model_->variance(level) * model_->shares[c]; }
+  double strength() const { return by_model() ? model_->strength : 1; }
   double everywhere() const { return everywhere_; }
   double at(int x, int y) const {
     const int column = border_index(Border::symmetric, x, image_.width);
@@ -82,6 +87,7 @@ class NoiseVariance {
   int plane_;
   bool opponent_;
   double everywhere_;
+  const PlaneNoise* model_;
 };
 
 // Haar and Hadamard take powers of two, the others any number.
@@ -285,19 +291,21 @@ class Remainder {
 
 // A group's coefficients, each times the factor(n, c, variance) that it is to be shrunk by.
 Estimate shrunk(const GroupBasis& basis, const std::vector<Place>& group, const WorkingPlane& plane,
-                const NoiseVariance& noise, const auto& factor) {
+                const NoiseVariance& noise, double level, const auto& factor) {
   std::vector<Coefficients> coefficients;
   std::vector<Coefficients> variances;
   for (const Place& place : group) {
     coefficients.push_back(pixels_of(plane, place, basis.side()));
-    if (noise.varies()) variances.push_back(pixels_of(noise, place, basis.side()));
+    if (noise.varies() && !noise.by_model()) variances.push_back(pixels_of(noise, place, basis.side()));
   }
   coefficients = basis.forward(std::move(coefficients));
-  if (noise.varies()) variances = basis.variances(variances);
+  if (!variances.empty()) variances = basis.variances(variances);
   Remainder remainder(noise);
   for (std::size_t n = 0; n < coefficients.size(); ++n) {
     for (std::size_t c = 0; c < coefficients[n].size(); ++c) {
-      const double variance = noise.varies() ? variances[n][c].real() : noise.everywhere();
+      const double variance = noise.by_model() ? noise.at_level(level, c)
+                              : noise.varies() ? variances[n][c].real()
+                                               : noise.everywhere();
       const double by = factor(n, c, variance, coefficients[n][c]);
       coefficients[n][c] *= by;
       remainder.add(by, variance);
@@ -308,23 +316,27 @@ Estimate shrunk(const GroupBasis& basis, const std::vector<Place>& group, const 
 
 // Step 1: coefficients up to strength sigma become 0.
 Estimate threshold(const Bm3dStep& step, const GroupBasis& basis, const std::vector<Place>& group,
-                   const WorkingPlane& noisy, const NoiseVariance& noise) {
-  return shrunk(basis, group, noisy, noise,
-                [&](std::size_t, std::size_t, double variance, const Complex& coefficient) {
-                  return std::norm(coefficient) > step.strength * step.strength * variance ? 1.0 : 0.0;
+                   const WorkingPlane& noisy, const NoiseVariance& noise, double level) {
+  const double strength = step.strength * noise.strength();
+  return shrunk(basis, group, noisy, noise, level,
+                [&](std::size_t n, std::size_t c, double variance, const Complex& coefficient) {
+                  if (noise.by_model() && n == 0 && c == 0) return 1.0;  // the group's mean
+                  return std::norm(coefficient) > strength * strength * variance ? 1.0 : 0.0;
                 });
 }
 
 // Step 2: each coefficient is shrunk by the share of signal in it, as the basic estimate has it.
 Estimate wiener(const Bm3dStep& step, const GroupBasis& basis, const std::vector<Place>& group,
-                const WorkingPlane& noisy, const WorkingPlane& basic, const NoiseVariance& noise) {
+                const WorkingPlane& noisy, const WorkingPlane& basic, const NoiseVariance& noise,
+                double level) {
   std::vector<Coefficients> pilot;
   for (const Place& place : group) pilot.push_back(pixels_of(basic, place, step.patch));
   pilot = basis.forward(std::move(pilot));
-  return shrunk(basis, group, noisy, noise,
+  const double strength = step.strength * noise.strength();
+  return shrunk(basis, group, noisy, noise, level,
                 [&](std::size_t n, std::size_t c, double variance, const Complex&) {
                   const double signal = std::norm(pilot[n][c]);
-                  const double both = signal + step.strength * step.strength * variance;
+                  const double both = signal + strength * strength * variance;
                   return both > 0 ? signal / both : 1.0;
                 });
 }
@@ -399,9 +411,19 @@ void run_step(const StageCall& call, const Bm3dSettings& settings, int index) {
   const auto group_of = [&](int plane, const Place& reference) {
     return search.nearest(index == 0 ? noisy[plane] : basic[plane], settings.sigma[plane], reference);
   };
-  const auto filter = [&](int plane, const std::vector<Place>& group) {
-    sums[plane].add(group, index == 0 ? threshold(step, basis, group, noisy[plane], noise[plane])
-                                      : wiener(step, basis, group, noisy[plane], basic[plane], noise[plane]));
+  // The mean of a group in the plane that it was found in.
+  const auto level_of = [&](int plane, const std::vector<Place>& group) {
+    double sum = 0;
+    for (const Place& place : group) {
+      const Coefficients pixels = pixels_of((index == 0 ? noisy : basic)[plane], place, step.patch);
+      for (const Complex& pixel : pixels) sum += pixel.real();
+    }
+    return sum / static_cast<double>(group.size() * step.patch * step.patch);
+  };
+  const auto filter = [&](int plane, const std::vector<Place>& group, double level) {
+    sums[plane].add(group, index == 0
+                               ? threshold(step, basis, group, noisy[plane], noise[plane], level)
+                               : wiener(step, basis, group, noisy[plane], basic[plane], noise[plane], level));
   };
 
   // References whose groups may reach the area. There is one worker: rows come in order, and so every pixel's
@@ -416,9 +438,11 @@ void run_step(const StageCall& call, const Bm3dSettings& settings, int index) {
          x <= std::min(search.last_x(), area.x1 - 1 + reach); ++x) {
       if (!is_reference(x, call.image.width, step.patch, step.spacing)) continue;
       std::vector<Place> group;
+      double level = 0;
       for (int plane = 0; plane < planes; ++plane) {
         if (plane == 0 || !opponent) group = places_of(group_of(plane, {x, y}), step.along);
-        filter(plane, group);
+        if (plane == 0 || !opponent) level = level_of(plane, group);
+        filter(plane, group, level);
       }
     }
   });

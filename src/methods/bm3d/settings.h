@@ -1,11 +1,14 @@
 // The numbers that bm3d's backends work with: every choice made, nothing optional.
 #pragma once
 
+#include <array>
 #include <limits>
 #include <vector>
 
+#include "core/opponent.h"
 #include "ungrain/image.h"
 #include "ungrain/methods/bm3d.h"
+#include "ungrain/noise_model.h"
 
 namespace ungrain {
 
@@ -24,12 +27,23 @@ struct Bm3dStep {
   double prefilter = 0;
 };
 
+// The noise of one plane by the level of a group and by the coefficient of its patches.
+struct PlaneNoise {
+  std::vector<double> levels;     // of the matched plane, ascending
+  std::vector<double> variances;  // at these
+  NoiseModel::Spectrum shares{};  // of each coefficient: its variance over that
+  double strength = 1;            // factor on the deviation for thresholds and shrinkage, kappa
+
+  double variance(double level) const;
+};
+
 struct Bm3dSettings {
   int steps = 2;
   Bm3dStep first, second;
-  std::vector<double> sigma;  // per plane, pixel units, after the opponent transform for colour
-  bool opponent = false;      // three planes, matched on the first; otherwise every plane by itself
-  ConstImageView sigma_map;   // instead of sigma where it has data
+  std::vector<double> sigma;      // per plane, pixel units, after the opponent transform for colour
+  bool opponent = false;          // three planes, matched on the first; otherwise every plane by itself
+  ConstImageView sigma_map;       // instead of sigma where it has data
+  std::vector<PlaneNoise> model;  // instead of sigma where it is not empty: one for each plane
 };
 
 // Of resolved parameters: every optional has a value.
@@ -40,12 +54,6 @@ inline constexpr double strong_noise = 40;
 
 // Nothing to do: the output is the input.
 bool is_identity(const Bm3dSettings& settings);
-
-// Orthonormal: luminance (r + g + b) / sqrt 3, then (r - b) / sqrt 2 and (r - 2 g + b) / sqrt 6.
-inline constexpr double opponent_matrix[3][3] = {
-    {0.57735026918962576451, 0.57735026918962576451, 0.57735026918962576451},
-    {0.70710678118654752440, 0, -0.70710678118654752440},
-    {0.40824829046386301637, -0.81649658092772603273, 0.40824829046386301637}};
 
 // The weight of a group whose noise varies: the reciprocal of the variance that is left in it, which is that
 // of one coefficient at least. In units of the plane's mean variance, so that for the same noise everywhere

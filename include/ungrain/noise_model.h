@@ -1,0 +1,117 @@
+// What is known of an image's noise: its deviation by level, by frequency and by channel.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ungrain/estimate.h"
+#include "ungrain/image.h"
+
+namespace ungrain {
+
+class RowReader;
+
+// The noise in coefficient (i, j) of the orthonormal 8 x 8 cosine transform of a patch, whose mean level is
+// l, has mean 0 and the standard deviation deviation(l) * spectrum(i, j). White noise has spectrum 1.
+//
+// Channels are those of the orthonormal opponent space for rgb: luminance (r + g + b) / sqrt 3, then
+// (r - b) / sqrt 2 and (r - 2 g + b) / sqrt 6. For other images they are the image's own.
+// Deviations and levels are in pixel units. The level of an rgb patch is its mean (r + g + b) / 3, that of
+// another patch the mean of the channel itself.
+struct NoiseModel {
+  static constexpr int side = 8;
+  using Spectrum = std::array<double, static_cast<std::size_t>(side) * side>;  // i horizontal: [j * 8 + i]
+
+  struct Channel {
+    std::vector<double> levels;      // ascending; at least one
+    std::vector<double> deviations;  // at these levels
+    Spectrum spectrum{};
+    friend bool operator==(const Channel&, const Channel&) = default;
+  };
+  std::vector<Channel> channels;
+
+  // Between two levels the variance is interpolated; outside it stays as at the nearest level.
+  double deviation(int channel, double level) const;
+  double deviation(int channel, double level, int i, int j) const;
+  friend bool operator==(const NoiseModel&, const NoiseModel&) = default;
+};
+
+// Throws Error(invalid_argument) that names what is wrong.
+void validate(const NoiseModel& model);
+
+// Gaussian noise of these deviations (one for each colour channel, or one for all) of an image's channels,
+// pixel units. `correlation` is NoiseEstimate's.
+NoiseModel white_noise_model(const ImageSpec& spec, const std::vector<double>& sigma, double correlation = 0);
+
+// variance = a * level + b in each of the image's channels: what a sensor delivers, before any processing.
+NoiseModel poisson_gaussian_model(const ImageSpec& spec, double a, double b);
+
+// Every deviation times `strength`.
+NoiseModel scaled(NoiseModel model, double strength);
+
+// The model's root mean square deviation over bands of frequency i + j, at one level.
+struct NoiseBands {
+  double low = 0;     // 1 to 2
+  double middle = 0;  // 3 to 6
+  double high = 0;    // 9 to 14
+};
+NoiseBands noise_bands(const NoiseModel& model, int channel, double level);
+
+// One line a channel: low, middle and high band at the lowest, the middle and the highest known level, on the
+// scale where white is 255.
+std::string to_text(const NoiseModel& model, const ImageSpec& spec);
+
+// What the estimate found, and so what the model was made of.
+enum class NoiseFinding : std::uint8_t {
+  white,     // the same in all frequencies and at all levels, or nothing more could be told: estimate_noise()
+  by_level,  // white at each level, but stronger at some levels: photon noise
+  spectrum,  // other deviations at other frequencies: what cameras and compressors leave
+};
+std::string_view name(NoiseFinding finding);
+
+struct NoiseModelEstimate {
+  NoiseModel model;
+  NoiseFinding finding = NoiseFinding::white;
+  NoiseEstimate white;  // what estimate_noise() finds
+  int levels = 0;       // levels at which blocks were measured
+  int calm_levels = 0;  // of these, where the blocks show noise and no texture
+  // Luminance was limited to a multiple of the colour differences' noise, or by the ISO speed: the image
+  // has no flat areas and what was measured in luminance is texture at least in part.
+  bool limited_by_colour = false;
+  bool limited_by_iso = false;
+};
+
+struct NoiseModelOptions {
+  std::optional<double> iso = {};  // of the photograph, as its EXIF data say
+  int threads = 0;                 // 0: one for each processor
+};
+
+// From the image alone. Blocks of 8 x 8 pixels whose surroundings are flattest are measured, some hundred at
+// each of up to eight levels. Where they show white noise of one strength the result is estimate_noise()'s.
+// Alpha never counts; blocks with a NaN or an infinity are left out.
+NoiseModelEstimate estimate_noise_model(const ConstImageView& image, const NoiseModelOptions& options = {});
+NoiseModelEstimate estimate_noise_model(RowReader& rows, const ImageSpec& spec,
+                                        const NoiseModelOptions& options = {});
+
+// The same, row by row in bounded memory; the result does not depend on how the rows are cut.
+class NoiseModelEstimator {
+ public:
+  explicit NoiseModelEstimator(const ImageSpec& spec, const NoiseModelOptions& options = {});
+  ~NoiseModelEstimator();
+  NoiseModelEstimator(NoiseModelEstimator&&) noexcept;
+  NoiseModelEstimator& operator=(NoiseModelEstimator&&) noexcept;
+
+  void add_rows(const ConstImageView& image);  // the next rows, any number
+  NoiseModelEstimate finish() const;           // after the last row
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ungrain

@@ -1,0 +1,551 @@
+#include "noise/measured_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/opponent.h"
+#include "core/portable_math.h"
+#include "noise/noise_model.h"
+
+namespace ungrain {
+namespace {
+
+using Spectrum = NoiseModel::Spectrum;
+constexpr int side = NoiseModel::side;
+constexpr int coefficients = side * side;
+
+// Constants were chosen on simulated cameras, see README.md; none is sharp.
+constexpr double measured_share = 0.005;  // of the windows of a level
+constexpr std::size_t fewest_blocks = 100;
+constexpr double calm_spread = 0.44;  // see spread_of()
+constexpr double drawn_skewness = 1;  // see is_drawn()
+constexpr double drawn_kurtosis_least = 1.8;
+constexpr double drawn_kurtosis_most = 5;
+constexpr double nothing = 0.6 / 255;     // of white: a deviation that needs no calm blocks to be believed
+constexpr double white_ratio = 1.5;       // middle to high band: less is white noise
+constexpr double level_ratio = 1.5;       // of the deviations at two levels: less is one deviation
+constexpr double clipped_share = 0.25;    // of the samples at black or white: more says nothing of noise
+constexpr double unclipped_share = 0.05;  // less leaves the deviation nearly as it was
+constexpr double doubt =
+    0.7;  // factor where no level is calm: too little noise removed is better than texture
+constexpr double most_over_neighbour = 2;     // from a level to the next
+constexpr double texture_allowance = 1.5;     // where no block is calm: over what calm levels say
+constexpr double most_over_colour = 6;        // luminance over the first colour difference
+constexpr double most_over_colour_drawn = 1;  // the same where all levels are drawings
+constexpr double most_over_colour_busy = 2;   // the same where no level is calm
+
+// ---- blocks to coefficients
+
+const std::array<double, coefficients>& cosines() {
+  static const std::array<double, coefficients> basis = [] {
+    constexpr double pi = 3.141592653589793;
+    std::array<double, coefficients> values{};
+    for (int k = 0; k < side; ++k) {
+      const double scale = std::sqrt((k == 0 ? 1.0 : 2.0) / side);
+      for (int x = 0; x < side; ++x)
+        values[k * side + x] = scale * portable::cos(pi * (2 * x + 1) * k / (2.0 * side));
+    }
+    return values;
+  }();
+  return basis;
+}
+
+Spectrum squared_coefficients(const Spectrum& block) {
+  const std::array<double, coefficients>& basis = cosines();
+  Spectrum half{};
+  for (int y = 0; y < side; ++y) {
+    for (int i = 0; i < side; ++i) {
+      for (int x = 0; x < side; ++x) half[y * side + i] += basis[i * side + x] * block[y * side + x];
+    }
+  }
+  Spectrum squares{};
+  for (int j = 0; j < side; ++j) {
+    for (int i = 0; i < side; ++i) {
+      double sum = 0;
+      for (int y = 0; y < side; ++y) sum += basis[j * side + y] * half[y * side + i];
+      squares[j * side + i] = sum * sum;
+    }
+  }
+  return squares;
+}
+
+// A channel of the block: of three channels the opponent space's.
+Spectrum channel_of(const float* samples, int channels, int channel) {
+  Spectrum block{};
+  for (int i = 0; i < coefficients; ++i) {
+    if (channels == 1) {
+      block[i] = samples[i];
+    } else {
+      for (int c = 0; c < channels; ++c) {
+        block[i] += opponent_matrix[channel][c] * double{samples[c * coefficients + i]};
+      }
+    }
+  }
+  return block;
+}
+
+// ---- one level
+
+struct BlockRef {
+  BlockPool::Block block;
+  const float* samples = nullptr;
+  friend bool operator<(const BlockRef& a, const BlockRef& b) { return a.block < b.block; }
+};
+
+struct LevelNoise {
+  double level = 0;
+  double skewness = 0;               // of the samples of a block of luminance, mean over blocks
+  double kurtosis = 0;               // the same
+  double spread = 0;                 // of the blocks' energies in luminance
+  double limited = 0;                // share of the samples at black or white
+  double colour = 0;                 // largest colour difference of a sample
+  std::vector<Spectrum> deviations;  // root mean squares, per channel
+};
+
+double mean_over_band(const Spectrum& powers, const FrequencyBand& band) {
+  Spectrum roots;
+  std::transform(powers.begin(), powers.end(), roots.begin(), [](double power) { return std::sqrt(power); });
+  const double rms = band_rms(roots, band);
+  return rms * rms;
+}
+
+// Standard deviation of the blocks' energies in the middle band over their mean. Of Gaussian noise 0.3, with
+// JPEG or demosaicing up to 0.42; of texture 0.5 and more: some blocks have it and some do not.
+double spread_of(const std::vector<double>& energies) {
+  const auto count = static_cast<double>(energies.size());
+  const double mean = std::accumulate(energies.begin(), energies.end(), 0.0) / count;
+  double squares = 0;
+  for (const double energy : energies) squares += (energy - mean) * (energy - mean);
+  return mean > 0 ? std::sqrt(squares / count) / mean : 0;
+}
+
+struct Moments {
+  double skewness = 0;
+  double kurtosis = 0;
+};
+
+Moments moments_of(const Spectrum& block) {
+  const double mean = std::accumulate(block.begin(), block.end(), 0.0) / coefficients;
+  double second = 0;
+  double third = 0;
+  double fourth = 0;
+  for (const double value : block) {
+    const double from_mean = value - mean;
+    second += from_mean * from_mean / coefficients;
+    third += from_mean * from_mean * from_mean / coefficients;
+    fourth += from_mean * from_mean * from_mean * from_mean / coefficients;
+  }
+  if (second == 0) return {};
+  return {third / (second * std::sqrt(second)), fourth / (second * second)};
+}
+
+class LevelMeasure {
+ public:
+  LevelMeasure(const ImageSpec& spec, int channels) : channels_(channels), white_(spec.white()) {
+    if (!is_float(spec.type)) rounding_ = 1.0 / 12;
+    floor_ = (spec.type == PixelType::u8 ? 0.15 / 255 : 1e-6) * white_;
+  }
+
+  double floor() const { return floor_; }
+
+  LevelNoise operator()(const std::vector<BlockRef>& blocks) const {
+    LevelNoise noise;
+    std::vector<Spectrum> powers(static_cast<std::size_t>(channels_), Spectrum{});
+    std::vector<double> energies;
+    for (const BlockRef& block : blocks) {
+      for (int c = 0; c < channels_; ++c) {
+        const Spectrum values = channel_of(block.samples, channels_, c);
+        const Spectrum squares = squared_coefficients(values);
+        for (int i = 0; i < coefficients; ++i) powers[c][i] += squares[i];
+        if (c == 0) {
+          energies.push_back(mean_over_band(squares, middle_band));
+          const Moments moments = moments_of(values);
+          noise.skewness += moments.skewness;
+          noise.kurtosis += moments.kurtosis;
+        }
+        if (c > 0) noise.colour = std::max(noise.colour, largest(values));
+      }
+      const int samples = channels_ * coefficients;
+      for (int i = 0; i < samples; ++i) {
+        noise.level += block.samples[i];
+        noise.limited += block.samples[i] <= 0 || block.samples[i] >= white_ ? 1 : 0;
+      }
+    }
+    const auto count = static_cast<double>(blocks.size());
+    noise.level /= count * channels_ * coefficients;
+    noise.limited /= count * channels_ * coefficients;
+    noise.skewness /= count;
+    noise.kurtosis /= count;
+    noise.spread = spread_of(energies);
+    for (Spectrum& power : powers) {
+      for (double& value : power)
+        value = std::max(std::sqrt(std::max(value / count - rounding_, 0.0)), floor_);
+    }
+    noise.deviations = std::move(powers);
+    return noise;
+  }
+
+  LevelNoise none(double level) const {
+    LevelNoise noise;
+    noise.level = level;
+    Spectrum least;
+    least.fill(floor_);
+    noise.deviations.assign(static_cast<std::size_t>(channels_), least);
+    return noise;
+  }
+
+ private:
+  static double largest(const Spectrum& values) {
+    double most = 0;
+    for (const double value : values) most = std::max(most, std::fabs(value));
+    return most;
+  }
+
+  int channels_;
+  double white_;
+  double rounding_ = 0;
+  double floor_ = 0;
+};
+
+bool is_nothing(const LevelNoise& noise, double white) {
+  return band_rms(noise.deviations[0], middle_band) < nothing * white;
+}
+
+// Noise is nearly Gaussian: skewness 0 (up to 0.85 where the tone curve is steep), kurtosis 2.5 to 4. Text,
+// line art and patterns have few values: strokes on paper have a skewness of -1.2 and beyond, a chessboard a
+// kurtosis of 1.3.
+bool is_drawn(const LevelNoise& noise, double white) {
+  return !is_nothing(noise, white) &&
+         (std::fabs(noise.skewness) > drawn_skewness || noise.kurtosis < drawn_kurtosis_least ||
+          noise.kurtosis > drawn_kurtosis_most);
+}
+
+bool is_calm(const LevelNoise& noise, double white) {
+  return is_nothing(noise, white) || (noise.spread < calm_spread && !is_drawn(noise, white));
+}
+
+// ---- from ranges of levels to a few levels with enough blocks
+
+struct LevelGroup {
+  int first = 0;
+  int end = 0;
+  std::int64_t windows = 0;
+  std::int64_t constant = 0;
+};
+
+// Groups of neighbouring ranges with about equally many windows.
+std::vector<LevelGroup> level_groups(const FlatWindows& windows, int most) {
+  std::int64_t total = 0;
+  for (const LevelBlocks& level : windows.levels()) total += level.windows + level.constant;
+  std::vector<LevelGroup> groups;
+  LevelGroup group;
+  std::int64_t seen = 0;
+  for (int n = 0; n < FlatWindows::level_count; ++n) {
+    const LevelBlocks& level = windows.levels()[n];
+    group.windows += level.windows;
+    group.constant += level.constant;
+    seen += level.windows + level.constant;
+    const auto done = static_cast<std::int64_t>(groups.size()) + 1;
+    if (seen * most < done * total && n + 1 < FlatWindows::level_count) continue;
+    group.end = n + 1;
+    if (group.windows + group.constant > 0) groups.push_back(group);
+    group = {n + 1, n + 1, 0, 0};
+  }
+  return groups;
+}
+
+std::vector<BlockRef> flattest(const FlatWindows& windows, const LevelGroup& group,
+                               BlockPool LevelBlocks::*pool) {
+  std::vector<BlockRef> blocks;
+  for (int n = group.first; n < group.end; ++n) {
+    const BlockPool& from = windows.levels()[n].*pool;
+    for (const BlockPool::Block& block : from.blocks()) blocks.push_back({block, from.samples(block)});
+  }
+  const auto share = static_cast<std::size_t>(std::ceil(measured_share * static_cast<double>(group.windows)));
+  const std::size_t wanted = std::clamp<std::size_t>(share, fewest_blocks, BlockPool::most);
+  std::sort(blocks.begin(), blocks.end());
+  if (blocks.size() > wanted) blocks.resize(wanted);
+  return blocks;
+}
+
+// Where no block has texture, the ring around a block tells all there is to tell, and it does not favour
+// blocks that have little noise. Elsewhere a small object in the block would go unnoticed.
+LevelNoise measure_group(const FlatWindows& windows, const LevelGroup& group, const LevelMeasure& measure) {
+  LevelNoise by_window = measure(flattest(windows, group, &LevelBlocks::by_window));
+  if (by_window.spread >= calm_spread) return by_window;
+  LevelNoise by_ring = measure(flattest(windows, group, &LevelBlocks::by_ring));
+  constexpr double the_same = 1.15;
+  const bool agree = band_rms(by_ring.deviations[0], middle_band) <
+                     the_same * band_rms(by_window.deviations[0], middle_band);
+  return agree && by_ring.spread < calm_spread ? by_ring : by_window;
+}
+
+std::vector<LevelNoise> measure_levels(const FlatWindows& windows, const ImageSpec& spec) {
+  constexpr std::int64_t many_pixels = 500000;
+  const int most = static_cast<std::int64_t>(spec.width) * spec.height < many_pixels ? 6 : 8;
+  const LevelMeasure measure(spec, windows.channels());
+  std::vector<LevelNoise> levels;
+  for (const LevelGroup& group : level_groups(windows, most)) {
+    // Exactly constant blocks: few are a frame around the picture, many are the picture.
+    if (group.constant > group.windows) {
+      const double place = (group.first + group.end) / (2.0 * FlatWindows::level_count);
+      const double level = place * place * spec.white();
+      constexpr double near_limit = 0.02;
+      if (level < near_limit * spec.white() || level > (1 - near_limit) * spec.white()) continue;
+      levels.push_back(measure.none(level));
+    } else if (group.windows > 0) {
+      LevelNoise noise = measure_group(windows, group, measure);
+      if (noise.limited > clipped_share) continue;
+      if (!levels.empty() && noise.level <= levels.back().level) continue;
+      levels.push_back(std::move(noise));
+    }
+  }
+  return levels;
+}
+
+// ---- all levels together
+
+double quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  const double place = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+void median_of_three(std::vector<double>& values) {
+  const std::vector<double> from = values;
+  for (std::size_t i = 0; i + 2 < from.size(); ++i) {
+    values[i + 1] =
+        std::max(std::min(from[i], from[i + 1]), std::min(std::max(from[i], from[i + 1]), from[i + 2]));
+  }
+}
+
+class ModelBuilder {
+ public:
+  ModelBuilder(std::vector<LevelNoise> levels, const ImageSpec& spec, int channels,
+               const MeasuredModelOptions& options)
+      : levels_(std::move(levels)),
+        white_(spec.white()),
+        channels_(channels),
+        iso_(options.iso),
+        white_luminance_(options.white_luminance) {
+    for (const LevelNoise& level : levels_) calm_.push_back(is_calm(level, white_));
+    // Black and white photographs are stored as colour too.
+    gray_ = channels_ == 1 || std::all_of(levels_.begin(), levels_.end(), [&](const LevelNoise& level) {
+              return level.colour <= 1.5 * white_ / 255;
+            });
+    measured_ = gray_ ? 1 : channels_;
+    drawn_ = std::all_of(levels_.begin(), levels_.end(),
+                         [&](const LevelNoise& level) { return is_drawn(level, white_); });
+  }
+
+  MeasuredModel build() {
+    MeasuredModel result;
+    result.levels = static_cast<int>(levels_.size());
+    result.calm_levels = static_cast<int>(std::count(calm_.begin(), calm_.end(), true));
+    if (levels_.empty()) return result;
+    for (int c = 0; c < measured_; ++c) spectra_.push_back(spectrum(c));
+    const bool refuted = is_refuted();
+    if (has_white_spectrum() && (!refuted || enough_calm())) {
+      if (!refuted && !changes_with_level()) return result;
+      result.finding = NoiseFinding::by_level;
+      for (int c = 0; c < channels_; ++c) {
+        result.channels.push_back(white_channel(c));
+        if (refuted && c < measured_) keep_calm(result.channels.back());
+      }
+      return result;
+    }
+    if (gray_ && drawn_ && !refuted) return result;
+    if (gray_ && !drawn_ && !enough_calm()) return result;  // texture looks the same
+    result.finding = NoiseFinding::spectrum;
+    for (int c = 0; c < measured_; ++c) result.channels.push_back(channel(c));
+    if (!gray_) limit_by_colour(result);
+    if (gray_ && drawn_) result.channels[0] = silent_channel();
+    if (result.channels[0].levels.size() > 1) limit_by_neighbours(result.channels[0].deviations);
+    if (iso_) limit_by_iso(result);
+    median_of_three(result.channels[0].deviations);
+    for (int c = measured_; c < channels_; ++c) result.channels.push_back(silent_channel());
+    return result;
+  }
+
+ private:
+  double deviation(std::size_t level, int c, const FrequencyBand& band) const {
+    return band_rms(levels_[level].deviations[c], band);
+  }
+  // One calm level of many may be so by chance.
+  bool enough_calm() const {
+    return 3 * static_cast<std::size_t>(std::count(calm_.begin(), calm_.end(), true)) >= calm_.size();
+  }
+
+  // Texture only ever raises a frequency: of the levels' spectra a low one. Noise has no direction.
+  Spectrum spectrum(int c) const {
+    Spectrum lower;
+    for (int i = 0; i < coefficients; ++i) {
+      std::vector<double> values;
+      for (std::size_t n = 0; n < levels_.size(); ++n) {
+        if (enough_calm() && !calm_[n]) continue;
+        values.push_back(levels_[n].deviations[c][i] / deviation(n, c, middle_band));
+      }
+      lower[i] = quantile(std::move(values), 0.25);
+    }
+    Spectrum both;
+    for (int j = 0; j < side; ++j) {
+      for (int i = 0; i < side; ++i) {
+        const double a = lower[j * side + i];
+        const double b = lower[i * side + j];
+        both[j * side + i] = std::sqrt((a * a + b * b) / 2);
+      }
+    }
+    // Without a calm level the low frequencies are the texture's; real noise is 1.3 to 1.7 there.
+    constexpr double most_in_texture = 1.7;
+    if (!enough_calm()) {
+      for (double& value : both) value = std::min(value, most_in_texture);
+    }
+    both[0] = 1.15 * std::max(both[1], both[side]);  // the mean cannot be measured
+    return both;
+  }
+
+  // Colour has little texture: it tells. A gray image's texture may look like noise without high frequencies.
+  bool has_white_spectrum() const {
+    double least = std::numeric_limits<double>::infinity();
+    for (int c = gray_ ? 0 : 1; c < measured_; ++c) {
+      least = std::min(least, band_rms(spectra_[c], middle_band) / band_rms(spectra_[c], high_band));
+    }
+    return least < white_ratio;
+  }
+
+  // Of calm levels without clipping: others may be low or high for other reasons.
+  bool changes_with_level() const {
+    std::vector<double> found;
+    for (std::size_t n = 0; n < levels_.size(); ++n) {
+      if (!calm_[n] || levels_[n].limited > unclipped_share) continue;
+      found.push_back(deviation(n, measured_ - 1, upper_band));
+    }
+    if (found.size() < 2) return false;
+    const auto [least, most] = std::minmax_element(found.begin(), found.end());
+    return *most > level_ratio * *least && *most > nothing * white_;
+  }
+
+  // White noise shows in the high frequencies of every block: where these have much less, the white estimate
+  // took a clean picture's pattern for noise.
+  bool is_refuted() const {
+    return std::any_of(levels_.begin(), levels_.end(), [&](const LevelNoise& level) {
+      const double shown = std::max(band_rms(level.deviations[0], high_band), nothing * white_);
+      const double clipping = level.limited > unclipped_share ? 1.4 : 1;  // what it may have taken
+      return 1.5 * clipping * shown < white_luminance_;
+    });
+  }
+
+  void keep_calm(NoiseModel::Channel& channel) const {
+    const NoiseModel::Channel calm = calm_levels(channel);
+    channel.levels = calm.levels;
+    channel.deviations = calm.deviations;
+  }
+
+  NoiseModel::Channel white_channel(int c) const {
+    if (c >= measured_) return silent_channel();
+    NoiseModel::Channel channel = at_levels(c, upper_band);
+    channel.spectrum.fill(1);
+    median_of_three(channel.deviations);
+    return channel;
+  }
+
+  NoiseModel::Channel at_levels(int c, const FrequencyBand& band) const {
+    NoiseModel::Channel channel;
+    for (std::size_t n = 0; n < levels_.size(); ++n) {
+      channel.levels.push_back(levels_[n].level);
+      channel.deviations.push_back(deviation(n, c, band));
+    }
+    return channel;
+  }
+
+  NoiseModel::Channel channel(int c) const {
+    NoiseModel::Channel channel = at_levels(c, middle_band);
+    channel.spectrum = spectra_[c];
+    std::vector<double>& deviations = channel.deviations;
+    if (!enough_calm()) {
+      const double most = texture_allowance * *std::min_element(deviations.begin(), deviations.end());
+      for (double& value : deviations) value = doubt * std::min(value, most);
+    } else if (c == 0) {
+      const NoiseModel calm{{calm_levels(channel)}};
+      for (std::size_t n = 0; n < deviations.size(); ++n) {
+        if (!calm_[n]) {
+          deviations[n] = std::min(deviations[n], texture_allowance * calm.deviation(0, channel.levels[n]));
+        }
+      }
+    }
+    if (c > 0) median_of_three(deviations);
+    return channel;
+  }
+
+  NoiseModel::Channel calm_levels(const NoiseModel::Channel& all) const {
+    NoiseModel::Channel calm;
+    for (std::size_t n = 0; n < calm_.size(); ++n) {
+      if (!calm_[n]) continue;
+      calm.levels.push_back(all.levels[n]);
+      calm.deviations.push_back(all.deviations[n]);
+    }
+    return calm;
+  }
+
+  void limit_by_colour(MeasuredModel& model) const {
+    const double most = drawn_          ? most_over_colour_drawn
+                        : enough_calm() ? most_over_colour
+                                        : most_over_colour_busy;
+    for (std::size_t n = 0; n < levels_.size(); ++n) {
+      double& luminance = model.channels[0].deviations[n];
+      const double limit = most * model.channels[1].deviations[n];
+      model.limited_by_colour = model.limited_by_colour || luminance > limit;
+      luminance = std::min(luminance, limit);
+    }
+  }
+
+  // A camera's noise changes slowly with the level. Where it seems to jump, the higher level has texture; a
+  // low one that was clipped says nothing of its neighbours.
+  void limit_by_neighbours(std::vector<double>& deviations) const {
+    const auto limit = [&](std::size_t n, std::size_t by) {
+      if (levels_[by].limited > unclipped_share) return;
+      deviations[n] = std::min(deviations[n], most_over_neighbour * deviations[by]);
+    };
+    for (std::size_t n = 1; n < deviations.size(); ++n) limit(n, n - 1);
+    for (std::size_t n = deviations.size(); n-- > 1;) limit(n - 1, n);
+  }
+
+  void limit_by_iso(MeasuredModel& model) const {
+    NoiseModel::Channel& luminance = model.channels[0];
+    const double limit = 3 * std::sqrt(*iso_ / 100) * white_ / 255 / band_rms(luminance.spectrum, low_band);
+    for (double& value : luminance.deviations) {
+      model.limited_by_iso = model.limited_by_iso || value > limit;
+      value = std::min(value, limit);
+    }
+  }
+
+  NoiseModel::Channel silent_channel() const {
+    NoiseModel::Channel channel{{levels_.front().level}, {0}, {}};
+    channel.spectrum.fill(1);
+    return channel;
+  }
+
+  std::vector<LevelNoise> levels_;
+  double white_;
+  int channels_;
+  int measured_ = 0;
+  std::optional<double> iso_;
+  double white_luminance_;
+  bool gray_ = false;
+  bool drawn_ = false;  // a drawing without a flat place
+  std::vector<bool> calm_;
+  std::vector<Spectrum> spectra_;
+};
+
+}  // namespace
+
+MeasuredModel measured_model(const FlatWindows& windows, const ImageSpec& spec,
+                             const MeasuredModelOptions& options) {
+  return ModelBuilder(measure_levels(windows, spec), spec, windows.channels(), options).build();
+}
+
+}  // namespace ungrain

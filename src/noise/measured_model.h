@@ -1,0 +1,29 @@
+// A noise model from the flattest blocks of an image.
+#pragma once
+
+#include <optional>
+
+#include "noise/flat_windows.h"
+#include "ungrain/noise_model.h"
+
+namespace ungrain {
+
+struct MeasuredModel {
+  NoiseFinding finding = NoiseFinding::white;
+  std::vector<NoiseModel::Channel> channels;  // empty where the finding is white
+  int levels = 0;
+  int calm_levels = 0;
+  bool limited_by_colour = false;
+  bool limited_by_iso = false;
+};
+
+struct MeasuredModelOptions {
+  double white_luminance = 0;  // the white estimate of the first channel: luminance, or the only one
+  std::optional<double> iso;
+};
+
+// `windows` of an rgb image's three channels, or of one channel.
+MeasuredModel measured_model(const FlatWindows& windows, const ImageSpec& spec,
+                             const MeasuredModelOptions& options);
+
+}  // namespace ungrain

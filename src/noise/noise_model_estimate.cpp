@@ -1,0 +1,139 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cpu/parallel.h"
+#include "noise/flat_windows.h"
+#include "noise/measured_model.h"
+#include "ungrain/denoiser.h"
+#include "ungrain/error.h"
+#include "ungrain/noise_model.h"
+
+namespace ungrain {
+namespace {
+
+// An rgb image is looked at as a whole, other channels each by itself.
+struct ChannelGroup {
+  int first = 0;
+  int count = 1;
+};
+
+std::vector<ChannelGroup> channel_groups(const ImageSpec& spec) {
+  if (spec.colour == Colour::rgb) return {{0, 3}};
+  std::vector<ChannelGroup> groups;
+  for (int c = 0; c < spec.colour_channels(); ++c) groups.push_back({c, 1});
+  return groups;
+}
+
+void check_options(const NoiseModelOptions& options) {
+  if (options.iso && !(*options.iso > 0)) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("an ISO speed is above 0, got {}", *options.iso));
+  }
+}
+
+// Each group of channels has a finding of its own. Where one of an image's independent channels is white its
+// part of the model is the white estimate's.
+NoiseModelEstimate combined(const ImageSpec& spec, const NoiseEstimate& white,
+                            const std::vector<FlatWindows>& windows, const NoiseModelOptions& options) {
+  NoiseModelEstimate result;
+  result.white = white;
+  result.model = white_noise_model(spec, white.channels, white.correlation);
+  int channel = 0;
+  for (const FlatWindows& group : windows) {
+    const MeasuredModel measured = measured_model(
+        group, spec, {.white_luminance = result.model.deviation(channel, 0), .iso = options.iso});
+    for (const NoiseModel::Channel& found : measured.channels) result.model.channels[channel++] = found;
+    if (measured.channels.empty()) channel += group.channels();
+    result.finding = std::max(result.finding, measured.finding);
+    result.levels += measured.levels;
+    result.calm_levels += measured.calm_levels;
+    result.limited_by_colour = result.limited_by_colour || measured.limited_by_colour;
+    result.limited_by_iso = result.limited_by_iso || measured.limited_by_iso;
+  }
+  return result;
+}
+
+int first_of(int part, int parts, int items) {
+  return static_cast<int>(static_cast<std::int64_t>(part) * items / parts);
+}
+
+// A strip of windows for each thread. The blocks kept are the flattest of all, whoever found them.
+FlatWindows windows_of(const ConstImageView& image, const ChannelGroup& group, Workers& workers) {
+  const int step = FlatWindows::step(image.spec);
+  const int tops = std::max(0, image.spec.height - flatness_window) / step + 1;  // rows of windows
+  const int strips = std::min(workers.count(), tops);
+  std::vector<FlatWindows> found;
+  for (int n = 0; n < strips; ++n) {
+    found.emplace_back(image.spec, group.first, group.count, first_of(n, strips, tops) * step);
+  }
+  workers.for_each_quietly(strips, [&](std::int64_t n, int) {
+    const int first = first_of(static_cast<int>(n), strips, tops) * step;
+    const int last = (first_of(static_cast<int>(n) + 1, strips, tops) - 1) * step;
+    const int end = std::min(last + flatness_window, image.spec.height);
+    found[static_cast<std::size_t>(n)].add_rows(image.rows(first, end - first));
+  });
+  for (int n = 1; n < strips; ++n) found.front().merge(found[static_cast<std::size_t>(n)]);
+  return std::move(found.front());
+}
+
+}  // namespace
+
+struct NoiseModelEstimator::Impl {
+  Impl(const ImageSpec& estimated, const NoiseModelOptions& chosen)
+      : spec(estimated), options(chosen), white(estimated) {
+    for (const ChannelGroup& group : channel_groups(spec))
+      windows.emplace_back(spec, group.first, group.count);
+  }
+  ImageSpec spec;
+  NoiseModelOptions options;
+  NoiseEstimator white;
+  std::vector<FlatWindows> windows;
+};
+
+NoiseModelEstimator::NoiseModelEstimator(const ImageSpec& spec, const NoiseModelOptions& options) {
+  validate(spec);
+  check_options(options);
+  impl_ = std::make_unique<Impl>(spec, options);
+}
+NoiseModelEstimator::~NoiseModelEstimator() = default;
+NoiseModelEstimator::NoiseModelEstimator(NoiseModelEstimator&&) noexcept = default;
+NoiseModelEstimator& NoiseModelEstimator::operator=(NoiseModelEstimator&&) noexcept = default;
+
+void NoiseModelEstimator::add_rows(const ConstImageView& image) {
+  impl_->white.add_rows(image);  // checks the rows
+  for (FlatWindows& windows : impl_->windows) windows.add_rows(image);
+}
+
+NoiseModelEstimate NoiseModelEstimator::finish() const {
+  return combined(impl_->spec, impl_->white.finish(), impl_->windows, impl_->options);
+}
+
+NoiseModelEstimate estimate_noise_model(const ConstImageView& image, const NoiseModelOptions& options) {
+  check_options(options);
+  const NoiseEstimate white = estimate_noise(image);  // checks the image
+  Workers workers(options.threads);
+  std::vector<FlatWindows> windows;
+  for (const ChannelGroup& group : channel_groups(image.spec)) {
+    windows.push_back(windows_of(image, group, workers));
+  }
+  return combined(image.spec, white, windows, options);
+}
+
+NoiseModelEstimate estimate_noise_model(RowReader& rows, const ImageSpec& spec,
+                                        const NoiseModelOptions& options) {
+  NoiseModelEstimator estimator(spec, options);
+  constexpr int about_pixels = 1 << 20;
+  ImageSpec band_spec = spec;
+  band_spec.height = std::clamp(about_pixels / spec.width, 1, spec.height);
+  Image band(band_spec);
+  for (int first = 0; first < spec.height; first += band_spec.height) {
+    const int count = std::min(band_spec.height, spec.height - first);
+    ImageView view = band.view().rows(0, count);
+    view.region = {0, first, spec.width, spec.height};
+    rows.read_rows(first, view);
+    estimator.add_rows(view);
+  }
+  return estimator.finish();
+}
+
+}  // namespace ungrain

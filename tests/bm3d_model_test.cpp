@@ -1,0 +1,136 @@
+// bm3d with the noise given by level and frequency.
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "methods/bm3d/bm3d.h"
+#include "scene/scene.h"
+#include "test_images.h"
+#include "ungrain/denoiser.h"
+#include "ungrain/error.h"
+#include "ungrain/methods/bm3d.h"
+#include "ungrain/metrics.h"
+#include "ungrain/noise.h"
+#include "ungrain/noise_model.h"
+
+namespace ungrain::testing {
+namespace {
+
+constexpr Device reference{Device::Kind::reference};
+constexpr Device cpu{Device::Kind::cpu};
+
+Image scene_of(int width, int height, int channels) {
+  return render_scene({.width = width,
+                       .height = height,
+                       .channels = channels,
+                       .type = PixelType::f32,
+                       .colour = channels == 3 ? Colour::rgb : Colour::gray,
+                       .range = 255});
+}
+
+Image noisy_of(const Image& clean, double sigma) {
+  Image noisy(clean.spec());
+  add_noise(clean.view(), noisy.view(), {NoiseKind::gaussian, sigma, 5});
+  return noisy;
+}
+
+// Noise that is the mean of 2 x 2 pixels of white noise.
+Image smoothly_noisy_of(const Image& clean, double sigma) {
+  Image noisy = noisy_of(clean, sigma);
+  const ImageSpec& spec = clean.spec();
+  const auto noise = [&](int x, int y, int c) {
+    const int i =
+        (std::min(y, spec.height - 1) * spec.width + std::min(x, spec.width - 1)) * spec.channels + c;
+    return noisy.samples<float>()[i] - clean.samples<float>()[i];
+  };
+  Image result = clean.copy();
+  for (int y = 0; y < spec.height; ++y) {
+    for (int x = 0; x < spec.width; ++x) {
+      for (int c = 0; c < spec.channels; ++c) {
+        result.samples<float>()[(y * spec.width + x) * spec.channels + c] +=
+            (noise(x, y, c) + noise(x + 1, y, c) + noise(x, y + 1, c) + noise(x + 1, y + 1, c)) / 4;
+      }
+    }
+  }
+  return result;
+}
+
+Image filtered(const Bm3dParams& params, const Image& in, const Device& device) {
+  Image out(in.spec());
+  Denoiser::create(resolve(params, in.view()), in.spec(), {.device = device}).run(in.view(), out.view());
+  return out;
+}
+
+std::shared_ptr<const NoiseModel> shared(NoiseModel model) {
+  return std::make_shared<const NoiseModel>(std::move(model));
+}
+
+NoiseModel falling_model(const ImageSpec& spec, double sigma) {
+  NoiseModel model = white_noise_model(spec, {sigma});
+  for (NoiseModel::Channel& channel : model.channels) {
+    channel.levels = {20, 200};
+    channel.deviations = {sigma, 0.5 * sigma};
+    for (int i = 0; i < 64; ++i) channel.spectrum[i] = 1.6 / (1 + 0.15 * (i % 8 + i / 8));
+  }
+  return model;
+}
+
+TEST(Bm3dModel, WhiteNoiseIsThatOfSigma) {
+  const Image noisy = noisy_of(scene_of(60, 52, 1), 20);
+  const Bm3dParams plain{.sigma = {20}, .transform = PatchTransform::dct, .search = 9};
+  const Bm3dParams modelled{.noise_model = shared(white_noise_model(noisy.spec(), {20})), .search = 9};
+  EXPECT_LT(max_abs(filtered(plain, noisy, reference).view(), filtered(modelled, noisy, reference).view()),
+            0.01);
+}
+
+TEST(Bm3dModel, TheGeneralVersionIsTheReference) {
+  for (const int channels : {1, 3}) {
+    const Image noisy = noisy_of(scene_of(52, 44, channels), 20);
+    const Bm3dParams params{.noise_model = shared(falling_model(noisy.spec(), 20)), .search = 15};
+    EXPECT_LT(max_abs(filtered(params, noisy, reference).view(), filtered(params, noisy, cpu).view()),
+              2e-5 * 255)
+        << channels;
+  }
+}
+
+TEST(Bm3dModel, NoiseWithoutHighFrequenciesIsRemovedBlindly) {
+  const Image clean = scene_of(480, 320, 3);
+  const Image noisy = smoothly_noisy_of(clean, 30);
+  const NoiseModelEstimate estimate = estimate_noise_model(noisy.view());
+  ASSERT_EQ(estimate.finding, NoiseFinding::spectrum);
+  const Bm3dParams modelled{.profile = Bm3dProfile::fast, .noise_model = shared(estimate.model)};
+  double best = 0;
+  for (const double sigma : {15.0, 20.0, 25.0, 30.0}) {
+    best = std::max(
+        best,
+        psnr(clean.view(), filtered({.profile = Bm3dProfile::fast, .sigma = {sigma}}, noisy, cpu).view()));
+  }
+  EXPECT_GT(psnr(clean.view(), filtered(modelled, noisy, cpu).view()), best);
+}
+
+TEST(Bm3dModel, WhatItIsNotFor) {
+  const ImageSpec gray{.width = 64, .height = 64};
+  const auto message = [&](const Bm3dParams& params) {
+    try {
+      Denoiser::create(params, gray);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const auto model = shared(white_noise_model(gray, {5}));
+  EXPECT_EQ(message({.noise_model = model}), "");
+  EXPECT_EQ(message({.noise_model = model, .patch = 7}),
+            "bm3d: noise_model is for patches of 8 with transform dct");
+  EXPECT_EQ(message({.noise_model = model, .transform = PatchTransform::bior15}),
+            "bm3d: noise_model is for patches of 8 with transform dct");
+  ImageSpec rgb = gray;
+  rgb.channels = 3;
+  rgb.colour = Colour::rgb;
+  EXPECT_EQ(message({.noise_model = shared(white_noise_model(rgb, {5}))}),
+            "bm3d: noise_model has 3 channels, the image 1 colours");
+}
+
+}  // namespace
+}  // namespace ungrain::testing
