@@ -162,10 +162,13 @@ std::string metadata_not_kept(const std::filesystem::path& path, const FileInfo&
   const Metadata& metadata = like.metadata();
   unsigned lost = kinds_of(metadata) & ~format->keeps;
   if (!metadata.icc.empty() && like.info().spec.channels != info.spec.channels) lost |= keeps_icc;
-  // Every JPEG says 72 or 96 dots an inch, which means nothing.
-  if (metadata.resolution && metadata.resolution->unit == Resolution::Unit::inch &&
-      (metadata.resolution->x <= 96)) {
-    lost &= ~static_cast<unsigned>(keeps_resolution);
+  // Every JPEG says 1, 72 or 96 dots an inch, which means nothing.
+  if (metadata.resolution) {
+    const bool centimetres = metadata.resolution->unit == Resolution::Unit::centimetre;
+    const double per_inch = metadata.resolution->x * (centimetres ? 2.54 : 1);
+    if (metadata.resolution->unit != Resolution::Unit::none && per_inch < 96.5) {
+      lost &= ~static_cast<unsigned>(keeps_resolution);
+    }
   }
   std::string text = kinds_text(lost);
   if (!metadata.unread.empty()) text += (text.empty() ? "" : ", ") + metadata.unread;

@@ -69,6 +69,12 @@ constexpr std::array whole_image_decoders = {
     std::pair{std::string_view("JPEG 2000"), 4.0},
 };
 
+// Of libjpeg's warnings, those that mean wrong pixels: bytes too many and odd headers do no harm.
+bool is_damage(std::string_view message) {
+  const auto has = [&](std::string_view words) { return message.find(words) != std::string_view::npos; };
+  return (has("Corrupt JPEG data") && !has("extraneous")) || has("Premature end");
+}
+
 VipsPointer<VipsImage> replaced_by(VipsImage* image) { return VipsPointer<VipsImage>(image); }
 
 }  // namespace
@@ -116,7 +122,7 @@ VipsPointer<VipsImage> VipsInput::load(bool all_pages) {
     call.set("filename", name.c_str());
   }
   call.set("access", VIPS_ACCESS_SEQUENTIAL);
-  // What libjpeg calls a warning are wrong pixels, but for bytes that nobody needs.
+  // Most of what libjpeg calls a warning are wrong pixels.
   const bool strict = format_->name == "JPEG" && !tolerant_;
   call.set_if_there("fail_on", strict ? VIPS_FAIL_ON_WARNING : VIPS_FAIL_ON_ERROR);
   if (all_pages) call.set_if_there("n", -1);
@@ -137,6 +143,11 @@ void VipsInput::fail_to_load() {
 void VipsInput::open() {
   image_ = nullptr;  // first, so that two decoders never hold their buffers at once
   image_ = load(true);
+  if (!image_ && format_->name == "JPEG" && !tolerant_) {
+    vips_error_clear();
+    tolerant_ = true;
+    image_ = load(true);
+  }
   if (!image_) fail_to_load();
   convert();
   next_row_ = 0;
@@ -265,7 +276,7 @@ void VipsInput::read_rows(int first, const ImageView& rows) {
     const VipsRect strip = {0, top + done, info_.spec.width, count};
     if (vips_region_prepare(region.get(), &strip) != 0) {
       const std::string message = take_vips_message();
-      if (!tolerant_ && message.find("extraneous") != std::string::npos) {
+      if (!tolerant_ && format_->name == "JPEG" && !is_damage(message)) {
         tolerant_ = true;
         open();
         read_rows(first, rows);

@@ -43,7 +43,7 @@ class VipsInput final : public InputFile {
   FileInfo info_;
   Metadata metadata_;
   std::uint64_t decoding_bytes_ = 0;
-  bool tolerant_ = false;  // of harmless damage
+  bool tolerant_ = false;  // of a JPEG file's harmless oddities
   std::vector<float> floats_;
   int page_ = 0;
   int next_row_ = 0;  // of all pages together
