@@ -447,5 +447,18 @@ TEST(Bm3d, NumbersFollowTheProfileAndEachOther) {
             "bm3d: sigma has 2 values, the image 1 colour channels");
 }
 
+// Pixels between patches would have no estimate at all.
+TEST(Bm3d, PatchesCoverEveryPixel) {
+  const ImageSpec spec{.width = 12, .height = 12, .type = PixelType::f32};
+  const auto create = [&](Bm3dParams params) {
+    params.sigma = {0.1};
+    return Denoiser::create(params, spec);
+  };
+  EXPECT_THROW(create({.patch = 2, .spacing = 3}), Error);
+  EXPECT_THROW(create({.patch = 1}), Error);  // the profile's spacing is 3
+  EXPECT_THROW(create({.wiener_patch = 4, .wiener_spacing = 5}), Error);
+  EXPECT_NO_THROW(create({.patch = 2, .spacing = 2, .wiener_spacing = 2}));
+}
+
 }  // namespace
 }  // namespace ungrain::testing

@@ -205,6 +205,15 @@ void check_transform(PatchTransform transform, int patch, const char* parameter)
       fmt::format("bm3d: bior1.5 and hadamard take a {} of 1, 2, 4, 8, 16 or 32, got {}", parameter, patch));
 }
 
+// Wider than a patch, it leaves pixels that no patch covers.
+void check_spacing(const std::optional<int>& spacing, const std::optional<int>& patch,
+                   const char* parameter) {
+  if (!spacing || !patch || *spacing <= *patch) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("bm3d: {} takes at most the side of the patches, {}, got {}", parameter, *patch, *spacing));
+}
+
 void check_map(const ConstImageView& map, const ImageSpec& spec) {
   if (map.data == nullptr) return;
   const auto fail = [](const std::string& why) {
@@ -250,6 +259,8 @@ void check(const P& p, const ImageSpec& spec) {
   if (p.transform && p.patch) check_transform(*p.transform, *p.patch, "patch");
   if (p.wiener_transform && p.wiener_patch)
     check_transform(*p.wiener_transform, *p.wiener_patch, "wiener_patch");
+  check_spacing(p.spacing, p.patch, "spacing");
+  if (p.steps > 1) check_spacing(p.wiener_spacing, p.wiener_patch, "wiener_spacing");
   check_map(p.sigma_map, spec);
   if (p.noise_model != nullptr) check_model(p, spec);
 }
