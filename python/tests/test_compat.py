@@ -76,8 +76,8 @@ def test_bilateral_of_colours(border, d, color, space):
         assert result.dtype == image.dtype and np.abs(result.astype(int) - expected).max() <= 1
         image = image.astype(np.float32) / 255
         if border == "BORDER_CONSTANT":
-            # OpenCV's table of weights ends at the image's largest difference: beyond it the border's 0 reads
-            # whatever lies there, on ARM at least. With a 0 in the image the border is within.
+            # OpenCV makes its table of weights for the differences within the image. On ARM its results differ from
+            # ours where the border's 0 lies outside the image's values; with a 0 in the image they do not.
             image[0, 0] = 0
         expected = cv2.bilateralFilter(image, d, color / 255, space, **border_types)
         np.testing.assert_allclose(ours_cv2.bilateralFilter(image, d, color / 255, space, **border_types), expected, atol=2e-4)
