@@ -8,6 +8,7 @@
 #include "ungrain/methods.h"
 #include "ungrain/metrics.h"
 #include "ungrain/noise.h"
+#include "ungrain/noise_calibration.h"
 #include "ungrain/noise_model.h"
 #include "ungrain/parameters.h"
 #include "ungrain/version.h"
