@@ -27,6 +27,7 @@ std::vector<std::string> choices_of(const std::string& option) {
   if (option == "--depth") return {"u8", "u16", "f16", "f32"};
   if (option == "--nonfinite") return {"fill", "keep", "error"};
   if (option == "--alpha") return words_of(alpha_choices);
+  if (option == "--frames") return {"still", "even"};
   if (option == "--channels") return words_of(channels_choices);
   if (option == "--compression") return words_of(compression_choices());
   if (option == "--format") return formats_without_dot();

@@ -54,6 +54,9 @@ NoiseModel poisson_gaussian_model(const ImageSpec& spec, double a, double b);
 // Every deviation times `strength`.
 NoiseModel scaled(NoiseModel model, double strength);
 
+// The deviation of each of the image's own colour channels, root mean square over all levels and frequencies.
+std::vector<double> image_deviations(const NoiseModel& model, const ImageSpec& spec);
+
 // The model's root mean square deviation over bands of frequency i + j, at one level.
 struct NoiseBands {
   double low = 0;     // 1 to 2
@@ -74,6 +77,13 @@ enum class NoiseFinding : std::uint8_t {
 };
 std::string_view name(NoiseFinding finding);
 
+// A block of 8 x 8 pixels that was measured.
+struct NoiseBlock {
+  int x = 0;
+  int y = 0;
+  friend bool operator==(const NoiseBlock&, const NoiseBlock&) = default;
+};
+
 struct NoiseModelEstimate {
   NoiseModel model;
   NoiseFinding finding = NoiseFinding::white;
@@ -84,6 +94,7 @@ struct NoiseModelEstimate {
   // has no flat areas and what was measured in luminance is texture at least in part.
   bool limited_by_colour = false;
   bool limited_by_iso = false;
+  std::vector<NoiseBlock> blocks;  // that the levels were measured in
 };
 
 struct NoiseModelOptions {

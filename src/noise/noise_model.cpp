@@ -137,6 +137,23 @@ double mean_deviation(const NoiseModel& model, int channel) {
   return level_mean * band_rms(of.spectrum, {0, 2 * (NoiseModel::side - 1)});
 }
 
+std::vector<double> image_deviations(const NoiseModel& model, const ImageSpec& spec) {
+  std::vector<double> deviations;
+  for (int c = 0; c < static_cast<int>(model.channels.size()); ++c) {
+    if (spec.colour != Colour::rgb) {
+      deviations.push_back(mean_deviation(model, c));
+      continue;
+    }
+    // The opponent space is orthonormal: its transposed matrix leads back.
+    double variance = 0;
+    for (int plane = 0; plane < 3; ++plane) {
+      variance += std::pow(opponent_matrix[plane][c] * mean_deviation(model, plane), 2);
+    }
+    deviations.push_back(std::sqrt(variance));
+  }
+  return deviations;
+}
+
 NoiseBands noise_bands(const NoiseModel& model, int channel, double level) {
   const double deviation = model.deviation(channel, level);
   const NoiseModel::Spectrum& spectrum = model.channels[static_cast<std::size_t>(channel)].spectrum;

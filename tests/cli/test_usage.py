@@ -840,12 +840,12 @@ class Estimate(Workspace):
         lines = self.done("estimate", str(noisy), "gray.pgm").out_lines
         self.assertEqual(len(lines), 3)
         self.assertAlmostEqual(float(lines[1].split()[0]), 20, delta=2)
-        self.assertEqual(len(lines[1].split()), 6, "both scales, three channels, the file")
-        self.assertEqual(lines[2].split()[2:], ["-", "gray.pgm"])
+        self.assertEqual(len(lines[1].split()), 7, "both scales, three channels, what it is like, the file")
+        self.assertEqual((lines[2].split()[2], lines[2].split()[-1]), ("-", "gray.pgm"))
 
     def test_json(self) -> None:
         estimate = json.loads(self.done("estimate", "colour.ppm", "--json").out)
-        self.assertEqual(sorted(estimate), ["channels", "file", "sigma", "sigma_pixels", "white"])
+        self.assertEqual(sorted(estimate), ["channels", "file", "finding", "sigma", "sigma_pixels", "white"])
         self.assertEqual(estimate["white"], 255)
         self.assertEqual(estimate["sigma"], estimate["sigma_pixels"])
         squares = sum(sigma * sigma for sigma in estimate["channels"])
@@ -853,11 +853,11 @@ class Estimate(Workspace):
 
     def test_the_noise_by_level_and_frequency(self) -> None:
         result = self.done("estimate", "colour.ppm", "--model")
-        self.assertRegex(result.out_lines[2], r"^ +finding: (white|by level|spectrum); \d+ of \d+ levels show noise")
+        self.assertRegex(result.out_lines[2], r"^ +noise: \d.*; \d+ of \d+ levels show noise without texture")
         self.assertRegex(result.out_lines[3], r"^ +channel 0, deviation in low / middle / high frequencies: \d")
         self.assertEqual(len(result.out_lines), 6)
         model = json.loads(self.done("estimate", "colour.ppm", "--model", "--json").out)["model"]
-        self.assertEqual(sorted(model), ["calm_levels", "channels", "finding", "levels", "limited_by_colour"])
+        self.assertEqual(sorted(model), ["calm_levels", "channels", "finding", "levels", "limited_by_colour", "limited_by_iso"])
         self.assertEqual(len(model["channels"]), 3)
         for channel in model["channels"]:
             self.assertEqual(len(channel["spectrum"]), 64)
