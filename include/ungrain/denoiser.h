@@ -12,11 +12,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ungrain/image.h"
+#include "ungrain/noise_model.h"
 #include "ungrain/parameters.h"
 
 namespace ungrain {
@@ -128,10 +130,20 @@ class RowWriter {
 };
 
 // Turns what depends on the image (parameters left to "auto" or derived) into numbers, once for the whole
-// image.
+// image. Where the noise differs by level or frequency the result has a noise model (MethodParams::noise())
+// instead of one sigma, provided that the method's other parameters allow one.
 MethodParams resolve(const MethodParams& params, const ConstImageView& image);
 // The same from a stream of rows, which is read once, and only where params.needs_image().
 MethodParams resolve(const MethodParams& params, RowReader& image, const ImageSpec& spec);
+// The same, and what was measured: nothing where params.needs_image() was false.
+struct Resolved {
+  MethodParams params;
+  std::optional<NoiseModelEstimate> noise;
+};
+Resolved resolve_with_noise(const MethodParams& params, const ConstImageView& image,
+                            const NoiseModelOptions& options = {});
+Resolved resolve_with_noise(const MethodParams& params, RowReader& image, const ImageSpec& spec,
+                            const NoiseModelOptions& options = {});
 // The part of it that needs only the image's spec; what follows the noise's level stays unset until that is
 // set.
 MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec);

@@ -7,12 +7,15 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "ungrain/image.h"
 
 namespace ungrain {
+
+struct NoiseModel;
 
 enum class ParamKind : std::uint8_t { real, integer, choice, per_channel, image };
 
@@ -73,6 +76,21 @@ MethodInfo method_info(std::string_view method);
 // may be given as any of the numeric forms that hold it exactly.
 using ParamValue = std::variant<std::monostate, double, std::string, std::vector<double>, ConstImageView>;
 
+// Which noise the image has and how much of it is removed: the same for every method. A method that takes no
+// noise model itself sees values whose noise is the same at all levels: they are transformed before it
+// (variance stabilisation) and back after it without bias.
+struct NoiseHandling {
+  // In pixel units. Null: measured by resolve() where the method's noise level is unset.
+  std::shared_ptr<const NoiseModel> model = {};
+  double strength = 1;        // 0 to 10: times every deviation of the noise
+  double luminance = 1;       // besides, of an rgb image's luminance: bm3d only
+  double chroma = 1;          // and of its colour differences: bm3d only
+  double keep_grain = 0;      // 0 to 1: the share of what was removed that is put back
+  bool cut_at_black = false;  // samples below 0 became 0; resolve() detects it where it measures
+  bool cut_at_white = false;  // likewise above the white level
+  friend bool operator==(const NoiseHandling& a, const NoiseHandling& b);  // models by their values
+};
+
 // The parameters of one method, whichever it is. A plain value: copy it freely.
 class MethodParams {
  public:
@@ -98,11 +116,14 @@ class MethodParams {
   // `white` is the image's white level (ImageSpec::white()), which strengths are relative to.
   void apply_preset(std::string_view name, double white);
 
+  const NoiseHandling& noise() const { return noise_; }
+  void set_noise(NoiseHandling handling) { noise_ = std::move(handling); }  // checked by validate()
+
   // Whether a value that is needed is left to the image: resolve() must see it before a Denoiser is made.
   bool needs_image() const;
 
   // Multiplies every strength that is set and is in pixel units: from the 0-255 scale to an image's by white
-  // / 255.
+  // / 255. A noise model stays as it is.
   void scale_strengths(double factor);
 
   // Throws unless every value is in its range and they fit each other and the image.
@@ -118,6 +139,7 @@ class MethodParams {
  private:
   friend class Denoiser;
   friend MethodParams resolve_derived(const MethodParams&, const ImageSpec&);
+  friend class NoiseResolver;
 
   MethodParams(std::string_view method, std::shared_ptr<void> values)
       : method_(method), values_(std::move(values)) {}
@@ -126,6 +148,8 @@ class MethodParams {
 
   std::string_view method_;  // a literal of the params struct
   std::shared_ptr<void> values_;
+  NoiseHandling noise_;
+  double applied_strength_ = 1;  // noise_.strength of all resolve_derived() together
 };
 
 }  // namespace ungrain

@@ -122,6 +122,10 @@ struct Method {
   // Values that are each in range but do not fit each other or the image; may be empty.
   std::function<void(const void* params, const ImageSpec& spec)> check;
   std::vector<Preset> presets;
+  // Of a method that takes a noise model itself: where its parameters keep it, and whether the others allow
+  // one. Empty: the engine stabilises the noise before the method.
+  std::function<std::shared_ptr<const NoiseModel>&(void* params)> noise_model;
+  std::function<bool(const void* params, const ImageSpec& spec)> allows_model;
   Build reference;  // an empty one means that the backend is not supported
   Build cpu;
   Build cuda;
@@ -145,6 +149,8 @@ struct MethodDefinition {
   std::vector<Descriptor> descriptors;
   void (*check)(const Params&, const ImageSpec&) = nullptr;
   std::vector<TypedPreset<Params>> presets = {};
+  std::shared_ptr<const NoiseModel> Params::*noise_model = nullptr;  // both or none
+  bool (*allows_model)(const Params&, const ImageSpec&) = nullptr;
   Pipeline (*reference)(const Params&, const ImageSpec&) = nullptr;
   Pipeline (*cpu)(const Params&, const ImageSpec&) = nullptr;
   Pipeline (*cuda)(const Params&, const ImageSpec&) = nullptr;
@@ -175,6 +181,15 @@ Method make_method(MethodDefinition<Params> definition) {
     method.presets.push_back({std::move(preset.info), [apply = preset.apply](void* params, double white) {
                                 apply(*static_cast<Params*>(params), white);
                               }});
+  }
+  if (definition.noise_model != nullptr) {
+    method.noise_model = [member = definition.noise_model](
+                             void* params) -> std::shared_ptr<const NoiseModel>& {
+      return static_cast<Params*>(params)->*member;
+    };
+    method.allows_model = [allows = definition.allows_model](const void* params, const ImageSpec& spec) {
+      return allows(*static_cast<const Params*>(params), spec);
+    };
   }
   method.reference = erase(definition.reference);
   method.cpu = erase(definition.cpu);

@@ -7,10 +7,9 @@
 #include "core/descriptor.h"
 #include "core/method.h"
 #include "core/nearest.h"
+#include "core/noise_handling.h"
 #include "core/registry.h"
-#include "ungrain/denoiser.h"
 #include "ungrain/error.h"
-#include "ungrain/estimate.h"
 
 namespace ungrain {
 
@@ -111,6 +110,7 @@ void MethodParams::validate(const ImageSpec& spec) const {
     }
   }
   if (method.check) method.check(values_.get(), spec);
+  check_noise(method, values_.get(), noise_, spec);
 }
 
 void MethodParams::check_is(std::string_view method) const {
@@ -126,6 +126,7 @@ void* MethodParams::writable() {
 }
 
 bool MethodParams::needs_image() const {
+  if (noise_.model != nullptr) return false;
   const Method& method = find_method(method_);
   return std::any_of(method.descriptors.begin(), method.descriptors.end(), [&](const Descriptor& d) {
     return d.needed && is_unset(d.get(values_.get())) && d.needed(values_.get());
@@ -134,46 +135,6 @@ bool MethodParams::needs_image() const {
 
 void MethodParams::apply_preset(std::string_view name, double white) {
   find_method(method_).preset(name).apply(writable(), white);
-}
-
-namespace {
-
-MethodParams with_noise_level(MethodParams params, const NoiseEstimate& estimate) {
-  for (const Descriptor& d : find_method(params.method()).descriptors) {
-    if (d.info.fallback != Fallback::automatic || !is_unset(params.get(d.info.name))) continue;
-    if (d.measured) {
-      params.set(d.info.name, d.measured(estimate));
-    } else if (d.info.kind == ParamKind::per_channel) {
-      params.set(d.info.name, estimate.channels);
-    } else {
-      params.set(d.info.name, estimate.sigma);
-    }
-  }
-  return params;
-}
-
-}  // namespace
-
-MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec) {
-  params.validate(spec);
-  MethodParams resolved = params;
-  for (const Descriptor& d : find_method(params.method()).descriptors) {
-    if (d.derive) d.derive(resolved.writable(), spec);
-  }
-  resolved.validate(spec);  // what was given may not fit what follows from it
-  return resolved;
-}
-
-MethodParams resolve(const MethodParams& params, const ConstImageView& image) {
-  params.validate(image.spec);
-  if (!params.needs_image()) return resolve_derived(params, image.spec);
-  return resolve_derived(with_noise_level(params, estimate_noise(image)), image.spec);
-}
-
-MethodParams resolve(const MethodParams& params, RowReader& image, const ImageSpec& spec) {
-  params.validate(spec);
-  if (!params.needs_image()) return resolve_derived(params, spec);
-  return resolve_derived(with_noise_level(params, estimate_noise(image, spec)), spec);
 }
 
 }  // namespace ungrain

@@ -237,6 +237,23 @@ void check_map(const ConstImageView& map, const ImageSpec& spec) {
   }
 }
 
+bool has_opponent_planes(const P& p, const ImageSpec& spec) {
+  return spec.colour != Colour::rgb || p.colour == Bm3dColour::opponent;
+}
+
+// Models are made of the coefficients of the 8 x 8 cosine transform.
+bool has_model_patches(const P& p) {
+  const bool eight = p.patch.value_or(8) == 8 && p.wiener_patch.value_or(8) == 8;
+  return eight && p.transform.value_or(PatchTransform::dct) == PatchTransform::dct &&
+         p.wiener_transform.value_or(PatchTransform::dct) == PatchTransform::dct;
+}
+
+// The profiles that stand for others' programs keep their transforms, and a map has the noise already.
+bool allows_model(const P& p, const ImageSpec& spec) {
+  const bool ours = p.profile != Bm3dProfile::dabov2007 && p.profile != Bm3dProfile::matlab;
+  return ours && p.sigma_map.data == nullptr && has_opponent_planes(p, spec) && has_model_patches(p);
+}
+
 void check_model(const P& p, const ImageSpec& spec) {
   const auto fail = [](const std::string& why) {
     throw Error(ErrorCode::invalid_argument, "bm3d: noise_model " + why);
@@ -247,11 +264,8 @@ void check_model(const P& p, const ImageSpec& spec) {
     fail(fmt::format("has {} channels, the image {} colours", p.noise_model->channels.size(),
                      spec.colour_channels()));
   }
-  if (spec.colour == Colour::rgb && p.colour != Bm3dColour::opponent) fail("is for colour = opponent");
-  const bool eight = p.patch.value_or(8) == 8 && p.wiener_patch.value_or(8) == 8;
-  const bool dct = p.transform.value_or(PatchTransform::dct) == PatchTransform::dct &&
-                   p.wiener_transform.value_or(PatchTransform::dct) == PatchTransform::dct;
-  if (!eight || !dct) fail("is for patches of 8 with transform dct");
+  if (!has_opponent_planes(p, spec)) fail("is for colour = opponent");
+  if (!has_model_patches(p)) fail("is for patches of 8 with transform dct");
 }
 
 void check(const P& p, const ImageSpec& spec) {
@@ -338,6 +352,8 @@ const Method& bm3d_method() {
       .check = check,
       .presets = {{{"paper-002", "[002]'s prototype: the first step with Fourier transforms, groups of up to 16"},
                    paper_002}},
+      .noise_model = &P::noise_model,
+      .allows_model = allows_model,
       .reference = bm3d_reference,
       .cpu = bm3d_cpu,
       .cuda = UNGRAIN_CUDA_VERSION(bm3d_cuda),

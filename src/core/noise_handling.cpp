@@ -1,0 +1,197 @@
+#include "core/noise_handling.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "noise/stabilize.h"
+#include "ungrain/error.h"
+#include "ungrain/noise_model.h"
+
+namespace ungrain {
+namespace {
+
+[[noreturn]] void fail(const std::string& what) { throw Error(ErrorCode::invalid_argument, what); }
+
+void check_number(const char* name, double value, double max) {
+  if (value >= 0 && value <= max) return;
+  fail(fmt::format("{} takes a number from 0 to {}, got {}", name, max, value));
+}
+
+Unit unit_of(const Descriptor& d, const void* values) { return d.unit ? d.unit(values) : d.info.unit; }
+
+bool is_strength(const Descriptor& d, const void* values) {
+  const Unit unit = unit_of(d, values);
+  return unit == Unit::intensity || unit == Unit::delta_e;
+}
+
+bool has_strengths(const Method& method, const void* values) {
+  return std::any_of(method.descriptors.begin(), method.descriptors.end(),
+                     [&](const Descriptor& d) { return is_strength(d, values); });
+}
+
+void multiply(const Descriptor& d, void* values, double factor) {
+  ParamValue value = d.get(values);
+  if (auto* number = std::get_if<double>(&value)) *number *= factor;
+  if (auto* list = std::get_if<std::vector<double>>(&value)) {
+    for (double& element : *list) element *= factor;
+  }
+  d.assign(values, value);
+}
+
+// A sigma that follows from the model is what an earlier apply_noise() left.
+bool follows_model(const Method& method, void* values, const NoiseHandling& noise, const ImageSpec& spec,
+                   const ParamValue& sigma) {
+  if (method.noise_model) return method.noise_model(values) == noise.model;
+  const double* number = std::get_if<double>(&sigma);
+  return number != nullptr && *number == stabilized_sigma(*noise.model, spec);
+}
+
+void check_model(const Method& method, void* values, const NoiseHandling& noise, const ImageSpec& spec) {
+  validate(*noise.model);
+  if (static_cast<int>(noise.model->channels.size()) != spec.colour_channels()) {
+    fail(fmt::format("the noise model has {} channels, the image {} colours", noise.model->channels.size(),
+                     spec.colour_channels()));
+  }
+  const Descriptor* level = noise_level_of(method);
+  if (level == nullptr) return;
+  const ParamValue sigma = level->get(values);
+  if (!is_unset(sigma)) {
+    if (follows_model(method, values, noise, spec, sigma)) return;
+    fail(fmt::format("{}: {} and a noise model exclude each other", method.name, level->info.name));
+  }
+  for (const Descriptor& d : method.descriptors) {
+    if (!is_strength(d, values) || is_unset(d.get(values))) continue;
+    fail(fmt::format("{}: {} and a noise model exclude each other", method.name, d.info.name));
+  }
+}
+
+const Descriptor* map_of(const Method& method) {
+  for (const Descriptor& d : method.descriptors) {
+    if (d.info.name == "sigma_map") return &d;
+  }
+  return nullptr;
+}
+
+bool weighs_planes(const NoiseHandling& noise) { return noise.luminance != 1 || noise.chroma != 1; }
+
+std::shared_ptr<const NoiseModel> with_planes_scaled(NoiseModel model, const NoiseHandling& noise) {
+  for (std::size_t c = 0; c < model.channels.size(); ++c) {
+    for (double& deviation : model.channels[c].deviations)
+      deviation *= c == 0 ? noise.luminance : noise.chroma;
+  }
+  return std::make_shared<const NoiseModel>(std::move(model));
+}
+
+// From the sigma that was given or measured.
+NoiseModel model_of_level(const Method& method, const void* values, const ImageSpec& spec) {
+  const ParamValue sigma = noise_level_of(method)->get(values);
+  const ParamValue correlation = method.descriptor("correlation").get(values);
+  const double* common = std::get_if<double>(&correlation);
+  return white_noise_model(spec, std::get<std::vector<double>>(sigma), common != nullptr ? *common : 0);
+}
+
+void weigh_planes(const Method& method, void* values, NoiseHandling& noise, const ImageSpec& spec) {
+  if (!weighs_planes(noise)) return;
+  if (noise.model == nullptr) {
+    noise.model = with_planes_scaled(model_of_level(method, values, spec), noise);
+    noise_level_of(method)->assign(values, std::monostate{});
+  } else {
+    noise.model = with_planes_scaled(*noise.model, noise);
+  }
+  noise.luminance = noise.chroma = 1;
+}
+
+void strengthen(const Method& method, void* values, NoiseHandling& noise) {
+  if (noise.strength == 1) return;
+  if (noise.model != nullptr) {
+    noise.model = std::make_shared<const NoiseModel>(scaled(*noise.model, noise.strength));
+  } else {
+    for (const Descriptor& d : method.descriptors) {
+      if (is_strength(d, values)) multiply(d, values, noise.strength);
+    }
+  }
+  noise.strength = 1;
+}
+
+}  // namespace
+
+bool operator==(const NoiseHandling& a, const NoiseHandling& b) {
+  const bool same_model =
+      a.model == b.model || (a.model != nullptr && b.model != nullptr && *a.model == *b.model);
+  return same_model && a.strength == b.strength && a.luminance == b.luminance && a.chroma == b.chroma &&
+         a.keep_grain == b.keep_grain && a.cut_at_black == b.cut_at_black && a.cut_at_white == b.cut_at_white;
+}
+
+const Descriptor* noise_level_of(const Method& method) {
+  for (const Descriptor& d : method.descriptors) {
+    if (d.info.fallback == Fallback::automatic && d.info.unit == Unit::intensity) return &d;
+  }
+  return nullptr;
+}
+
+void check_noise(const Method& method, void* values, const NoiseHandling& noise, const ImageSpec& spec) {
+  constexpr double most = 10;
+  check_number("strength", noise.strength, most);
+  check_number("luminance", noise.luminance, most);
+  check_number("chroma", noise.chroma, most);
+  check_number("keep_grain", noise.keep_grain, 1);
+  if (noise.strength > 1 && !has_strengths(method, values)) {
+    fail(fmt::format("{}: strength takes a number from 0 to 1 for this method, which knows no noise; got {}",
+                     method.name, noise.strength));
+  }
+  if (weighs_planes(noise)) {
+    if (!method.noise_model) fail(fmt::format("luminance and chroma are for bm3d, not for {}", method.name));
+    if (spec.colour != Colour::rgb) {
+      fail(fmt::format("luminance and chroma are for rgb images, this one is {}", name(spec.colour)));
+    }
+  }
+  const Descriptor* map = map_of(method);
+  if (map != nullptr && !is_unset(map->get(values))) {
+    const char* other = noise.strength != 1                        ? "strength"
+                        : weighs_planes(noise)                     ? "luminance or chroma"
+                        : noise.cut_at_black || noise.cut_at_white ? "a cut at black or white"
+                                                                   : nullptr;
+    if (other != nullptr) fail(fmt::format("{}: {} and sigma_map exclude each other", method.name, other));
+  }
+  if (noise.model != nullptr) check_model(method, values, noise, spec);
+}
+
+void check_cut(const Method& method, const void* values, const NoiseHandling& noise) {
+  if ((!noise.cut_at_black && !noise.cut_at_white) || noise.model != nullptr) return;
+  const Descriptor* level = noise_level_of(method);
+  if (level != nullptr && !is_unset(level->get(values))) return;
+  fail(fmt::format("{}: a cut at black or white is undone only where {}a noise model is given", method.name,
+                   level != nullptr ? "sigma or " : ""));
+}
+
+bool allows_model(const Method& method, const void* values, const ImageSpec& spec) {
+  if (method.noise_model) return method.allows_model(values, spec);
+  return std::none_of(method.descriptors.begin(), method.descriptors.end(), [&](const Descriptor& d) {
+    return is_strength(d, values) && !is_unset(d.get(values));
+  });
+}
+
+void apply_noise(const Method& method, void* values, NoiseHandling& noise, const ImageSpec& spec) {
+  if (method.noise_model && noise.model == nullptr) noise.model = method.noise_model(values);
+  if (!has_strengths(method, values)) {
+    noise.keep_grain = 1 - (1 - noise.keep_grain) * noise.strength;
+    noise.strength = 1;
+    return;
+  }
+  weigh_planes(method, values, noise, spec);
+  strengthen(method, values, noise);
+  if (noise.model == nullptr) return;
+  if (method.noise_model) {
+    method.noise_model(values) = noise.model;
+  } else {
+    // What followed another sigma follows this one.
+    for (const Descriptor& d : method.descriptors) {
+      if (is_strength(d, values)) d.assign(values, std::monostate{});
+    }
+    noise_level_of(method)->assign(values, stabilized_sigma(*noise.model, spec));
+  }
+}
+
+}  // namespace ungrain

@@ -1,0 +1,97 @@
+// What depends on the image becomes numbers: the noise that is measured, and what follows from it.
+#include <cmath>
+#include <memory>
+
+#include "core/descriptor.h"
+#include "core/method.h"
+#include "core/noise_handling.h"
+#include "core/registry.h"
+#include "noise/stabilize.h"
+#include "ungrain/denoiser.h"
+#include "ungrain/noise_model.h"
+
+namespace ungrain {
+namespace {
+
+MethodParams with_noise_level(MethodParams params, const NoiseEstimate& estimate) {
+  for (const Descriptor& d : find_method(params.method()).descriptors) {
+    if (d.info.fallback != Fallback::automatic || !is_unset(params.get(d.info.name))) continue;
+    if (d.measured) {
+      params.set(d.info.name, d.measured(estimate));
+    } else if (d.info.kind == ParamKind::per_channel) {
+      params.set(d.info.name, estimate.channels);
+    } else {
+      params.set(d.info.name, estimate.sigma);
+    }
+  }
+  return params;
+}
+
+// One deviation for each channel in place of the model, for a method that cannot use more.
+NoiseEstimate mean_level(const NoiseModelEstimate& found, const ImageSpec& spec) {
+  NoiseEstimate level = found.white;
+  level.channels = mean_channel_deviations(found.model, spec);
+  double squares = 0;
+  for (const double sigma : level.channels) squares += sigma * sigma;
+  level.sigma = std::sqrt(squares / static_cast<double>(level.channels.size()));
+  return level;
+}
+
+}  // namespace
+
+MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec) {
+  params.validate(spec);
+  const Method& method = find_method(params.method());
+  MethodParams resolved = params;
+  if (!resolved.needs_image()) {
+    resolved.applied_strength_ *= resolved.noise_.strength;
+    apply_noise(method, resolved.writable(), resolved.noise_, spec);
+    check_cut(method, resolved.values_.get(), resolved.noise_);
+  }
+  for (const Descriptor& d : method.descriptors) {
+    if (d.derive) d.derive(resolved.writable(), spec);
+  }
+  resolved.validate(spec);  // what was given may not fit what follows from it
+  return resolved;
+}
+
+// With what was measured.
+class NoiseResolver {
+ public:
+  static Resolved resolve(const MethodParams& params, const ImageSpec& spec, NoiseModelEstimate found) {
+    MethodParams known = params;
+    const Method& method = find_method(params.method());
+    if (found.finding == NoiseFinding::white) {
+      known = with_noise_level(std::move(known), found.white);
+    } else if (allows_model(method, known.values_.get(), spec)) {
+      known.noise_.model = std::make_shared<const NoiseModel>(found.model);
+    } else {
+      known = with_noise_level(std::move(known), mean_level(found, spec));
+    }
+    return {resolve_derived(known, spec), std::move(found)};
+  }
+};
+
+Resolved resolve_with_noise(const MethodParams& params, const ConstImageView& image,
+                            const NoiseModelOptions& options) {
+  params.validate(image.spec);
+  if (!params.needs_image()) return {resolve_derived(params, image.spec), std::nullopt};
+  return NoiseResolver::resolve(params, image.spec, estimate_noise_model(image, options));
+}
+
+Resolved resolve_with_noise(const MethodParams& params, RowReader& image, const ImageSpec& spec,
+                            const NoiseModelOptions& options) {
+  params.validate(spec);
+  if (!params.needs_image()) return {resolve_derived(params, spec), std::nullopt};
+  return NoiseResolver::resolve(params, spec, estimate_noise_model(image, spec, options));
+}
+
+MethodParams resolve(const MethodParams& params, const ConstImageView& image) {
+  return resolve_with_noise(params, image).params;
+}
+
+MethodParams resolve(const MethodParams& params, RowReader& image, const ImageSpec& spec) {
+  return resolve_with_noise(params, image, spec).params;
+}
+
+}  // namespace ungrain

@@ -1,0 +1,141 @@
+#include "noise/stabilize.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/opponent.h"
+#include "noise/noise_model.h"
+
+namespace ungrain {
+namespace {
+
+constexpr FrequencyBand all_frequencies{0, 2 * (NoiseModel::side - 1)};
+
+bool about_equal(double a, double b, double scale) { return std::abs(a - b) <= 1e-9 * scale; }
+
+bool is_white(const NoiseModel::Spectrum& spectrum) {
+  return std::all_of(spectrum.begin(), spectrum.end(), [](double value) { return about_equal(value, 1, 1); });
+}
+
+// A measured curve is never taken for less than this share of its largest value: where it says 0 the
+// transform would be infinitely steep.
+constexpr double least_share = 0.02;
+constexpr int curve_steps = 4096;
+
+// The generalised Anscombe transform: deviation 1 at all levels.
+double anscombe(const PoissonGaussian& noise, double level) {
+  return 2 * std::sqrt(std::max(level / noise.a + 0.375 + noise.b / (noise.a * noise.a), 0.0));
+}
+
+// F(level) = integral of 1 / deviation from 0, at curve_steps + 1 levels from 0 to white.
+std::vector<double> stabilizing_curve(const ChannelDeviation& deviation, double white) {
+  std::vector<double> curve(curve_steps + 1);
+  for (int i = 0; i <= curve_steps; ++i) curve[i] = deviation.at(white * i / curve_steps);
+  const double least = least_share * *std::max_element(curve.begin(), curve.end());
+  double sum = 0;
+  double before = 0;
+  for (int i = 0; i <= curve_steps; ++i) {
+    const double slope = 1 / std::max(curve[i], least);
+    if (i > 0) sum += (before + slope) / 2 * white / curve_steps;
+    curve[i] = sum;
+    before = slope;
+  }
+  return curve;
+}
+
+double rms(const std::vector<double>& values) {
+  double squares = 0;
+  for (const double value : values) squares += value * value;
+  return std::sqrt(squares / static_cast<double>(values.size()));
+}
+
+}  // namespace
+
+std::optional<PoissonGaussian> as_poisson_gaussian(const NoiseModel& model, int channel) {
+  const NoiseModel::Channel& of = model.channels[static_cast<std::size_t>(channel)];
+  if (of.levels.size() < 2 || !is_white(of.spectrum)) return std::nullopt;
+  const auto variance = [&](std::size_t i) { return of.deviations[i] * of.deviations[i]; };
+  const std::size_t last = of.levels.size() - 1;
+  const double a = (variance(last) - variance(0)) / (of.levels[last] - of.levels[0]);
+  const double b = variance(0) - a * of.levels[0];
+  const double largest = variance(last);
+  if (!(a > 0) || b < -1e-9 * largest) return std::nullopt;
+  for (std::size_t i = 0; i <= last; ++i) {
+    if (!about_equal(variance(i), a * of.levels[i] + b, largest)) return std::nullopt;
+  }
+  return PoissonGaussian{a, std::max(b, 0.0)};
+}
+
+ChannelDeviation::ChannelDeviation(const NoiseModel& model, const ImageSpec& spec, int channel)
+    : model_(&model) {
+  const bool rgb = spec.colour == Colour::rgb;
+  for (int p = rgb ? 0 : channel; p < (rgb ? 3 : channel + 1); ++p) {
+    const double share = band_rms(model.channels[static_cast<std::size_t>(p)].spectrum, all_frequencies);
+    const double part = rgb ? opponent_matrix[p][channel] : 1;
+    parts_.push_back({p, part * part * share * share});
+  }
+}
+
+double ChannelDeviation::at(double level) const {
+  if (model_ == nullptr) return sigma_;
+  double variance = 0;
+  for (const Part& part : parts_) {
+    variance += part.weight * std::pow(model_->deviation(part.channel, level), 2);
+  }
+  return std::sqrt(variance);
+}
+
+double ChannelDeviation::mean() const {
+  if (model_ == nullptr) return sigma_;
+  double variance = 0;
+  for (const Part& part : parts_) {
+    variance +=
+        part.weight * std::pow(rms(model_->channels[static_cast<std::size_t>(part.channel)].deviations), 2);
+  }
+  return std::sqrt(variance);
+}
+
+std::optional<PoissonGaussian> ChannelDeviation::poisson_gaussian() const {
+  PoissonGaussian sum;
+  for (const Part& part : parts_) {
+    const std::optional<PoissonGaussian> one = as_poisson_gaussian(*model_, part.channel);
+    if (!one) return std::nullopt;
+    sum.a += part.weight * one->a;
+    sum.b += part.weight * one->b;
+  }
+  return parts_.empty() ? std::nullopt : std::optional(sum);
+}
+
+std::vector<double> stabilized_deviations(const NoiseModel& model, const ImageSpec& spec) {
+  const double white = spec.white();
+  std::vector<double> deviations;
+  for (int c = 0; c < spec.colour_channels(); ++c) {
+    const ChannelDeviation deviation(model, spec, c);
+    if (deviation.mean() == 0) {
+      deviations.push_back(0);
+    } else if (const std::optional<PoissonGaussian> noise = deviation.poisson_gaussian()) {
+      deviations.push_back(white / (anscombe(*noise, white) - anscombe(*noise, 0)));
+    } else {
+      deviations.push_back(white / stabilizing_curve(deviation, white).back());
+    }
+  }
+  return deviations;
+}
+
+double stabilized_sigma(const NoiseModel& model, const ImageSpec& spec) {
+  return rms(stabilized_deviations(model, spec));
+}
+
+std::vector<double> mean_channel_deviations(const NoiseModel& model, const ImageSpec& spec) {
+  std::vector<double> means;
+  for (int c = 0; c < spec.colour_channels(); ++c) means.push_back(ChannelDeviation(model, spec, c).mean());
+  return means;
+}
+
+bool is_zero(const NoiseModel& model) {
+  return std::all_of(model.channels.begin(), model.channels.end(), [](const NoiseModel::Channel& channel) {
+    return rms(channel.deviations) * band_rms(channel.spectrum, all_frequencies) == 0;
+  });
+}
+
+}  // namespace ungrain

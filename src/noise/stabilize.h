@@ -1,0 +1,53 @@
+// Variance stabilisation: a curve f for each channel after which noise that depends on the level has one
+// deviation at all levels, so that methods made for one sigma can be used.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ungrain/noise_model.h"
+
+namespace ungrain {
+
+// variance = a level + b
+struct PoissonGaussian {
+  double a = 0;
+  double b = 0;
+};
+// Where the variance of this channel of the model is linear in the level with a > 0, and the spectrum white.
+// Nothing otherwise.
+std::optional<PoissonGaussian> as_poisson_gaussian(const NoiseModel& model, int channel);
+
+// The deviation of one of the image's own channels (not of the opponent space's) by that channel's level,
+// pixel units. The level of an rgb pixel is taken for its channel's.
+class ChannelDeviation {
+ public:
+  ChannelDeviation(const NoiseModel& model, const ImageSpec& spec, int channel);
+  explicit ChannelDeviation(double sigma) : sigma_(sigma) {}  // the same at all levels
+
+  double at(double level) const;
+  double mean() const;  // root mean square over the model's levels
+  std::optional<PoissonGaussian> poisson_gaussian() const;
+
+ private:
+  struct Part {  // a channel of the model
+    int channel = 0;
+    double weight = 0;  // times its variance
+  };
+  const NoiseModel* model_ = nullptr;
+  std::vector<Part> parts_;
+  double sigma_ = 0;
+};
+
+// The deviation of each image channel's noise after stabilisation: f maps [0, white] onto itself, so that it
+// is in pixel units too.
+std::vector<double> stabilized_deviations(const NoiseModel& model, const ImageSpec& spec);
+// Root mean square over the channels: the sigma of a method that takes one for all.
+double stabilized_sigma(const NoiseModel& model, const ImageSpec& spec);
+
+// Of each image channel, over all levels and frequencies, root mean square.
+std::vector<double> mean_channel_deviations(const NoiseModel& model, const ImageSpec& spec);
+
+bool is_zero(const NoiseModel& model);
+
+}  // namespace ungrain
