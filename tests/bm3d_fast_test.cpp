@@ -177,7 +177,20 @@ struct Filtered {
   PatchTransform transform;
   int count;
   bool wiener;
+  bool by_model = false;
 };
+
+// Other noise at every frequency, also at (i, j) and (j, i), and at every level.
+PlaneNoise some_noise() {
+  PlaneNoise noise;
+  noise.levels = {90, 130};
+  noise.variances = {500, 200};
+  for (int j = 0; j < 8; ++j) {
+    for (int i = 0; i < 8; ++i) noise.shares[j * 8 + i] = 2.0 / (1 + 0.3 * i + 0.1 * j);
+  }
+  noise.strength = 1.2;
+  return noise;
+}
 
 void expect_filtered(const Filtered& f) {
   constexpr int side = 61;
@@ -219,17 +232,24 @@ void expect_filtered(const Filtered& f) {
   };
   Cube cube = forward(noisy);
   const Cube pilot = forward(basic);
+  const PlaneNoise model = some_noise();
+  const double mean = (f.wiener ? pilot : cube)[0][0] / (8 * std::sqrt(f.count));
   double sum = 0;
+  double left = 0;
   for (std::size_t n = 0; n < cube.size(); ++n) {
     for (int i = 0; i < 64; ++i) {
       const double energy = pilot[n][i] * pilot[n][i];
-      const double factor = f.wiener ? energy / (energy + sigma * sigma)
-                                     : (std::abs(cube[n][i]) > step.strength * sigma ? 1.0 : 0.0);
+      const double variance = f.by_model ? model.variance(mean) * model.shares[i] : sigma * sigma;
+      const double noise = step.strength * std::sqrt(variance) * (f.by_model ? model.strength : 1);
+      const bool keep = std::abs(cube[n][i]) > noise || (f.by_model && n == 0 && i == 0);
+      const double factor = f.wiener ? energy / (energy + noise * noise) : (keep ? 1.0 : 0.0);
       cube[n][i] *= factor;
       sum += factor * factor;
+      left += factor * factor * variance;
     }
   }
-  const double weight = 1 / std::max(sum, 1.0);
+  const double one = model.variance(mean) * mean_share(model);
+  const double weight = f.by_model ? weight_of_varying(left, one, sigma * sigma) : 1 / std::max(sum, 1.0);
   cube = across(group.inverse, cube);
   std::vector<double> values(noisy.size());
   std::vector<double> weights(noisy.size());
@@ -245,7 +265,7 @@ void expect_filtered(const Filtered& f) {
   }
 
   const auto tables = std::make_unique<FilterTables>();
-  fill_filter_tables(step, f.wiener, sigma, along, *tables);
+  fill_filter_tables(step, f.wiener, sigma, f.by_model ? &model : nullptr, along, *tables);
   std::vector<float> noisy_columns(tile.floats());
   std::vector<float> basic_columns(tile.floats());
   std::vector<float> filtered(tile.floats());
@@ -253,8 +273,12 @@ void expect_filtered(const Filtered& f) {
   transform_columns(f.transform, tile, basic.data(), basic_columns.data());
   std::vector<float> found(noisy.size());
   std::vector<float> found_weights(noisy.size());
+  float found_level = 0;
   filter_group({*tables, f.transform, noisy_columns.data(), f.wiener ? basic_columns.data() : nullptr,
-                places.data(), f.count, filtered.data(), found_weights.data()});
+                places.data(), f.count, filtered.data(), found_weights.data(), &found_level});
+  if (f.by_model) {
+    ASSERT_NEAR(found_level, mean, 1e-3);
+  }
   add_columns(f.transform, tile, *tables, filtered.data(), found.data());
   spread_weights(tile, *tables, found_weights.data());
   for (int y = 0; y < side; ++y) {
@@ -275,6 +299,7 @@ TEST_F(Bm3dParts, FilterAGroupByItsDefinition) {
         for (const bool wiener : {false, true}) {
           SCOPED_TRACE(target + " " + std::to_string(count) + (wiener ? " wiener" : " threshold"));
           expect_filtered({transform, count, wiener});
+          if (transform == PatchTransform::dct) expect_filtered({transform, count, wiener, true});
         }
       }
     }

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <ctime>
+#include <limits>
 #include <memory>
 
 #include "methods/bm3d/filter_simd.h"
@@ -115,7 +116,8 @@ class FastStep {
     const double white = spec.white() * (settings.opponent ? std::sqrt(3.0) : 1);
     tables_ = std::make_unique<FilterTables[]>(planes_);
     for (int plane = 0; plane < planes_; ++plane) {
-      fill_filter_tables(step_, index == 1, settings.sigma[plane], window_, tables_[plane]);
+      const PlaneNoise* model = settings_.model.empty() ? nullptr : &settings_.model[plane];
+      fill_filter_tables(step_, index == 1, settings.sigma[plane], model, window_, tables_[plane]);
       scales_.push_back(match_scale(white, settings.sigma[plane], index == 1));
     }
     tiles_across_ = (across_.count() + shape_.references - 1) / shape_.references;
@@ -191,6 +193,7 @@ class FastStep {
     float* energies_beyond = nullptr;
     std::int32_t* places = nullptr;  // most_ for each reference
     std::int32_t* sizes = nullptr;
+    float* levels = nullptr;  // of the groups, for a model
     std::size_t floats = 0;
   };
 
@@ -215,6 +218,7 @@ class FastStep {
     m.energies_beyond = take(match_words(window));
     m.places = reinterpret_cast<std::int32_t*>(take(references * most_));
     m.sizes = reinterpret_cast<std::int32_t*>(take(references));
+    m.levels = take(references);
     return m;
   }
 
@@ -292,7 +296,7 @@ class FastStep {
       const int groups = (xs.end - xs.begin) * (ys.end - ys.begin);
       for (int group = 0; group < groups; ++group, places += most_) {
         filter_group({tables_[plane], step_.transform, memory.noisy, index_ == 0 ? nullptr : memory.basic,
-                      places, memory.sizes[group], memory.filtered, weights});
+                      places, memory.sizes[group], memory.filtered, weights, memory.levels + group, finds});
       }
       clock.done(Bm3dPart::groups);
       add_columns(step_.transform, columns_of, tables_[plane], memory.filtered, values);
@@ -500,10 +504,15 @@ bool takes(const Bm3dStep& step) {
 }  // namespace
 
 bool bm3d_fast_takes(const Bm3dSettings& settings, const ImageSpec& spec) {
-  if (settings.sigma_map.data != nullptr || !settings.model.empty()) return false;
+  if (settings.sigma_map.data != nullptr) return false;
   if (spec.width < patch || spec.height < patch || !has_match_vectors()) return false;
   if (std::any_of(settings.sigma.begin(), settings.sigma.end(), [](double sigma) { return !(sigma > 0); }))
     return false;
+  // Shares of signal and noise are divided, and 0 / 0 is none.
+  constexpr double least = std::numeric_limits<float>::min() * 1e6;
+  for (const PlaneNoise& noise : settings.model) {
+    if (!(least_variance(noise) > least)) return false;
+  }
   return takes(settings.first) && (settings.steps == 1 || takes(settings.second));
 }
 

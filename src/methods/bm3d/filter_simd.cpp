@@ -25,7 +25,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET == HWY_SCALAR  // a processor without vectors: bm3d_general() serves it
 
 void FilterGroup(const FilterCall&) {}
-void FillTables(const Bm3dStep&, bool, double, std::span<const double, filter_patch>, FilterTables&) {}
+void FillTables(const Bm3dStep&, bool, double, const PlaneNoise*, std::span<const double, filter_patch>,
+                FilterTables&) {}
 void TransformColumns(PatchTransform, const ColumnTile&, const float*, float*) {}
 void AddColumns(PatchTransform, const ColumnTile&, const FilterTables&, const float*, float*) {}
 void SpreadWeights(const ColumnTile&, const FilterTables&, float*) {}
@@ -478,6 +479,52 @@ struct Threshold {
     }
     return result;
   }
+  template <int Level>
+  HWY_INLINE Row ApplyToMean(const Row& value) {
+    return Apply<Level>(value, value);
+  }
+};
+
+// With a model.
+struct ModelThreshold {
+  const FilterTables& tables;
+  Vector deviation;  // at the group's level
+  int slot;
+  Vector left;  // the sum of the shares that are kept
+
+  template <int Level>
+  HWY_INLINE Row Apply(const Row& value, const Row&) {
+    Row result;
+    for (int i = 0; i < parts; ++i) {
+      const Vector limit = hn::Mul(hn::Load(d, tables.noise[Level][slot] + i * lanes), deviation);
+      result.part[i] = AbovePart<Level>(value.part[i], limit, i);
+    }
+    return result;
+  }
+
+  // The group's mean is always kept.
+  template <int Level>
+  HWY_INLINE Row ApplyToMean(const Row& value) {
+    if (slot > 0) return Apply<Level>(value, value);
+    // A group of one has its mean in both halves of a vector.
+    constexpr float any = 3e38F;
+    alignas(64) static constexpr float least[16] = {
+        -1, any, any, any, any, any, any, any, Level == 0 ? -1 : any, any, any, any, any, any, any, any};
+    Row result;
+    for (int i = 0; i < parts; ++i) {
+      const Vector limit = hn::Mul(hn::Load(d, tables.noise[Level][slot] + i * lanes), deviation);
+      result.part[i] = AbovePart<Level>(value.part[i], hn::Min(limit, hn::Load(d, least + i * lanes)), i);
+    }
+    return result;
+  }
+
+ private:
+  template <int Level>
+  HWY_INLINE Vector AbovePart(Vector value, Vector limit, int i) {
+    const auto keep = hn::Gt(hn::Abs(value), limit);
+    left = hn::Add(left, hn::IfThenElseZero(keep, hn::Load(d, tables.shares[slot] + i * lanes)));
+    return hn::IfThenElseZero(keep, hn::Mul(value, hn::Load(d, tables.scale[Level][slot] + i * lanes)));
+  }
 };
 
 HWY_INLINE Vector Reciprocal(Vector v) {
@@ -505,6 +552,28 @@ struct WienerFactors {
           hn::Mul(energy, Reciprocal(hn::Add(energy, hn::Load(d, tables.noise[Level][slot] + i * lanes))));
       squares = hn::MulAdd(share, share, squares);
       result.part[i] = hn::Mul(share, hn::Load(d, tables.scale[Level][slot] + i * lanes));
+    }
+    return result;
+  }
+};
+
+// With a model.
+struct ModelWienerFactors {
+  const FilterTables& tables;
+  Vector variance;  // at the group's level
+  int slot;
+  Vector left;  // the sum of the shares that are kept
+
+  template <int Level>
+  HWY_INLINE Row Apply(const Row& value, const Row&) {
+    Row result;
+    for (int i = 0; i < parts; ++i) {
+      const Vector energy = hn::Min(hn::Mul(value.part[i], value.part[i]), hn::Set(d, 1e36F));
+      const Vector noise = hn::Load(d, tables.noise[Level][slot] + i * lanes);
+      const Vector kept = hn::Mul(energy, Reciprocal(hn::MulAdd(noise, variance, energy)));
+      const Vector share = hn::Load(d, tables.shares[slot] + i * lanes);
+      left = hn::MulAdd(hn::Mul(kept, kept), share, left);
+      result.part[i] = hn::Mul(kept, hn::Load(d, tables.scale[Level][slot] + i * lanes));
     }
     return result;
   }
@@ -559,44 +628,83 @@ HWY_INLINE void AddAll(const FilterCall& call, const float* from, float weight) 
   for (int i = 0; i < call.count; ++i) call.weights[call.places[i]] += weight;
 }
 
-template <class Transform, int Count>
-HWY_NOINLINE void FilterByThreshold(const FilterCall& call) {
+// Both halves of a vector have what a group of one has.
+template <int Count>
+HWY_INLINE float SumOver(Vector v) {
+  const float sum = hn::GetLane(hn::SumOfLanes(d, v));
+  return Count == 1 && patches_at_once == 2 ? sum / 2 : sum;
+}
+
+// The variance of a group's noise by its level, which its coefficients have if this is the plane that it was
+// found in.
+template <int Count>
+double VarianceAtLevel(const FilterCall& call, const float* coefficients) {
+  if (call.finds_level) {
+    constexpr int sets = Count == 1 ? 1 : Count / patches_at_once;
+    float sum = 0;
+    for (int i = 0; i < sets; ++i) {
+      sum += coefficients[i * patch_floats];
+      if constexpr (sets < Count) sum += coefficients[i * patch_floats + filter_patch];
+    }
+    *call.level = sum / (filter_patch * filter_patch * Count);
+  }
+  return call.tables.model->variance(*call.level);
+}
+
+template <int Count>
+HWY_INLINE float WeightByModel(const FilterTables& tables, Vector left, double variance) {
+  return static_cast<float>(
+      weight_of_varying(SumOver<Count>(left) * variance, tables.mean_share * variance, tables.mean_variance));
+}
+
+template <int Count, class Shrink>
+HWY_INLINE void ThresholdAll(float* coefficients, Shrink& shrink) {
   constexpr int sets = Count == 1 ? 1 : Count / patches_at_once;
-  constexpr int level = LevelOf(Count);
-  alignas(64) float coefficients[sets * patch_floats];
-  TransformAll<Transform, sets>(call.noisy, call, coefficients);
-  Threshold shrink{call.tables, 0, 0};
   for (int slot = 0; slot < filter_patch; ++slot) {
     shrink.slot = slot;
     float* at = coefficients + slot * row_floats;
     Tree<sets> tree;
     Row mean = Analyse<sets>(at, tree, shrink);
     if constexpr (sets < Count) mean = AcrossHalves(mean);
-    mean = shrink.template Apply<level>(mean, mean);
+    mean = shrink.template ApplyToMean<LevelOf(Count)>(mean);
     if constexpr (sets < Count) mean = AcrossHalves(mean);
     Synthesise<sets>(mean, tree, at);
   }
+}
+
+template <class Transform, int Count>
+HWY_NOINLINE void FilterByThreshold(const FilterCall& call) {
+  constexpr int sets = Count == 1 ? 1 : Count / patches_at_once;
+  alignas(64) float coefficients[sets * patch_floats];
+  TransformAll<Transform, sets>(call.noisy, call, coefficients);
+  Threshold shrink{call.tables, 0, 0};
+  ThresholdAll<Count>(coefficients, shrink);
   std::size_t kept = shrink.kept;
   if (Count == 1 && patches_at_once == 2) kept /= 2;
   AddAll<Transform, sets>(call, coefficients, 1.0F / static_cast<float>(std::max<std::size_t>(kept, 1)));
 }
 
-template <class Transform, int Count>
-HWY_NOINLINE void FilterByWiener(const FilterCall& call) {
+template <int Count>
+HWY_NOINLINE void FilterByModelThreshold(const FilterCall& call) {
   constexpr int sets = Count == 1 ? 1 : Count / patches_at_once;
-  constexpr int level = LevelOf(Count);
-  alignas(64) float noisy[sets * patch_floats];
-  alignas(64) float basic[sets * patch_floats];
-  TransformAll<Transform, sets>(call.noisy, call, noisy);
-  TransformAll<Transform, sets>(call.basic, call, basic);
-  WienerFactors factors{call.tables, 0, hn::Zero(d)};
+  alignas(64) float coefficients[sets * patch_floats];
+  TransformAll<Dct, sets>(call.noisy, call, coefficients);
+  const double variance = VarianceAtLevel<Count>(call, coefficients);
+  ModelThreshold shrink{call.tables, hn::Set(d, static_cast<float>(std::sqrt(variance))), 0, hn::Zero(d)};
+  ThresholdAll<Count>(coefficients, shrink);
+  AddAll<Dct, sets>(call, coefficients, WeightByModel<Count>(call.tables, shrink.left, variance));
+}
+
+template <int Count, class Factors>
+HWY_INLINE void WienerAll(const float* basic, float* noisy, Factors& factors) {
+  constexpr int sets = Count == 1 ? 1 : Count / patches_at_once;
   TimesFactors shrink;
   for (int slot = 0; slot < filter_patch; ++slot) {
     factors.slot = slot;
     Tree<sets> tree;
     Row mean = Analyse<sets>(basic + slot * row_floats, tree, factors);
     if constexpr (sets < Count) mean = AcrossHalves(mean);
-    const Row factor = factors.template Apply<level>(mean, mean);
+    const Row factor = factors.template Apply<LevelOf(Count)>(mean, mean);
     float* at = noisy + slot * row_floats;
     mean = Analyse<sets>(at, tree, shrink);
     if constexpr (sets < Count) mean = AcrossHalves(mean);
@@ -604,9 +712,31 @@ HWY_NOINLINE void FilterByWiener(const FilterCall& call) {
     if constexpr (sets < Count) mean = AcrossHalves(mean);
     Synthesise<sets>(mean, tree, at);
   }
-  float squares = hn::GetLane(hn::SumOfLanes(d, factors.squares));
-  if (Count == 1 && patches_at_once == 2) squares /= 2;
-  AddAll<Transform, sets>(call, noisy, 1.0F / std::max(squares, 1.0F));
+}
+
+template <class Transform, int Count>
+HWY_NOINLINE void FilterByWiener(const FilterCall& call) {
+  constexpr int sets = Count == 1 ? 1 : Count / patches_at_once;
+  alignas(64) float noisy[sets * patch_floats];
+  alignas(64) float basic[sets * patch_floats];
+  TransformAll<Transform, sets>(call.noisy, call, noisy);
+  TransformAll<Transform, sets>(call.basic, call, basic);
+  WienerFactors factors{call.tables, 0, hn::Zero(d)};
+  WienerAll<Count>(basic, noisy, factors);
+  AddAll<Transform, sets>(call, noisy, 1.0F / std::max(SumOver<Count>(factors.squares), 1.0F));
+}
+
+template <int Count>
+HWY_NOINLINE void FilterByModelWiener(const FilterCall& call) {
+  constexpr int sets = Count == 1 ? 1 : Count / patches_at_once;
+  alignas(64) float noisy[sets * patch_floats];
+  alignas(64) float basic[sets * patch_floats];
+  TransformAll<Dct, sets>(call.noisy, call, noisy);
+  TransformAll<Dct, sets>(call.basic, call, basic);
+  const double variance = VarianceAtLevel<Count>(call, basic);
+  ModelWienerFactors factors{call.tables, hn::Set(d, static_cast<float>(variance)), 0, hn::Zero(d)};
+  WienerAll<Count>(basic, noisy, factors);
+  AddAll<Dct, sets>(call, noisy, WeightByModel<Count>(call.tables, factors.left, variance));
 }
 
 template <class Transform, int Count>
@@ -622,8 +752,23 @@ void FilterCount(const FilterCall& call) {
   }
 }
 
+template <int Count>
+void FilterCountByModel(const FilterCall& call) {
+  if (call.count == Count) {
+    if (call.basic == nullptr) {
+      FilterByModelThreshold<Count>(call);
+    } else {
+      FilterByModelWiener<Count>(call);
+    }
+  } else if constexpr (Count > 1) {
+    FilterCountByModel<Count / 2>(call);
+  }
+}
+
 void FilterGroup(const FilterCall& call) {
-  if (call.transform == PatchTransform::dct) {
+  if (call.tables.model != nullptr) {
+    FilterCountByModel<most_filtered>(call);
+  } else if (call.transform == PatchTransform::dct) {
     FilterCount<Dct, most_filtered>(call);
   } else {
     FilterCount<Bior15, most_filtered>(call);
@@ -713,9 +858,14 @@ void SpreadWeights(const ColumnTile& tile, const FilterTables& tables, float* we
   }
 }
 
-void FillTables(const Bm3dStep& step, bool wiener, double sigma, std::span<const double, filter_patch> window,
-                FilterTables& tables) {
+void FillTables(const Bm3dStep& step, bool wiener, double sigma, const PlaneNoise* model,
+                std::span<const double, filter_patch> window, FilterTables& tables) {
   const bool dct = step.transform == PatchTransform::dct;
+  tables.model = model;
+  tables.mean_variance = sigma * sigma;
+  tables.mean_share = model == nullptr ? 1 : mean_share(*model);
+  // A slot is a horizontal frequency, a lane a vertical one.
+  const auto share = [&](int slot, int lane) { return model->shares[lane * filter_patch + slot]; };
   for (int level = 0; level < FilterTables::levels; ++level) {
     const double size = 1 << level;
     for (int slot = 0; slot < filter_patch; ++slot) {
@@ -723,7 +873,12 @@ void FillTables(const Bm3dStep& step, bool wiener, double sigma, std::span<const
         const int other = lane % filter_patch;
         const double norm = (dct ? Dct::Norm(slot, other) : Bior15::Norm(slot, other)) / std::sqrt(size);
         const double back = (dct ? Dct::Back(slot, other) : Bior15::Back(slot, other)) / size;
-        const double noise = step.strength * sigma / norm;
+        double deviation = sigma;
+        if (model != nullptr) {
+          deviation = model->strength * std::sqrt(share(slot, other));
+          tables.shares[slot][lane] = static_cast<float>(share(slot, other));
+        }
+        const double noise = step.strength * deviation / norm;
         tables.noise[level][slot][lane] = static_cast<float>(wiener ? noise * noise : noise);
         tables.scale[level][slot][lane] = static_cast<float>(back);
         tables.window[slot][lane] = static_cast<float>(window[slot]);
@@ -752,9 +907,9 @@ bool filter_knows(const Bm3dStep& step) {
          (step.transform == PatchTransform::dct || step.transform == PatchTransform::bior15);
 }
 
-void fill_filter_tables(const Bm3dStep& step, bool wiener, double sigma,
+void fill_filter_tables(const Bm3dStep& step, bool wiener, double sigma, const PlaneNoise* model,
                         std::span<const double, filter_patch> window, FilterTables& tables) {
-  HWY_DYNAMIC_DISPATCH(FillTables)(step, wiener, sigma, window, tables);
+  HWY_DYNAMIC_DISPATCH(FillTables)(step, wiener, sigma, model, window, tables);
 }
 
 void transform_columns(PatchTransform transform, const ColumnTile& tile, const float* image, float* columns) {

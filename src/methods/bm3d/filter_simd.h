@@ -22,12 +22,18 @@ struct FilterTables {
   alignas(64) float noise[levels][filter_patch][row];
   alignas(64) float scale[levels][filter_patch][row];  // what they leave out, in both directions
   alignas(64) float window[filter_patch][row];         // along one axis of a patch when it is added
+  // Noise by the group's level, or null. Then `noise` is for a variance of 1 at that level.
+  const PlaneNoise* model = nullptr;
+  alignas(64) float shares[filter_patch][row];  // the model's
+  double mean_share = 1;
+  double mean_variance = 1;  // of the plane
 };
 
 // Whether filter_group() has what the step asks for.
 bool filter_knows(const Bm3dStep& step);
 
-void fill_filter_tables(const Bm3dStep& step, bool wiener, double sigma,
+// The model, for dct only, must outlive the tables; null: sigma.
+void fill_filter_tables(const Bm3dStep& step, bool wiener, double sigma, const PlaneNoise* model,
                         std::span<const double, filter_patch> window, FilterTables& tables);
 
 // A tile's image with its columns transformed: for every patch's corner, row by row, the column of pixels
@@ -61,6 +67,9 @@ struct FilterCall {
   int count;       // a power of two
   float* values;   // columns: weighted sums of filtered patches
   float* weights;  // of patches, at their places
+  // With a model: the group's mean in the plane that it was found in.
+  float* level = nullptr;
+  bool finds_level = true;  // this is that plane; else the level is known already
 };
 
 void filter_group(const FilterCall& call);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "noise/noise_model.h"
 
@@ -41,6 +42,16 @@ double PlaneNoise::variance(double level) const {
   const auto i = static_cast<std::size_t>(above - levels.begin());
   return variances[i - 1] +
          (level - levels[i - 1]) / (levels[i] - levels[i - 1]) * (variances[i] - variances[i - 1]);
+}
+
+double mean_share(const PlaneNoise& noise) {
+  return std::accumulate(noise.shares.begin(), noise.shares.end(), 0.0) /
+         static_cast<double>(noise.shares.size());
+}
+
+double least_variance(const PlaneNoise& noise) {
+  return *std::min_element(noise.variances.begin(), noise.variances.end()) *
+         *std::min_element(noise.shares.begin(), noise.shares.end());
 }
 
 Bm3dSettings bm3d_settings(const Bm3dParams& params, const ImageSpec& spec) {

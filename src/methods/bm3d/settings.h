@@ -36,6 +36,8 @@ struct PlaneNoise {
 
   double variance(double level) const;
 };
+double mean_share(const PlaneNoise& noise);
+double least_variance(const PlaneNoise& noise);  // of any coefficient at any level
 
 struct Bm3dSettings {
   int steps = 2;
