@@ -188,6 +188,19 @@ io::TiffCompression parse_compression(const std::string& text) {
       ->second;
 }
 
+// Floats from 0 to 1 beside an image from 0 to 1: on the 0-255 scale they would do nothing.
+bool is_in_own_units(const ConstImageView& map, double white) {
+  if (!is_float(map.spec.type) || white >= 255) return false;
+  std::vector<float> row(static_cast<std::size_t>(map.spec.width));
+  for (int y = 0; y < map.spec.height; ++y) {
+    for (int channel = 0; channel < map.spec.channels; ++channel) {
+      load_row(map, y, channel, row.data());
+      if (std::any_of(row.begin(), row.end(), [white](float value) { return value > white; })) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 void see_options_of(int (*command)(const Arguments&), const std::function<void(const CLI::App&)>& see) {
@@ -323,12 +336,12 @@ const Image& MethodOptions::image(const std::string& parameter, double white) co
     Image image(spec);
     const Strides& strides = image.view().strides;
     std::vector<float> row(static_cast<std::size_t>(spec.width));
+    const float scale = static_cast<float>(is_in_own_units(from, white) ? 1 : white / 255);
     for (int y = 0; y < spec.height; ++y) {
       for (int channel = 0; channel < spec.channels; ++channel) {
         load_row(from, y, channel, row.data());
         auto* to = static_cast<std::byte*>(image.view().data) + y * strides.y + channel * strides.channel;
-        for (int x = 0; x < spec.width; ++x)
-          *reinterpret_cast<float*>(to + x * strides.x) = static_cast<float>(row[x] * white / 255);
+        for (int x = 0; x < spec.width; ++x) *reinterpret_cast<float*>(to + x * strides.x) = row[x] * scale;
       }
     }
     return images_.emplace(key, std::move(image)).first->second;

@@ -55,7 +55,8 @@ class MethodOptions {
   const Image& image(const std::string& parameter, double white) const;
 
   std::map<std::string, std::string> given_;
-  // By parameter and white level: files' samples are on the 0-255 scale, as all strengths are.
+  // By parameter and white level: files' samples are on the 0-255 scale, as all strengths are, unless they
+  // are floats up to the white level of an image whose white is less.
   mutable std::map<std::pair<std::string, double>, Image> images_;
   mutable std::mutex mutex_;
 };

@@ -127,8 +127,10 @@ std::string line_text(const FilePair& files, const Outcome& outcome) {
     line += fmt::format("  no noise found: written unchanged; {} tells it",
                         outcome.method == "bm3d" ? "--sigma" : "--sigma or another strength");
   }
+  if (outcome.noise_found && !outcome.noise.empty()) line += fmt::format("  noise: {} ->", outcome.noise);
   if (!outcome.copied) {
-    line += fmt::format("  {}{}  {} x{}  {:.2f} s  {:.1f} Mpixel/s", outcome.method,
+    const bool told = line.ends_with("->");
+    line += fmt::format("{}{}{}  {} x{}  {:.2f} s  {:.1f} Mpixel/s", told ? " " : "  ", outcome.method,
                         outcome.noise_found ? strengths : "", device_text(outcome.report),
                         outcome.report.threads, outcome.seconds, pixels / outcome.seconds / 1e6);
   }
@@ -180,6 +182,7 @@ nlohmann::json to_json(const FilePair& files, const Outcome& outcome) {
   }
   json["range_from"] = outcome.range_from;
   json["noise_found"] = outcome.noise_found;
+  if (!outcome.noise.empty()) json["noise"] = outcome.noise;
   if (!outcome.in.note.empty()) json["note"] = outcome.in.note;
   if (!outcome.not_kept.empty()) json["metadata_not_kept"] = outcome.not_kept;
   return json;
@@ -375,6 +378,7 @@ int denoise_command(const Arguments& arguments) {
   MethodOptions method(arguments, default_method);
   CLI::App app("Remove noise from images and keep their edges.", "ungrain");
   add_options(app, settings);
+  settings.noise.add_to(app);
   method.add_to(app);
   if (!parse(app, arguments, other_methods_option)) return exit_done;
   if (settings.inputs.empty()) throw UsageError("name at least one file");
@@ -384,6 +388,7 @@ int denoise_command(const Arguments& arguments) {
     throw UsageError("--resume is for files, not for the standard input or output");
   }
   method.read();  // so that a wrong value ends the run before the first file
+  settings.noise.check();
   check_device(settings.options.device);
   const std::vector<FilePair> files = pair_outputs(expand_inputs(settings.inputs), settings.output);
   return Batch(files, method, settings).run();

@@ -8,7 +8,9 @@
 
 #include "clipping.h"
 #include "core/memory.h"
+#include "io/exif_iso.h"
 #include "io/failure.h"
+#include "noise_text.h"
 #include "page_rows.h"
 #include "signals.h"
 #include "streams.h"
@@ -69,14 +71,11 @@ void set_channels(const fs::path& file, const std::string& kind, ImageSpec& spec
 }
 
 // What rounding to integers makes (a deviation of 0.29), or what floats hardly tell apart, is none.
-bool is_noise(const MethodParams& params, const ImageSpec& spec) {
+bool is_noise(const NoiseModelEstimate& found, const ImageSpec& spec) {
   const double least = is_float(spec.type) ? 1e-6 * spec.white() : 0.3;
-  const ParamValue sigma = params.get("sigma");
-  if (const double* one = std::get_if<double>(&sigma)) return *one >= least;
-  if (const auto* several = std::get_if<std::vector<double>>(&sigma)) {
-    return std::any_of(several->begin(), several->end(), [&](double each) { return each >= least; });
-  }
-  return true;
+  const std::vector<double> deviations =
+      found.finding == NoiseFinding::white ? found.white.channels : image_deviations(found.model, spec);
+  return std::any_of(deviations.begin(), deviations.end(), [&](double each) { return each >= least; });
 }
 
 // One run over one file.
@@ -92,6 +91,7 @@ class FileRun {
     describe();
     progress.set_pixels(static_cast<double>(spec().width) * spec().height * outcome_.in.pages);
     params_ = method.for_image(spec());
+    params_->set_noise(settings.noise.for_image(spec()));
     options_ = settings.options;
     options_.cancel = interrupted();
     options_.progress = [this](double fraction) { progress_.update((page_ + fraction) / outcome_.in.pages); };
@@ -149,12 +149,17 @@ class FileRun {
     if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
     rows_ = std::make_unique<PageRows>(*input_, hold_);
     if (page_ > 0 && !params_->needs_image()) return;
-    const MethodParams resolved = resolve(*params_, *rows_, spec());
-    if (params_->needs_image()) {
-      const bool found = is_noise(resolved, spec());
+    const std::optional<double> iso = io::iso_speed(input_->metadata());
+    const Resolved resolved = resolve_with_noise(*params_, *rows_, spec(), {.iso = iso});
+    if (resolved.noise) {
+      const bool found = is_noise(*resolved.noise, spec());
       outcome_.noise_found = page_ == 0 ? found : outcome_.noise_found || found;
+      const std::string limit = limit_text(*resolved.noise);
+      if (page_ == 0)
+        outcome_.noise =
+            noise_text(*resolved.noise, spec(), iso) + (limit.empty() ? "" : fmt::format(" ({})", limit));
     }
-    make_denoiser(resolved);
+    make_denoiser(resolved.params);
   }
 
   void make_denoiser(const MethodParams& resolved) {
@@ -245,6 +250,7 @@ std::string settings_text(const Settings& settings, const MethodOptions& method)
     text += fmt::format(" {}={}", info.name, params.get_text(info.name));
   }
   text += method.images_text();
+  text += settings.noise.text();
   text += fmt::format(" device={}", name(settings.options.device));
   text += fmt::format(" range={} depth={} nonfinite={}", settings.range.value_or(0),
                       settings.depth ? name(*settings.depth) : "same",

@@ -10,6 +10,7 @@
 #include "arguments.h"
 #include "files.h"
 #include "io/image_file.h"
+#include "noise_options.h"
 #include "progress.h"
 #include "ungrain/denoiser.h"
 
@@ -21,6 +22,7 @@ struct Settings {
   std::string format;  // of the standard output
   Options options;
   std::optional<int> jobs;
+  NoiseOptions noise;
   io::OpenOptions open;
   std::optional<double> range;
   std::optional<PixelType> depth;
@@ -43,6 +45,7 @@ struct Outcome {
   double seconds = 0;
   std::string_view range_from = "type";  // or metadata, values, --range
   bool noise_found = true;               // where it was measured
+  std::string noise;                     // what was found, in words; empty: it was not measured
   bool copied = false;                   // byte by byte
   std::string not_kept;                  // metadata that the output's format cannot hold
 };

@@ -6,7 +6,7 @@ import json
 import random
 import unittest
 
-from support import Picture, Workspace, picture, write_pnm, write_tiff
+from support import Picture, Workspace, picture, read_pfm, read_pnm, write_pfm, write_pnm, write_tiff
 
 
 def noisy(level: float, sigma: float, seed: int, width: int = 96, height: int = 64) -> Picture:
@@ -75,6 +75,92 @@ class Shown(Workspace):
         write_tiff(self.path("two.tif"), [picture(40, 30), picture(40, 30)])
         result = self.run_here("estimate", "two.tif", "--save", "m.json")
         self.assertIn("two.tif: has 2 pages, --save takes one", result.err)
+
+
+def spread(image: Picture) -> float:
+    mean = sum(image.samples) / len(image.samples)
+    return (sum((value - mean) ** 2 for value in image.samples) / len(image.samples)) ** 0.5
+
+
+class Used(Workspace):
+    """Options of denoising that say which noise it is and how much of it goes."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.noisy = noisy(120, 15, 1)
+        write_pnm(self.path("noisy.pgm"), self.noisy)
+
+    def spread_with(self, *options: str) -> float:
+        self.done("noisy.pgm", "-o", "out.pgm", *options)
+        return spread(read_pnm(self.path("out.pgm")))
+
+    def test_strength_means_the_same_for_every_method(self) -> None:
+        for method in ("bm3d", "nlm", "bilateral", "nlm-bilateral", "adaptive-bilateral"):
+            with self.subTest(method=method):
+                weak, plain, strong = (self.spread_with("-m", method, "--strength", x) for x in ("0.5", "1", "1.5"))
+                self.assertGreater(weak, plain)
+                self.assertLess(strong, plain + 1)
+                self.assertAlmostEqual(self.spread_with("-m", method, "--strength", "0"), spread(self.noisy))
+
+    def test_grain_is_put_back(self) -> None:
+        clean = self.spread_with("-m", "bm3d")
+        kept = self.spread_with("-m", "bm3d", "--keep-grain", "0.5")
+        self.assertAlmostEqual(kept, (clean + spread(self.noisy)) / 2, delta=1)
+        self.assertAlmostEqual(self.spread_with("-m", "bm3d", "--keep-grain", "1"), spread(self.noisy), delta=0.01)
+
+    def test_a_saved_model_is_used(self) -> None:
+        self.done("estimate", "noisy.pgm", "--save", "camera.json")
+        self.assertLess(self.spread_with("--noise-model", "camera.json"), 4)
+        self.assertGreater(self.spread_with("--noise-model", "camera.json", "--strength", "0.2"), 8)
+
+    def test_a_model_of_another_kind_of_image(self) -> None:
+        self.done("estimate", "colour.ppm", "--save", "camera.json")
+        result = self.run_here("noisy.pgm", "-o", "out.pgm", "--noise-model", "camera.json")
+        self.assertEqual(result.err_lines, ["ungrain: camera.json: is the noise of rgb images of 3 channels, "
+                                            "the image is gray with 1"])
+        self.assertFalse(self.path("out.pgm").exists())
+
+    def test_files_that_are_no_models(self) -> None:
+        for text in ("", "{}", "[1]", '{"ungrain": "noise model"}', "\x00\x01", '{"ungrain": "noise model", "white": 255, '
+                     '"colour": "gray", "channels": [{"levels": [0], "deviations": [-1], "spectrum": ' + str([1] * 64) + "}]}"):
+            self.path("m.json").write_text(text)
+            result = self.run_here("noisy.pgm", "-o", "out.pgm", "--noise-model", "m.json")
+            self.assertNotEqual(result.code, 0)
+            self.assertEqual(len(result.err_lines), 1)
+            self.assertIn("m.json", result.err)
+
+    def test_gain_and_read_noise(self) -> None:
+        self.assertLess(self.spread_with("--noise", "poisson-gaussian", "--gain", "1.7", "--read-noise", "4"), 4)
+
+    def test_contradictions_end_in_one_line(self) -> None:
+        for options, message in (
+                (("--gain", "1"), "--gain belongs to --noise poisson-gaussian"),
+                (("--read-noise", "1"), "--read-noise belongs to --noise poisson-gaussian"),
+                (("--noise", "poisson-gaussian", "--read-noise", "1"), "--read-noise without --gain: give both, or none to measure them"),
+                (("--noise", "pink"), "--noise takes one of auto, poisson-gaussian, got 'pink'"),
+                (("--strength", "-1"), "--strength takes a number from 0 to 10, got -1"),
+                (("--keep-grain", "2"), "--keep-grain takes a number from 0 to 1, got 2")):
+            with self.subTest(options=options):
+                result = self.run_here("noisy.pgm", "-o", "out.pgm", *options)
+                self.assertEqual((result.code, result.err_lines), (2, ["ungrain: " + message]))
+        for options in (("--sigma", "5", "--noise", "poisson-gaussian", "--gain", "1"), ("--luminance", "0.5"),
+                        ("-m", "median", "--strength", "2")):
+            with self.subTest(options=options):
+                result = self.run_here("noisy.pgm", "-o", "out.pgm", *options)
+                self.assertNotEqual(result.code, 0)
+                self.assertEqual(len(result.err_lines), 1, result.err)
+                self.assertFalse(self.path("out.pgm").exists())
+
+    def test_what_was_found_is_told(self) -> None:
+        line = self.done("noisy.pgm", "-o", "out.pgm").out
+        self.assertRegex(line, r"noise: 1[3-7]\.\d \(the same at all levels\) -> bm3d")
+
+    def test_a_map_on_the_images_own_scale(self) -> None:
+        image = self.noisy.scaled(1, whole=False)
+        write_pfm(self.path("unit.pfm"), image)
+        write_pfm(self.path("map.pfm"), Picture(image.width, image.height, 1, [15 / 255] * len(image.samples), 1))
+        self.done("unit.pfm", "-o", "out.pfm", "--range", "1", "--sigma-map", "map.pfm")
+        self.assertLess(spread(read_pfm(self.path("out.pfm"))), 5 / 255)
 
 
 if __name__ == "__main__":

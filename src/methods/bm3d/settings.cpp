@@ -11,13 +11,12 @@ namespace {
 
 // Patches of a group overlap or lie so near that their noise is correlated where it has few high frequencies:
 // it adds up in the group's low coefficients, and patches with the same noise are taken for alike. So the
-// filter must take more for noise than one patch's spectrum says: 1 for white noise, up to 1.4 for what
-// cameras deliver. On simulated cameras 1.2 to 1.5 were best (sharp pictures the former), 2 lost 0.3 to 0.9
-// dB.
+// filter must take more for noise than one patch's spectrum says: 1 for white noise, about 1.6 for what
+// cameras deliver, up to 2 for what JPEG leaves of it. README.md has the figures.
 double strength_of(const NoiseModel::Spectrum& spectrum) {
   const double high = band_rms(spectrum, high_band);
   const double ratio = high > 0 ? band_rms(spectrum, low_band) / high : 1;
-  return 1 + 0.4 * std::clamp((std::log2(ratio) - 0.5) / 2, 0.0, 1.0);
+  return 1 + std::clamp(0.25 * (std::log2(ratio) - 0.5), 0.0, 1.0);
 }
 
 PlaneNoise plane_noise(const NoiseModel::Channel& channel, double level_scale) {

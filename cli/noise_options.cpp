@@ -1,0 +1,113 @@
+#include "noise_options.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "arguments.h"
+#include "commands.h"
+
+namespace ungrain::cli {
+namespace {
+
+constexpr const char* group = "Noise (of every method)";
+constexpr double most_strength = 10;
+
+// Like a method's parameter: the same messages.
+double number_of(const std::string& option, const std::string& text, double most) {
+  ParamInfo info;
+  info.name = option.substr(2);
+  std::replace(info.name.begin(), info.name.end(), '-', '_');
+  info.kind = ParamKind::real;
+  info.min = 0;
+  info.max = most;
+  return parse_amount(info, text);
+}
+
+}  // namespace
+
+void NoiseOptions::add_number(CLI::App& app, const std::string& option, double NoiseHandling::*member,
+                              double most, const std::string& help) {
+  app.add_option_function<std::string>(
+         option,
+         [this, option, member, most](const std::string& text) {
+           handling_.*member = number_of(option, text, most);
+           given_[option] = text;
+         },
+         help)
+      ->type_name("X")
+      ->group(group);
+}
+
+void NoiseOptions::add_to(CLI::App& app) {
+  add_number(app, "--strength", &NoiseHandling::strength, most_strength,
+             "times the noise that is taken away: 0.7 leaves some, 1.3 takes more (0 to 10; default 1)");
+  add_number(app, "--keep-grain", &NoiseHandling::keep_grain, 1,
+             "the share of what was taken away that is put back (0 to 1; default 0)");
+  add_number(app, "--luminance", &NoiseHandling::luminance, most_strength,
+             "bm3d, rgb: times --strength for luminance (0 to 10; default 1)");
+  add_number(app, "--chroma", &NoiseHandling::chroma, most_strength,
+             "bm3d, rgb: times --strength for the colour differences (0 to 10; default 1)");
+  const auto add_text = [&](const std::string& option, const std::string& type, const std::string& help,
+                            const auto& read) {
+    app.add_option_function<std::string>(
+           option,
+           [this, option, read](const std::string& text) {
+             read(text);
+             given_[option] = text;
+           },
+           help)
+        ->type_name(type)
+        ->group(group);
+  };
+  add_text("--noise", "KIND",
+           "what the noise is: auto (measured) or poisson-gaussian (variance = gain level + read-noise², as "
+           "sensors deliver it; both measured unless given) (default auto)",
+           [this](const std::string& text) {
+             if (text != "auto" && text != "poisson-gaussian")
+               throw UsageError(fmt::format("--noise takes one of auto, poisson-gaussian, got '{}'", text));
+             kind_ = text;
+           });
+  add_text("--gain", "X",
+           "of --noise poisson-gaussian, on the 0-255 scale (a number from 0 up; default: measured)",
+           [this](const std::string& text) { gain_ = number_of("--gain", text, 1e6); });
+  add_text("--read-noise", "X",
+           "of --noise poisson-gaussian: a deviation, on the 0-255 scale (a number from 0 up; default 0 "
+           "where the gain "
+           "is given)",
+           [this](const std::string& text) { read_noise_ = number_of("--read-noise", text, 1e6); });
+  add_text("--noise-model", "FILE", "a model of the noise that ungrain estimate --save wrote (default: none)",
+           [this](const std::string& text) { model_path_ = text; });
+}
+
+void NoiseOptions::check() {
+  const bool poisson = kind_ == "poisson-gaussian";
+  if (gain_ && !poisson) throw UsageError("--gain belongs to --noise poisson-gaussian");
+  if (read_noise_ && !poisson) throw UsageError("--read-noise belongs to --noise poisson-gaussian");
+  if (read_noise_ && !gain_)
+    throw UsageError("--read-noise without --gain: give both, or none to measure them");
+  if (!model_path_.empty() && given_.contains("--noise"))
+    throw UsageError("--noise-model and --noise exclude each other");
+  if (!model_path_.empty()) model_file_ = std::make_shared<const NoiseModelFile>(model_path_);
+}
+
+NoiseHandling NoiseOptions::for_image(const ImageSpec& spec) const {
+  NoiseHandling handling = handling_;
+  if (model_file_) handling.model = std::make_shared<const NoiseModel>(model_file_->for_image(spec));
+  if (gain_) {
+    const double scale = spec.white() / 255;
+    const double read_noise = read_noise_.value_or(0) * scale;
+    handling.model = std::make_shared<const NoiseModel>(
+        poisson_gaussian_model(spec, *gain_ * scale, read_noise * read_noise));
+  }
+  return handling;
+}
+
+std::string NoiseOptions::text() const {
+  std::string text;
+  for (const auto& [option, value] : given_) text += fmt::format(" {}={}", option.substr(2), value);
+  if (model_file_) text += " model=" + to_json(model_file_->model()).dump();
+  return text;
+}
+
+}  // namespace ungrain::cli
