@@ -59,6 +59,9 @@ struct Bm3dParams {
   // Instead of sigma: the noise by level and frequency, of the channels that are filtered. Patches of 8 x 8
   // with `dct` in both steps. Processor only, and no name on the command line yet.
   std::shared_ptr<const NoiseModel> noise_model = {};
+  // 2: filtered at half the size first, which removes noise coarser than a patch. Needs a noise model. Unset: 2
+  // where that says that the noise is coarse, as cameras and JPEG leave it; else 1.
+  std::optional<int> scales = {};
   int steps = 2;
   Bm3dColour colour = Bm3dColour::opponent;
   std::optional<PatchTransform> transform = {};

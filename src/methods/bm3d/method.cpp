@@ -9,6 +9,7 @@
 #include "core/convert.h"
 #include "core/descriptor.h"
 #include "methods/bm3d/bm3d.h"
+#include "methods/bm3d/scales.h"
 #include "noise/noise_model.h"
 #include "ungrain/error.h"
 #include "ungrain/estimate.h"
@@ -277,6 +278,10 @@ void check(const P& p, const ImageSpec& spec) {
   if (p.steps > 1) check_spacing(p.wiener_spacing, p.wiener_patch, "wiener_spacing");
   check_map(p.sigma_map, spec);
   if (p.noise_model != nullptr) check_model(p, spec);
+  const bool known = p.noise_model != nullptr || !p.sigma.empty() || p.sigma_map.data != nullptr;
+  if (p.scales.value_or(1) > 1 && known && p.noise_model == nullptr)
+    throw Error(ErrorCode::invalid_argument,
+                "bm3d: scales of 2 need a noise model, sigma alone is for one scale");
 }
 
 // [002]'s prototype: the first step alone, Fourier transforms, groups of any size.
@@ -310,6 +315,12 @@ const Method& bm3d_method() {
               noise_level(),
               noise_correlation(),
               describe::image(&P::sigma_map, "sigma_map", "the noise's standard deviation at every pixel, instead of sigma"),
+              describe::derived(
+                  &P::scales, "scales", {.min = 1, .max = 2}, "2 where the noise is coarse, as cameras leave it; else 1",
+                  +[](const P& p, const ImageSpec& spec) -> std::optional<int> {
+                    return p.noise_model != nullptr ? bm3d_scales(*p.noise_model, spec) : 1;
+                  },
+                  "2: filtered at half the size first, which removes coarse noise"),
               describe::number(&P::steps, "steps", {.min = 1, .max = 2}, "1: thresholding only; 2: Wiener filtering after it"),
               describe::choice(&P::colour, "colour",
                                {{"opponent", Bm3dColour::opponent}, {"per-channel", Bm3dColour::per_channel}},

@@ -10,6 +10,7 @@
 #include "core/border.h"
 #include "core/convert.h"
 #include "methods/bm3d/bm3d.h"
+#include "methods/bm3d/scales.h"
 #include "methods/bm3d/transforms.h"
 
 namespace ungrain {
@@ -463,9 +464,7 @@ void run_step(const StageCall& call, const Bm3dSettings& settings, int index) {
   }
 }
 
-}  // namespace
-
-Pipeline bm3d_reference(const Bm3dParams& params, const ImageSpec& spec) {
+Pipeline one_scale(const Bm3dParams& params, const ImageSpec& spec) {
   const Bm3dSettings settings = bm3d_settings(params, spec);
   if (is_identity(settings)) return {};
   const auto stage = [&](const char* name, int index, std::vector<int> reads) {
@@ -480,6 +479,12 @@ Pipeline bm3d_reference(const Bm3dParams& params, const ImageSpec& spec) {
   pipeline.stages.push_back(stage("threshold", 0, {0}));
   if (settings.steps == 2) pipeline.stages.push_back(stage("wiener", 1, {0, 1}));
   return pipeline;
+}
+
+}  // namespace
+
+Pipeline bm3d_reference(const Bm3dParams& params, const ImageSpec& spec) {
+  return bm3d_in_scales(params, spec, cpu_scale_passes(), one_scale);
 }
 
 }  // namespace ungrain
