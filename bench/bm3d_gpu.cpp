@@ -20,6 +20,7 @@
 #include "ungrain/methods.h"
 #include "ungrain/metrics.h"
 #include "ungrain/noise.h"
+#include "ungrain/noise_model.h"
 
 namespace ungrain::bench {
 namespace {
@@ -301,6 +302,46 @@ void run_bm3d_sizes() {
     const double ms = median(all);
     fmt::print("| {} | {:.2f} | {:.3f} |\n", times * times, ms, ms * 1e6 / (1e6 * times * times));
     std::fflush(stdout);
+  }
+}
+
+void run_bm3d_models() {
+  fmt::print(
+      "\nbm3d with a noise model of eight levels beside one sigma, 1080p, kernels ms by turns:\n\n"
+      "| profile | type | sigma | model | model / sigma |\n|---|---|--:|--:|--:|\n");
+  for (const bool rgb : {false, true}) {
+    const Picture picture(spec_of(middle, PixelType::f32, rgb));
+    const ImageSpec spec = picture.noisy.view().spec;
+    NoiseModel model = white_noise_model(spec, {sigma});
+    for (NoiseModel::Channel& channel : model.channels) {
+      channel.levels = {0.05, 0.15, 0.3, 0.45, 0.6, 0.7, 0.8, 0.95};
+      channel.deviations.clear();
+      for (const double level : channel.levels) channel.deviations.push_back(sigma * std::sqrt(0.4 + level));
+      for (int i = 0; i < 64; ++i) channel.spectrum[i] = 1.6 / (1 + 0.15 * (i % 8 + i / 8));
+    }
+    for (const Bm3dProfile profile : profiles) {
+      Bm3dParams by_model{.profile = profile};
+      by_model.noise_model = std::make_shared<const NoiseModel>(model);
+      const Options on_gpu{.device = {Device::Kind::cuda}};
+      Denoiser denoisers[] = {
+          Denoiser::create(Bm3dParams{.profile = profile, .sigma = {sigma}}, spec, on_gpu),
+          Denoiser::create(by_model, spec, on_gpu)};
+      const GpuImage out(spec);
+      std::vector<double> times[2];
+      for (int run = 0; run < warm_up + runs; ++run) {
+        for (int i = 0; i < 2; ++i) {
+          const Report report = denoisers[i].run(picture.device.view(), out.view());
+          double sum = 0;
+          for (const auto& stage : report.stages) sum += stage.ms;
+          if (run >= warm_up) times[i].push_back(sum);
+        }
+      }
+      const double of_sigma = median(times[0]);
+      const double of_model = median(times[1]);
+      fmt::print("| {} | {} | {:.3f} | {:.3f} | {:.2f} |\n", name_of(profile), type_name(spec), of_sigma,
+                 of_model, of_model / of_sigma);
+      std::fflush(stdout);
+    }
   }
 }
 

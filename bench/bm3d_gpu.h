@@ -24,6 +24,9 @@ std::vector<Bm3dRow> run_bm3d(const std::string& only);
 // Search and filtering apart. Prints only.
 void run_bm3d_kernels(const std::string& only, double products_per_second);
 
+// With a noise model beside one sigma. Prints only.
+void run_bm3d_models();
+
 // From 1 to 100 Mpixel. Prints only.
 void run_bm3d_sizes();
 

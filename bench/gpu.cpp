@@ -570,7 +570,7 @@ void write_json(const std::string& path, const Results& results) {
 }
 
 // With a word: only the rows whose filter and image begin with it ("nlm 20 Mpx",
-// "bm3d normal"), or just "end-to-end", "throughput" or "bm3d sizes".
+// "bm3d normal"), or just "end-to-end", "throughput", "bm3d models" or "bm3d sizes".
 int run(const std::string& only, const std::string& json_path) {
   Results results{.machine = find_machine()};
   Ceilings ceilings;
@@ -589,10 +589,11 @@ int run(const std::string& only, const std::string& json_path) {
     results.rows = run_rows(ceilings, only);
   if (all || only == "end-to-end") results.end_to_end = run_end_to_end();
   if (all || only == "throughput") results.throughput = run_throughput();
-  if (all || (only.starts_with("bm3d") && only != "bm3d sizes")) {
+  if (all || (only.starts_with("bm3d") && only != "bm3d sizes" && only != "bm3d models")) {
     results.bm3d = run_bm3d(only);
     run_bm3d_kernels(only, results.rates.products);
   }
+  if (all || only == "bm3d" || only == "bm3d models") run_bm3d_models();
   if (all || only == "bm3d" || only == "bm3d sizes") run_bm3d_sizes();
   if (!json_path.empty()) write_json(json_path, results);
   const bool right =

@@ -2,6 +2,7 @@
 // tested with the other methods in conformance_test.cpp and contract_test.cpp.
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@
 #include "ungrain/methods/bm3d.h"
 #include "ungrain/metrics.h"
 #include "ungrain/noise.h"
+#include "ungrain/noise_model.h"
 
 namespace ungrain::testing {
 namespace {
@@ -117,6 +119,140 @@ TEST(Bm3dCuda, MapsAndManyPatches) {
   // Halves may find other patches that are about as near; the other search is of floats.
   expect_within(1.5, {.sigma_map = map.view(), .search = 9});
   expect_within(0.03, {.sigma = {20}, .group_transform = GroupTransform::dct, .search = 13, .group = 100});
+}
+
+// Noise by level and frequency, across other than down, stronger in dark parts.
+NoiseModel falling_model(const ImageSpec& spec, double sigma) {
+  NoiseModel model = white_noise_model(spec, {sigma});
+  for (NoiseModel::Channel& channel : model.channels) {
+    channel.levels = {20, 200};
+    channel.deviations = {sigma, 0.5 * sigma};
+    for (int i = 0; i < 64; ++i) channel.spectrum[i] = 1.6 / (1 + 0.2 * (i % 8) + 0.1 * (i / 8));
+  }
+  return model;
+}
+
+// The same at all frequencies, stronger in bright parts.
+NoiseModel rising_model(const ImageSpec& spec, double sigma, double in_the_dark = 0.3) {
+  NoiseModel model = white_noise_model(spec, {sigma});
+  for (NoiseModel::Channel& channel : model.channels) {
+    channel.levels = {10, 120, 230};
+    channel.deviations = {in_the_dark * sigma, sigma, 1.5 * sigma};
+  }
+  return model;
+}
+
+std::shared_ptr<const NoiseModel> shared(NoiseModel model) {
+  return std::make_shared<const NoiseModel>(std::move(model));
+}
+
+TEST(Bm3dCuda, NoiseModelsGiveWhatTheReferenceGives) {
+  UNGRAIN_NEEDS_GPU();
+  for (const int channels : {1, 3}) {
+    const Image noisy = noisy_of(scene_of(52, 44, channels), 20);
+    const ImageSpec& spec = noisy.spec();
+    for (const NoiseModel& model : {falling_model(spec, 20), rising_model(spec, 20)}) {
+      for (const int steps : {1, 2}) {
+        for (const int group : {16, 32}) {
+          const Bm3dParams params{.noise_model = shared(model), .steps = steps, .search = 9, .group = group};
+          const Image slow = filtered(params, noisy.view(), {.device = reference});
+          const Image fast = filtered(params, noisy.view(), {.device = gpu});
+          EXPECT_LT(max_abs(slow.view(), fast.view()), 0.06 * 255)
+              << channels << ' ' << steps << ' ' << group;
+          EXPECT_GT(psnr(slow.view(), fast.view()), 45) << channels << ' ' << steps << ' ' << group;
+        }
+      }
+    }
+  }
+}
+
+// The general kernel: other transforms along the group, and noise that is too different for the sums of the
+// fast one or missing at some level.
+TEST(Bm3dCuda, NoiseModelsThatTheFastKernelDoesNotTake) {
+  UNGRAIN_NEEDS_GPU();
+  for (const int channels : {1, 3}) {
+    const Image noisy = noisy_of(scene_of(48, 40, channels), 20);
+    const ImageSpec& spec = noisy.spec();
+    const auto expect_within = [&](double limit, double least_psnr, const Bm3dParams& params) {
+      const Image slow = filtered(params, noisy.view(), {.device = reference});
+      const Image fast = filtered(params, noisy.view(), {.device = gpu});
+      EXPECT_LT(max_abs(slow.view(), fast.view()), limit) << channels;
+      EXPECT_GT(psnr(slow.view(), fast.view()), least_psnr) << channels;
+    };
+    const auto falling = shared(falling_model(spec, 20));
+    expect_within(
+        0.03, 90,
+        {.noise_model = falling, .group_transform = GroupTransform::dct, .search = 13, .group = 100});
+    // Halves may find other patches that are about as near.
+    constexpr double other_groups = 0.06 * 255;
+    expect_within(other_groups, 50,
+                  {.noise_model = falling, .group_transform = GroupTransform::hadamard, .search = 9});
+    for (const double in_the_dark : {0.01, 0.0}) {
+      expect_within(other_groups, 50,
+                    {.noise_model = shared(rising_model(spec, 20, in_the_dark)), .search = 9});
+    }
+  }
+}
+
+TEST(Bm3dCuda, WhiteNoiseModelsAreSigma) {
+  UNGRAIN_NEEDS_GPU();
+  for (const int channels : {1, 3}) {
+    const Image noisy = noisy_of(scene_of(130, 90, channels), 20);
+    for (const int steps : {1, 2}) {
+      const Bm3dParams plain{.sigma = {20}, .steps = steps, .transform = PatchTransform::dct};
+      const Bm3dParams modelled{.noise_model = shared(white_noise_model(noisy.spec(), {20})), .steps = steps};
+      EXPECT_GT(psnr(filtered(plain, noisy.view(), {.device = gpu}).view(),
+                     filtered(modelled, noisy.view(), {.device = gpu}).view()),
+                50)
+          << channels << ' ' << steps;
+    }
+  }
+}
+
+TEST(Bm3dCuda, NoiseModelsAreAsGoodAsOnTheCpu) {
+  UNGRAIN_NEEDS_GPU();
+  for (const int channels : {1, 3}) {
+    const Image clean = scene_of(330, 250, channels);
+    for (const double sigma : {3.0, 10.0, 25.0}) {
+      const Image noisy = noisy_of(clean, sigma);
+      for (const NoiseModel& model :
+           {falling_model(clean.spec(), sigma), rising_model(clean.spec(), sigma)}) {
+        for (const Bm3dProfile profile : {Bm3dProfile::fast, Bm3dProfile::normal}) {
+          const Bm3dParams params{.profile = profile, .noise_model = shared(model)};
+          const double here = psnr(clean.view(), filtered(params, noisy.view(), {.device = cpu}).view());
+          const double there = psnr(clean.view(), filtered(params, noisy.view(), {.device = gpu}).view());
+          EXPECT_NEAR(there, here, 0.03) << sigma << ' ' << channels;
+        }
+      }
+    }
+  }
+}
+
+TEST(Bm3dCuda, NoiseModelsGiveTheSameBitsInEveryRunAndBand) {
+  UNGRAIN_NEEDS_GPU();
+  const Image noisy = noisy_of(scene_of(301, 203, 3), 25);
+  const Bm3dParams params{.noise_model = shared(falling_model(noisy.spec(), 25))};
+  const std::uint64_t once = hash_of(filtered(params, noisy.view(), {.device = gpu}).view());
+  for (int run = 0; run < 3; ++run)
+    EXPECT_EQ(hash_of(filtered(params, noisy.view(), {.device = gpu}).view()), once);
+  EXPECT_EQ(hash_of(filtered(params, noisy.view(), {.device = gpu, .band_rows = 37}).view()), once);
+}
+
+// Groups that the fast kernel leaves to the general one, which adds to the same sums.
+TEST(Bm3dCuda, NoiseModelsAndPixelsFarOutsideTheRange) {
+  UNGRAIN_NEEDS_GPU();
+  Image noisy = noisy_of(scene_of(80, 60), 3);
+  auto* const pixels = static_cast<float*>(noisy.view().data);
+  pixels[30 * 80 + 40] = 40 * 255;
+  pixels[12 * 80 + 7] = -20 * 255;
+  for (const int steps : {1, 2}) {
+    const Bm3dParams params{
+        .noise_model = shared(falling_model(noisy.spec(), 3)), .steps = steps, .search = 11};
+    const Image slow = filtered(params, noisy.view(), {.device = reference});
+    const Image fast = filtered(params, noisy.view(), {.device = gpu});
+    EXPECT_LT(max_abs(slow.view(), fast.view()), 3.0);
+    EXPECT_GT(psnr(slow.view(), fast.view()), 55.0);
+  }
 }
 
 TEST(Bm3dCuda, FlatAndSaturatedAreasAreCovered) {

@@ -84,7 +84,7 @@ NoiseModel falling_model(const ImageSpec& spec, double sigma) {
   for (NoiseModel::Channel& channel : model.channels) {
     channel.levels = {20, 200};
     channel.deviations = {sigma, 0.5 * sigma};
-    for (int i = 0; i < 64; ++i) channel.spectrum[i] = 1.6 / (1 + 0.15 * (i % 8 + i / 8));
+    for (int i = 0; i < 64; ++i) channel.spectrum[i] = 1.6 / (1 + 0.2 * (i % 8) + 0.1 * (i / 8));
   }
   return model;
 }

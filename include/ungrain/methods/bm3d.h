@@ -57,7 +57,7 @@ struct Bm3dParams {
   // Denoiser.
   ConstImageView sigma_map = {};
   // Instead of sigma: the noise by level and frequency, of the channels that are filtered. Patches of 8 x 8
-  // with `dct` in both steps. Processor only, and no name on the command line yet.
+  // with `dct` in both steps. No name on the command line yet.
   std::shared_ptr<const NoiseModel> noise_model = {};
   // 2: filtered at half the size first, which removes noise coarser than a patch. Needs a noise model. Unset: 2
   // where that says that the noise is coarse, as cameras and JPEG leave it; else 1.

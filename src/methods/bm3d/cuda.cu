@@ -11,18 +11,19 @@
 #include "methods/bm3d/bm3d.h"
 #include "methods/bm3d/cuda_filter.h"
 #include "methods/bm3d/transforms.h"
-#include "ungrain/error.h"
 
 namespace ungrain {
 namespace {
 
 using cuda::blocks_for;
+using cuda::Bm3dDeviationsCall;
 using cuda::Bm3dFast;
 using cuda::Bm3dFilterCall;
 using cuda::Bm3dGeneral;
 using cuda::Bm3dGeneralCall;
 using cuda::Bm3dGeneralMatch;
 using cuda::Bm3dGrid;
+using cuda::Bm3dLevels;
 using cuda::Bm3dMatchCall;
 using cuda::Bm3dSums;
 
@@ -210,7 +211,11 @@ class CudaStep {
         down_{padded_.height - step_.patch, step_.spacing},
         varies_(settings.sigma_map.data != nullptr),
         fast_(cuda::bm3d_fast_filter(settings_, index)),
-        general_(cuda::bm3d_general_filter(step_, index == 1, varies_)) {}
+        general_(cuda::bm3d_general_filter(step_, index == 1, varies_)) {
+    for (int plane = 0; plane < planes_; ++plane)
+      sigma_[plane] = fast_ ? cuda::fast_sigma(settings_, plane) : settings_.sigma[plane];
+    if (by_model()) append_model();
+  }
   CudaStep(const CudaStep&) = delete;
   CudaStep& operator=(const CudaStep&) = delete;
 
@@ -260,8 +265,13 @@ class CudaStep {
     filter.found = memory.found;
     filter.sums = memory.sums;
     filter.strength = static_cast<float>(step_.strength);
-    for (int plane = 0; plane < planes_; ++plane)
-      filter.sigma[plane] = static_cast<float>(settings_.sigma[plane]);
+    for (int plane = 0; plane < planes_; ++plane) filter.sigma[plane] = static_cast<float>(sigma_[plane]);
+    if (by_model()) {
+      filter.noise.shares = memory.table + shares_;
+      filter.noise.deviations = memory.deviations;
+      for (int plane = 0; plane < planes_; ++plane)
+        filter.noise.strength[plane] = static_cast<float>(settings_.model[plane].strength);
+    }
     copy_window(filter.window);
     filter.left_over = memory.left_over;
     Bm3dGeneralCall general;
@@ -276,7 +286,9 @@ class CudaStep {
     filter.planes = settings_.opponent ? planes_ : 1;
     for (int plane = 0; plane < planes_; plane += filter.planes) {
       filter.first_plane = plane;
-      find_groups(index_ == 0 ? noisy : basic, plane, grid, memory, call.stream);
+      const ConstPlanes matched = one_of(index_ == 0 ? noisy : basic, plane);
+      find_groups(matched, plane, grid, memory, call.stream);
+      if (by_model()) find_deviations(matched, plane, filter, memory, call.stream);
       general.filter = filter;
       if (fast_) {
         clear(memory.left_over, sizeof(unsigned));
@@ -310,6 +322,8 @@ class CudaStep {
       noisy = pieces.take<float>(padding);
       basic = pieces.take<float>(step.index_ == 1 ? padding : 0);
       variance = pieces.take<float>(step.varies_ ? planes * area_pixels : 0);
+      patch_sums = pieces.take<float>(step.by_model() ? area_pixels : 0);
+      deviations = pieces.take<float>(step.by_model() ? planes * references : 0);
       offsets = pieces.take<std::int8_t>(2 * references * group);
       found = pieces.take<std::uint8_t>(references);
       left_over = pieces.take<unsigned>(step.fast_ ? 1 + references * planes : 0);
@@ -328,6 +342,8 @@ class CudaStep {
     float* noisy = nullptr;  // padded
     float* basic = nullptr;
     float* variance = nullptr;
+    float* patch_sums = nullptr;
+    float* deviations = nullptr;
     std::int8_t* offsets = nullptr;
     std::uint8_t* found = nullptr;
     unsigned* left_over = nullptr;
@@ -337,6 +353,30 @@ class CudaStep {
     float* match = nullptr;
     std::size_t floats = 0;
   };
+
+  bool by_model() const { return !settings_.model.empty(); }
+
+  // To the table that is uploaded: the planes' shares, then their variances by level.
+  void append_model() {
+    std::vector<float>& table = general_.table;
+    shares_ = static_cast<int>(table.size());
+    for (const PlaneNoise& noise : settings_.model) {
+      const double mean = mean_share(noise);
+      for (const double share : noise.shares)
+        table.push_back(static_cast<float>(mean > 0 ? share / mean : 0));
+    }
+    for (int plane = 0; plane < planes_; ++plane) {
+      const PlaneNoise& noise = settings_.model[plane];
+      const double unit = sigma_[plane] * sigma_[plane];
+      Bm3dLevels& of = levels_[plane];
+      of.count = static_cast<int>(noise.levels.size());
+      of.levels = static_cast<int>(table.size());
+      for (const double level : noise.levels) table.push_back(static_cast<float>(level));
+      of.variances = static_cast<int>(table.size());
+      for (const double variance : noise.variances)
+        table.push_back(static_cast<float>(unit > 0 ? variance * mean_share(noise) / unit : 0));
+    }
+  }
 
   bool is_padded() const { return padded_.width != image_.width || padded_.height != image_.height; }
   bool uses_own_search() const { return step_.group > most_matches || step_.prefilter > 0; }
@@ -433,11 +473,15 @@ class CudaStep {
     return match;
   }
 
-  void find_groups(ConstPlanes planes, int plane, const Bm3dGrid& grid, const Memory& memory,
-                   Stream stream) const {
+  static ConstPlanes one_of(ConstPlanes planes, int plane) {
     planes.data += plane * planes.plane_stride;
     planes.count = 1;
-    Bm3dMatchCall match = match_call(planes, grid);
+    return planes;
+  }
+
+  void find_groups(const ConstPlanes& matched, int plane, const Bm3dGrid& grid, const Memory& memory,
+                   Stream stream) const {
+    Bm3dMatchCall match = match_call(matched, grid);
     match.offsets = memory.offsets;
     match.found = memory.found;
     match.scratch = memory.match;
@@ -451,6 +495,24 @@ class CudaStep {
     }
   }
 
+  // The noise of the groups of `filter`, for all its planes.
+  void find_deviations(const ConstPlanes& matched, int plane, const Bm3dFilterCall& filter,
+                       const Memory& memory, Stream stream) const {
+    Bm3dDeviationsCall call;
+    call.plane = matched;
+    call.grid = filter.grid;
+    call.count = filter.count;
+    call.any_size = general_.shape.any_size;
+    call.offsets = filter.offsets;
+    call.found = filter.found;
+    call.table = memory.table;
+    std::copy_n(levels_ + plane, filter.planes, call.planes);
+    call.plane_count = filter.planes;
+    call.deviations = memory.deviations + static_cast<std::size_t>(plane) * filter.references();
+    call.sums = memory.patch_sums;
+    cuda::launch_bm3d_deviations(call, stream);
+  }
+
   void finish(const DeviceStageCall& call, const Bm3dSums& sums) const {
     FinishCall finish{};
     finish.sums = sums;
@@ -461,7 +523,7 @@ class CudaStep {
     }
     finish.lost = fast_.has_value();
     for (int plane = 0; plane < planes_; ++plane)
-      finish.unit[plane] = static_cast<float>(finish.lost ? settings_.sigma[plane] : white_);
+      finish.unit[plane] = static_cast<float>(finish.lost ? sigma_[plane] : white_);
     finish.to_rgb = settings_.opponent && index_ + 1 == settings_.steps;
     copy_window(finish.window);
     cuda::launch(step_.patch == usual_patch ? finish_kernel<usual_patch> : finish_kernel<0>,
@@ -481,6 +543,9 @@ class CudaStep {
   bool varies_;
   std::optional<Bm3dFast> fast_;
   Bm3dGeneral general_;
+  double sigma_[max_channels] = {};  // units of the noise
+  int shares_ = 0;                   // of a model: in the table
+  Bm3dLevels levels_[max_channels];
   mutable std::once_flag table_made_;
   mutable cuda::PinnedBuffer table_;
 };
@@ -507,9 +572,6 @@ Stage stage(const char* name, const Bm3dSettings& settings, const ImageSpec& spe
 Pipeline bm3d_cuda(const Bm3dParams& params, const ImageSpec& spec) {
   const Bm3dSettings settings = bm3d_settings(params, spec);
   if (is_identity(settings)) return {};
-  if (!settings.model.empty()) {
-    throw Error(ErrorCode::unsupported, "bm3d: a noise_model is for the processor only");
-  }
   Pipeline pipeline;
   int noisy = 0;
   if (settings.opponent) {

@@ -15,6 +15,9 @@
 // 256 sigma of it. Groups with others, and groups whose estimates would not fit the sums, are left to the
 // general kernel.
 //
+// A noise model: a group has its own sigma, the unit of its pixels, and every coefficient, which is always
+// the same lane's, its share of variance. The sums' unit is the least sigma of all groups.
+//
 // wavelets: bior1.5 at sides 4 and 2 is Haar's, since its corrections wrap around and cancel. Levels 2 and 3
 // are therefore one orthonormal 16 x 16 matrix, applied to the low-low quadrants of 16 patches at once by two
 // products, after the transform along the group.
@@ -107,7 +110,7 @@ __device__ inline float zero_here() {
 // Of the lanes that hold the low-low quadrant.
 __device__ inline bool in_corner(int lane) { return lane < 16 && (lane & 3) < 2; }
 
-template <int Most, bool Wiener, bool Wavelet>
+template <int Most, bool Wiener, bool Wavelet, bool Model>
 class GroupFilter {
  public:
   // `own`: the warp's words of shared memory. `corner_tables`: FastCall's, in shared memory.
@@ -125,6 +128,13 @@ class GroupFilter {
     const float of_row = window[lane_ / 4] * call.filter.sums.value_steps / call.filter.sums.weight_steps;
     window_[0] = of_row * window[lane_ % 4];
     window_[1] = of_row * window[lane_ % 4 + 4];
+    if constexpr (Model) {
+      limit_ = call.filter.strength * call.filter.noise.strength[plane];
+      // Coefficients lie transposed: see above.
+      const float* const shares = call.filter.noise.shares + plane * patch * patch;
+#pragma unroll
+      for (int i = 0; i < 2; ++i) shares_[i] = shares[(lane_ % 4 * 2 + i) * patch + lane_ / 4];
+    }
   }
 
   // Where a lane's first pixel of the tile's first patch lies.
@@ -135,14 +145,20 @@ class GroupFilter {
 
   // The images from this lane's first pixel on. A lane says how many bytes after that the patch of its number
   // lies. Returns whether the group was filtered: `parts_` are then what its patches lose, and `weight_` is
-  // what they weigh, in steps.
-  __device__ bool filter(const float* noisy, const float* basic, int place, int size) {
+  // what they weigh, in steps. `deviation`: the group's, of a model, in units of sigma.
+  __device__ bool filter(const float* noisy, const float* basic, int place, int size, float deviation) {
     float kept = 0;
+    float scale = inverse_sigma_;
+    if constexpr (Model) {
+      deviation_ = deviation;
+      scale *= approximate_reciprocal(deviation);
+    }
     if constexpr (Wiener) {
-      if (!forward(basic, place, size, inverse_noise_)) return false;
+      const float noise_scale = Model ? scale * approximate_reciprocal(limit_) : inverse_noise_;
+      if (!forward(basic, place, size, noise_scale)) return false;
       std::uint32_t shares[shares_in_registers];
       kept = lost_shares(size, shares);
-      if (!forward(noisy, place, size, inverse_sigma_)) return false;
+      if (!forward(noisy, place, size, scale)) return false;
 #pragma unroll
       for (int n = 0; n < Most; ++n) {
         const float2 share = unpack_halves(n < shares_in_registers ? shares[n] : *share_at(n));
@@ -150,8 +166,8 @@ class GroupFilter {
         parts_[n][1] *= share.y;
       }
     } else {
-      if (!forward(noisy, place, size, inverse_sigma_)) return false;
-      kept = threshold(size);
+      if (!forward(noisy, place, size, scale)) return false;
+      kept = Model ? threshold_by_share(size) : threshold(size);
     }
     set_weight(kept);
     return inverse(size);
@@ -160,8 +176,8 @@ class GroupFilter {
   // To the block's sums, from this lane's first pixel on and from the first pixel on.
   __device__ void add(int* values, int* weights, int place, int size) const {
     if (lane_ < size) atomicAdd(bytes_after(weights, place), weight_);
-    const float scale[2] = {static_cast<float>(weight_) * window_[0],
-                            static_cast<float>(weight_) * window_[1]};
+    const float factor = static_cast<float>(weight_) * (Model ? deviation_ : 1.0F);
+    const float scale[2] = {factor * window_[0], factor * window_[1]};
     const auto add_patch = [&](int n) {
       int* const to = bytes_after(values, __shfl_sync(all_lanes, place, n));
       atomicAdd(to, rounded(parts_[n][0], scale[0]));
@@ -305,6 +321,35 @@ class GroupFilter {
     return static_cast<float>(__reduce_add_sync(all_lanes, static_cast<int>(kept)));
   }
 
+  // The same with a limit for each coefficient; the group's mean is always kept. Returns the sum of the
+  // shares that are kept.
+  __device__ float threshold_by_share(int size) {
+    float limits[2];
+    float of_all[2];
+    float kept[2] = {};
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      limits[i] = limit_ * sqrtf(shares_[i]);
+      of_all[i] = limits[i] * rsqrtf(static_cast<float>(size));
+    }
+    if (lane_ == 0) of_all[0] = -1;
+#pragma unroll
+    for (int n = 0; n < Most; ++n) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const float limit = n == 0 ? of_all[i] : limits[i] * constant_root(patches_in(n));
+        kept[i] += take_away_up_to(limit, parts_[n][i]);
+      }
+    }
+    return sum_over_warp(fmaf(kept[0], shares_[0], kept[1] * shares_[1]));
+  }
+
+  __device__ static float sum_over_warp(float value) {
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) value += __shfl_xor_sync(all_lanes, value, apart);
+    return value;
+  }
+
   // Returns 1 for a coefficient that is kept.
   __device__ static float take_away_up_to(float limit, float& coefficient) {
     const float keep = one_above(fabsf(coefficient), limit);
@@ -368,9 +413,13 @@ class GroupFilter {
   }
 
   // Of the basic estimate's coefficients the share that the noisy image's lose, as pairs of halves; of
-  // differences a part of it, see inverse(). Returns the sum of the squares of what they keep.
+  // differences a part of it, see inverse(). Returns the sum of the squares of what they keep, of a model
+  // times their shares of variance.
   __device__ float lost_shares(int size, std::uint32_t* shares) const {
-    float kept = 0;
+    float kept[2] = {};
+    float inverse_shares[2] = {1, 1};
+#pragma unroll
+    for (int i = 0; Model && i < 2; ++i) inverse_shares[i] = approximate_reciprocal(shares_[i]);
 #pragma unroll
     for (int n = 0; n < Most; ++n) {
       // The noise's square, in units of a coefficient that is a difference of sums; that of an orthonormal
@@ -381,15 +430,17 @@ class GroupFilter {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const float part = parts_[n][i];
+        const float over_share = Model ? part * inverse_shares[i] : part;
         float keeps;
         if (n == 0) {
-          share[i] = approximate_reciprocal(fmaf(part * part, static_cast<float>(size), 1.0F));
+          share[i] = approximate_reciprocal(fmaf(part * over_share, static_cast<float>(size), 1.0F));
           keeps = 1 - share[i];
         } else {
-          share[i] = approximate_reciprocal(fmaf(part, part, noise));
+          share[i] = approximate_reciprocal(fmaf(part, over_share, noise));
           keeps = fmaf(-noise, share[i], 1.0F);
         }
-        kept = fmaf(keeps, keeps, kept);
+        float& sum = kept[Model ? i : 0];
+        sum = fmaf(keeps, keeps, sum);
       }
       const std::uint32_t both = pack_halves(share[0], share[1]);
       if (n < shares_in_registers) {
@@ -398,9 +449,7 @@ class GroupFilter {
         *share_at(n) = both;
       }
     }
-#pragma unroll
-    for (int apart = 16; apart > 0; apart /= 2) kept += __shfl_xor_sync(all_lanes, kept, apart);
-    return kept;
+    return sum_over_warp(Model ? fmaf(kept[0], shares_[0], kept[1] * shares_[1]) : kept[0]);
   }
 
   // Returns whether the estimates fit the sums.
@@ -433,12 +482,13 @@ class GroupFilter {
     // A product's numbers are at most sqrt 8 times the largest that it is made of, sqrt 8 x 1.2 for wavelets.
     constexpr float growth = 3.5F;
     const float limit = largest_estimate / growth * call_.filter.sums.weight_steps;
-    return all_within(largest, is_half ? limit * approximate_reciprocal(static_cast<float>(weight_)) : -1.0F);
+    const float factor = static_cast<float>(weight_) * (Model ? deviation_ : 1.0F);
+    return all_within(largest, is_half ? limit * approximate_reciprocal(factor) : -1.0F);
   }
 
   __device__ void set_weight(float kept) {
-    weight_ =
-        max(1, __float2int_rn(call_.filter.sums.weight_steps * approximate_reciprocal(fmaxf(kept, 1.0F))));
+    const float left = fmaxf(kept, 1.0F) * (Model ? deviation_ * deviation_ : 1.0F);
+    weight_ = max(1, __float2int_rn(call_.filter.sums.weight_steps * approximate_reciprocal(left)));
   }
 
   // To the nearest whole number, below 2^22: it is what an addition leaves in the low bits.
@@ -456,12 +506,16 @@ class GroupFilter {
   float window_[2];
   float mean_of_all_ = 0;
   int weight_ = 1;
+  // Of a model.
+  float shares_[2];  // of this lane's coefficients
+  float limit_ = 1;
+  float deviation_ = 1;
   float parts_[Most][2];
 };
 
 // Shared memory: the noisy pixels, the basic estimate's (step 2), sums of values, sums of weights, the tables
 // of corners, what warps have for themselves.
-template <int Most, bool Wiener, bool Wavelet>
+template <int Most, bool Wiener, bool Wavelet, bool Model>
 __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
     filter_kernel(const __grid_constant__ FastCall call) {
   extern __shared__ float shared[];
@@ -511,22 +565,26 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
   wait_for_all_copies();
   __syncthreads();
 
-  GroupFilter<Most, Wiener, Wavelet> group(call, plane, own, corner_tables);
+  GroupFilter<Most, Wiener, Wavelet, Model> group(call, plane, own, corner_tables);
   const int references = columns * rows;
-  const int lane_at = GroupFilter<Most, Wiener, Wavelet>::lane_at(tile.pitch);
+  const int lane_at = GroupFilter<Most, Wiener, Wavelet, Model>::lane_at(tile.pitch);
   const float* const own_noisy = noisy + lane_at;
   const float* const own_basic = basic + lane_at;
   int* const own_values = values + lane_at;
+  const float* const deviations =
+      Model ? filter.noise.deviations + static_cast<std::size_t>(plane) * filter.references() : nullptr;
   // A group as the search left it: read while the one before is filtered, and not looked at before.
   struct Found {
     int i;  // in the tile
     int j;
     int count;
     char2 offset;  // of the patch of this lane's number
+    float deviation;
   };
   const auto read = [&](int i, int j) {
     const std::size_t index = static_cast<std::size_t>(first_j + j) * grid.count_i + first_i + i;
-    Found found{i, j, filter.found[index], make_char2(0, 0)};
+    Found found{i, j, filter.found[index], make_char2(0, 0), 1};
+    if constexpr (Model) found.deviation = deviations[index];
     if (lane < filter.count)
       found.offset = reinterpret_cast<const char2*>(filter.offsets)[index * filter.count + lane];
     return found;
@@ -539,10 +597,11 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
     const int x = min((grid.first_i + first_i + next.i) * grid.spacing, grid.last_x) + next.offset.x - left;
     const int y = min((grid.first_j + first_j + next.j) * grid.spacing, grid.last_y) + next.offset.y - top;
     const int place = 4 * (y * tile.pitch + x);
+    const float deviation = next.deviation;
     const bool wraps = next.i + columns_on >= columns;
     next =
         read(next.i + columns_on - (wraps ? columns : 0), min(next.j + rows_on + (wraps ? 1 : 0), rows - 1));
-    if (group.filter(own_noisy, own_basic, place, size)) {
+    if (group.filter(own_noisy, own_basic, place, size, deviation)) {
       group.add(own_values, weights, place, size);
     } else if (lane == 0) {
       const int i = first_i + reference % columns;
@@ -663,28 +722,45 @@ std::optional<Bm3dTile> make_tile(int spacing, int reach, bool wiener, bool wave
 }
 
 // Levels 2 and 3 of bior1.5 must be orthonormal for the kernel, which they are at sides 4 and 2.
-template <int Most, bool Wiener, bool Wavelet>
+template <int Most, bool Wiener, bool Wavelet, bool Model = false>
 void launch_for(const Bm3dFast& fast, const FastCall& call, Stream stream) {
   const dim3 blocks(static_cast<unsigned>(blocks_for(call.filter.grid.count_i, fast.tile.columns)),
                     static_cast<unsigned>(blocks_for(call.filter.grid.count_j, fast.tile.rows)),
                     static_cast<unsigned>(call.filter.planes));
-  launch(filter_kernel<Most, Wiener, Wavelet>, blocks, dim3(threads), fast.tile.bytes, stream, call);
+  launch(filter_kernel<Most, Wiener, Wavelet, Model>, blocks, dim3(threads), fast.tile.bytes, stream, call);
+}
+
+// Sums have room for weights and estimates of deviations that are so much apart, shares for such powers.
+bool takes_model(const PlaneNoise& noise) {
+  constexpr double most_apart = 1024;
+  constexpr double least_share = 1e-6;
+  const auto [least, most] = std::minmax_element(noise.variances.begin(), noise.variances.end());
+  return *most <= most_apart * *least &&
+         *std::min_element(noise.shares.begin(), noise.shares.end()) >= least_share * mean_share(noise);
 }
 
 }  // namespace
 
+double fast_sigma(const Bm3dSettings& settings, int plane) {
+  if (settings.model.empty()) return settings.sigma[plane];
+  const PlaneNoise& noise = settings.model[plane];
+  return std::sqrt(*std::min_element(noise.variances.begin(), noise.variances.end()) * mean_share(noise));
+}
+
 std::optional<Bm3dFast> bm3d_fast_filter(const Bm3dSettings& settings, int index) {
   const Bm3dStep& step = index == 0 ? settings.first : settings.second;
   constexpr int largest_group = 32;
-  const bool one_noise_each = settings.sigma_map.data == nullptr &&
-                              std::all_of(settings.sigma.begin(), settings.sigma.end(), [](double sigma) {
-                                return sigma > std::numeric_limits<float>::min() * 1e3;
-                              });
+  bool noise_known = settings.sigma_map.data == nullptr &&
+                     std::all_of(settings.model.begin(), settings.model.end(), takes_model);
+  for (int plane = 0; plane < static_cast<int>(settings.sigma.size()); ++plane)
+    noise_known = noise_known && fast_sigma(settings, plane) > std::numeric_limits<float>::min() * 1e3;
   Bm3dFast fast;
+  fast.model = !settings.model.empty();
   fast.wiener = index == 1;
   fast.wavelet = step.transform == PatchTransform::bior15;
   fast.most = step.group > 16 ? 32 : 16;
-  const bool takes = one_noise_each && step.patch == patch && step.along == GroupTransform::haar &&
+  const bool takes = noise_known && !(fast.model && step.transform != PatchTransform::dct) &&
+                     step.patch == patch && step.along == GroupTransform::haar &&
                      step.group <= largest_group && step.transform != PatchTransform::dft &&
                      !(fast.wiener && fast.wavelet) && (fast.wiener ? step.strength > 0 : true);
   if (!takes) return std::nullopt;
@@ -712,6 +788,14 @@ void set_fast_units(const Bm3dFast& fast, Bm3dSums& sums) {
 
 void launch_bm3d_fast(const Bm3dFast& fast, const Bm3dFilterCall& filter, Stream stream) {
   const FastCall call{filter, fast.tile, fast.tables};
+  if (fast.model) {
+    if (fast.wiener) {
+      return fast.most == 16 ? launch_for<16, true, false, true>(fast, call, stream)
+                             : launch_for<32, true, false, true>(fast, call, stream);
+    }
+    return fast.most == 16 ? launch_for<16, false, false, true>(fast, call, stream)
+                           : launch_for<32, false, false, true>(fast, call, stream);
+  }
   if (fast.wiener) {
     return fast.most == 16 ? launch_for<16, true, false>(fast, call, stream)
                            : launch_for<32, true, false>(fast, call, stream);

@@ -42,6 +42,14 @@ struct Bm3dSums {
   }
 };
 
+// The noise by level and frequency, see PlaneNoise: a coefficient's variance is the square of its group's
+// deviation times the coefficient's share.
+struct Bm3dModelNoise {
+  const float* shares = nullptr;  // [plane][8][8], 1 on average; null: sigma, for every group and coefficient
+  const float* deviations = nullptr;  // [plane][reference], in units of the plane's sigma
+  float strength[max_channels] = {};  // factor on the deviation for thresholds and shrinkage
+};
+
 // What a group's coefficients lose, summed instead of what they keep: the noise. Its size is known (sigma),
 // whatever the image's range, and the image's own pixels need no sums.
 struct Bm3dFilterCall {
@@ -55,7 +63,8 @@ struct Bm3dFilterCall {
   const std::uint8_t* found = nullptr;
   Bm3dSums sums;
   float sigma[max_channels] = {};
-  float strength = 1;     // thresholds and Wiener factors are for strength sigma
+  float strength = 1;  // thresholds and Wiener factors are for strength sigma
+  Bm3dModelNoise noise;
   float window[32] = {};  // along one axis
   // Groups that the fast kernel leaves to the general one: [0] how many, then reference + plane x references.
   unsigned* left_over = nullptr;
@@ -63,8 +72,32 @@ struct Bm3dFilterCall {
   constexpr int references() const { return grid.count_i * grid.count_j; }
 };
 
+// ---- The deviations of groups, of a noise model
+
+// A plane's variances by level, as places in a table of floats.
+struct Bm3dLevels {
+  int levels = 0;
+  int variances = 0;  // in units of the plane's squared sigma
+  int count = 0;
+};
+
+struct Bm3dDeviationsCall {
+  ConstPlanes plane;  // plane 0 of it, that the groups of 8 x 8 patches were found in
+  Bm3dGrid grid;
+  int count = 16;         // places that a list has room for
+  bool any_size = false;  // of groups; else powers of two
+  const std::int8_t* offsets = nullptr;
+  const std::uint8_t* found = nullptr;
+  const float* table = nullptr;
+  Bm3dLevels planes[max_channels];  // of those that are filtered with these groups
+  int plane_count = 1;
+  float* deviations = nullptr;  // [plane][reference]
+  float* sums = nullptr;        // scratch: as many as the plane has pixels
+};
+void launch_bm3d_deviations(const Bm3dDeviationsCall& call, Stream stream);
+
 // ---- The fast kernel: patches of 8 x 8, groups of 1, 2, 4 ... 32 with Haar, one sigma above 0 for each
-// plane
+// plane, or a noise model whose deviations are at least the plane's sigma
 
 // A block's reference patches and the pixels that their groups may lie on.
 struct Bm3dTile {
@@ -89,10 +122,14 @@ struct Bm3dFast {
   int most = 16;  // patches in a group
   bool wiener = false;
   bool wavelet = false;
+  bool model = false;
 };
 
-// Nothing where the step's settings need the general kernel.
+// Nothing where the step's settings need the general kernel. With a model the call's sigma must be
+// fast_sigma().
 std::optional<Bm3dFast> bm3d_fast_filter(const Bm3dSettings& settings, int step);
+// What a group of the plane has at least. Weights are at most 1 then, as they are with one sigma.
+double fast_sigma(const Bm3dSettings& settings, int plane);
 // The units in which no sum of a block overflows.
 void set_fast_units(const Bm3dFast& fast, Bm3dSums& sums);
 void launch_bm3d_fast(const Bm3dFast& fast, const Bm3dFilterCall& call, Stream stream);

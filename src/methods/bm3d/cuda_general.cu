@@ -213,12 +213,24 @@ __device__ void filter_group(const Bm3dGeneralCall& call, int plane, unsigned re
   transforms.along(transforms.matrix(shape.group_forward[size]), patches, spare);
 
   const float sigma = filter.sigma[plane];
-  const float strength = filter.strength * filter.strength;
+  const bool by_model = filter.noise.shares != nullptr;
+  float strength = filter.strength * filter.strength;
+  float everywhere = sigma * sigma;
+  const float* shares = nullptr;
+  if (by_model) {
+    const std::size_t references = static_cast<std::size_t>(filter.references());
+    const float deviation = filter.noise.deviations[plane * references + reference];
+    strength *= filter.noise.strength[plane] * filter.noise.strength[plane];
+    everywhere *= deviation * deviation;
+    shares = filter.noise.shares + plane * k * k;
+  }
   double factors = 0;
   double left = 0;
   double all = 0;
   for_each(count, [&](int item) {
-    const float variance = varies ? variances[item] : sigma * sigma;
+    const float variance = varies     ? variances[item]
+                           : by_model ? everywhere * shares[item % (k * k)]
+                                      : everywhere;
     float factor = 1;
     float lost = 0;
     if (wiener) {
@@ -228,7 +240,7 @@ __device__ void filter_group(const Bm3dGeneralCall& call, int plane, unsigned re
         factor = isinf(both) ? 1.0F : signal / both;
         lost = isinf(both) ? 0.0F : strength * variance / both;
       }
-    } else if (!(norm(spare[item]) > strength * variance)) {
+    } else if (!(norm(spare[item]) > strength * variance) && !(by_model && item == 0)) {
       factor = 0;
       lost = 1;
     }
@@ -238,7 +250,7 @@ __device__ void filter_group(const Bm3dGeneralCall& call, int plane, unsigned re
     all += variance;
   });
   double weight = 0;
-  if (varies) {
+  if (varies || by_model) {
     left = sum_over_block(left, room);
     all = sum_over_block(all, room);
     weight = weight_by_variance(left, all / count, static_cast<double>(sigma) * sigma);
