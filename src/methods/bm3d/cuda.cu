@@ -567,9 +567,7 @@ Stage stage(const char* name, const Bm3dSettings& settings, const ImageSpec& spe
           .launch = [step](const DeviceStageCall& call) { step->launch(call); }};
 }
 
-}  // namespace
-
-Pipeline bm3d_cuda(const Bm3dParams& params, const ImageSpec& spec) {
+Pipeline one_scale(const Bm3dParams& params, const ImageSpec& spec) {
   const Bm3dSettings settings = bm3d_settings(params, spec);
   if (is_identity(settings)) return {};
   Pipeline pipeline;
@@ -581,6 +579,12 @@ Pipeline bm3d_cuda(const Bm3dParams& params, const ImageSpec& spec) {
   pipeline.stages.push_back(stage("threshold", settings, spec, 0, {noisy}));
   if (settings.steps == 2) pipeline.stages.push_back(stage("wiener", settings, spec, 1, {noisy, noisy + 1}));
   return pipeline;
+}
+
+}  // namespace
+
+Pipeline bm3d_cuda(const Bm3dParams& params, const ImageSpec& spec) {
+  return bm3d_in_scales(params, spec, cuda::scale_passes(), one_scale);
 }
 
 }  // namespace ungrain
