@@ -74,6 +74,13 @@ enum class NoiseFinding : std::uint8_t {
 };
 std::string_view name(NoiseFinding finding);
 
+// variance = a * level + b.
+struct VarianceLine {
+  double a = 0;
+  double b = 0;
+  friend bool operator==(const VarianceLine&, const VarianceLine&) = default;
+};
+
 struct NoiseModelEstimate {
   NoiseModel model;
   NoiseFinding finding = NoiseFinding::white;
@@ -84,6 +91,9 @@ struct NoiseModelEstimate {
   // has no flat areas and what was measured in luminance is texture at least in part.
   bool limited_by_colour = false;
   bool limited_by_iso = false;
+  // Photon noise: the line that each of the model's channels follows. Empty where the noise of some channel
+  // was found to be of another kind.
+  std::vector<VarianceLine> lines;
 };
 
 struct NoiseModelOptions {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <numeric>
 
-#include "core/opponent.h"
-#include "core/portable_math.h"
+#include "noise/block_coefficients.h"
 #include "noise/noise_model.h"
+#include "noise/variance_line.h"
 
 namespace ungrain {
 namespace {
@@ -35,56 +35,6 @@ constexpr double texture_allowance = 1.5;     // where no block is calm: over wh
 constexpr double most_over_colour = 6;        // luminance over the first colour difference
 constexpr double most_over_colour_drawn = 1;  // the same where all levels are drawings
 constexpr double most_over_colour_busy = 2;   // the same where no level is calm
-
-// ---- blocks to coefficients
-
-const std::array<double, coefficients>& cosines() {
-  static const std::array<double, coefficients> basis = [] {
-    constexpr double pi = 3.141592653589793;
-    std::array<double, coefficients> values{};
-    for (int k = 0; k < side; ++k) {
-      const double scale = std::sqrt((k == 0 ? 1.0 : 2.0) / side);
-      for (int x = 0; x < side; ++x)
-        values[k * side + x] = scale * portable::cos(pi * (2 * x + 1) * k / (2.0 * side));
-    }
-    return values;
-  }();
-  return basis;
-}
-
-Spectrum squared_coefficients(const Spectrum& block) {
-  const std::array<double, coefficients>& basis = cosines();
-  Spectrum half{};
-  for (int y = 0; y < side; ++y) {
-    for (int i = 0; i < side; ++i) {
-      for (int x = 0; x < side; ++x) half[y * side + i] += basis[i * side + x] * block[y * side + x];
-    }
-  }
-  Spectrum squares{};
-  for (int j = 0; j < side; ++j) {
-    for (int i = 0; i < side; ++i) {
-      double sum = 0;
-      for (int y = 0; y < side; ++y) sum += basis[j * side + y] * half[y * side + i];
-      squares[j * side + i] = sum * sum;
-    }
-  }
-  return squares;
-}
-
-// A channel of the block: of three channels the opponent space's.
-Spectrum channel_of(const float* samples, int channels, int channel) {
-  Spectrum block{};
-  for (int i = 0; i < coefficients; ++i) {
-    if (channels == 1) {
-      block[i] = samples[i];
-    } else {
-      for (int c = 0; c < channels; ++c) {
-        block[i] += opponent_matrix[channel][c] * double{samples[c * coefficients + i]};
-      }
-    }
-  }
-  return block;
-}
 
 // ---- one level
 
@@ -541,10 +491,31 @@ class ModelBuilder {
   std::vector<Spectrum> spectra_;
 };
 
+// Photon noise: white at each level, its variance along a line. Colour has less texture: it tells.
+std::optional<MeasuredModel> photon_model(const FlatWindows& windows, const ImageSpec& spec) {
+  const int channels = windows.channels();
+  std::vector<LevelFit> fits;
+  for (int c = channels - 1; c >= 0; --c) {
+    std::optional<LevelFit> fit = fit_levels(windows, spec, c);
+    if (!fit || (fits.empty() && !fit->is_line())) return {};
+    fits.insert(fits.begin(), std::move(*fit));
+  }
+  MeasuredModel result;
+  result.finding = NoiseFinding::by_level;
+  for (const LevelFit& fit : fits) {
+    result.channels.push_back(line_channel(fit, spec));
+    result.lines.push_back(fit.line);
+  }
+  result.levels = static_cast<int>(fits.back().levels.size());
+  result.calm_levels = result.levels;
+  return result;
+}
+
 }  // namespace
 
 MeasuredModel measured_model(const FlatWindows& windows, const ImageSpec& spec,
                              const MeasuredModelOptions& options) {
+  if (std::optional<MeasuredModel> photons = photon_model(windows, spec)) return *photons;
   return ModelBuilder(measure_levels(windows, spec), spec, windows.channels(), options).build();
 }
 
