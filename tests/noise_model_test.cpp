@@ -228,6 +228,49 @@ TEST(NoiseModelEstimate, PhotonNoiseIsWhiteButGrowsWithTheLevel) {
   }
 }
 
+// Few photons leave many samples black, which is no cut, and no level has much flat area.
+TEST(NoiseModelEstimate, PhotonNoiseFollowsALine) {
+  const Image clean = render_scene(spec_of(PixelType::f32, 480, 320, 1, 255));
+  for (const double peak : {5.0, 20.0, 100.0}) {
+    Image noisy(clean.spec());
+    add_noise(clean.view(), noisy.view(), {NoiseKind::poisson, peak, 1});
+    const NoiseModelEstimate estimate = estimate_noise_model(noisy.view());
+    ASSERT_EQ(estimate.finding, NoiseFinding::by_level) << peak;
+    ASSERT_EQ(estimate.lines.size(), 1U) << peak;
+    EXPECT_NEAR(estimate.lines[0].a / (255 / peak), 1, 0.12) << peak;
+    for (const double level : {40.0, 120.0, 220.0}) {
+      EXPECT_NEAR(estimate.model.deviation(0, level, 2, 6) / std::sqrt(level * 255 / peak), 1, 0.08)
+          << peak << " photons, level " << level;
+    }
+  }
+}
+
+// Fluorescence: a dark ground with little noise fills the picture, few bright cells have much.
+TEST(NoiseModelEstimate, BrightCellsOnADarkGroundHaveTheirOwnNoise) {
+  constexpr double gain = 6;
+  const auto cells = [](int x, int y, int) {
+    double light = 14;
+    for (int n = 0; n < 12; ++n) {
+      const double dx = x - (40 + n * 157 % 440);
+      const double dy = y - (50 + n * 211 % 420);
+      const double radius = 9 + n * 5 % 11;
+      light += (60 + n * 37 % 130) / (1 + std::exp((dx * dx + dy * dy) / (radius * radius / 3) - 3));
+    }
+    return light;
+  };
+  const Image clean = build(spec_of(PixelType::f32, side, side, 1, 255), cells);
+  const Image counts = [&] {
+    Image noisy(clean.spec());
+    add_noise(clean.view(), noisy.view(), {NoiseKind::poisson, 255 / gain, 1});
+    return with_noise(noisy, 2, 7);
+  }();
+  const NoiseModelEstimate estimate = estimate_noise_model(as_type(counts, PixelType::u8).view());
+  ASSERT_EQ(estimate.finding, NoiseFinding::by_level);
+  for (const double level : {14.0, 60.0, 120.0, 170.0}) {
+    EXPECT_NEAR(estimate.model.deviation(0, level, 2, 6) / std::sqrt(gain * level + 4), 1, 0.1) << level;
+  }
+}
+
 TEST(NoiseModelEstimate, WhiteNoiseIsTheWhiteEstimatesAffair) {
   const Image scene = render_scene(spec_of(PixelType::f32, 480, 320, 3, 255));
   const Image gray_scene = render_scene(spec_of(PixelType::f32, 480, 320, 1, 255));

@@ -84,6 +84,13 @@ struct NoiseBlock {
   friend bool operator==(const NoiseBlock&, const NoiseBlock&) = default;
 };
 
+// variance = a * level + b.
+struct VarianceLine {
+  double a = 0;
+  double b = 0;
+  friend bool operator==(const VarianceLine&, const VarianceLine&) = default;
+};
+
 struct NoiseModelEstimate {
   NoiseModel model;
   NoiseFinding finding = NoiseFinding::white;
@@ -95,6 +102,9 @@ struct NoiseModelEstimate {
   bool limited_by_colour = false;
   bool limited_by_iso = false;
   std::vector<NoiseBlock> blocks;  // that the levels were measured in
+  // Photon noise: the line that each of the model's channels follows. Empty where the noise of some channel
+  // was found to be of another kind.
+  std::vector<VarianceLine> lines;
 };
 
 struct NoiseModelOptions {

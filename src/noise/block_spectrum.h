@@ -4,6 +4,8 @@
 #include <array>
 #include <vector>
 
+#include "noise/drawn_blocks.h"
+
 namespace ungrain {
 
 // Bands of frequency from the lowest to the highest; frequencies are counted as horizontal plus vertical of
@@ -21,6 +23,7 @@ struct BlockSpectrum {
   double mean = 0;
   std::array<BandEnergies, set_count> energy{};
   std::array<double, set_count> busyness{};  // low-frequency energy outside the set, to select it by
+  Neighbours neighbours;
 };
 
 class BlockTransform {

@@ -11,7 +11,9 @@
 #include "core/convert.h"
 #include "core/half.h"
 #include "noise/block_spectrum.h"
+#include "noise/drawn_blocks.h"
 #include "noise/flat_blocks.h"
+#include "noise/flat_windows.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
 
@@ -106,22 +108,32 @@ class ChannelBlocks {
   // The blocks whose last row is y.
   void add_blocks(const Lattice& lattice, const BlockTransform& transform, int y) {
     for (int column = 0; column < lattice.columns(); ++column) {
-      copy_block(lattice, column * lattice.step, y + 1 - lattice.block_height);
-      add_block(transform);
+      const int first_row = y + 1 - lattice.block_height;
+      copy_block(lattice, column * lattice.step, first_row);
+      add_block(transform, std::int64_t{first_row} * lattice.columns_of_pixels + column * lattice.step);
     }
   }
 
-  double sigma(const BlockTransform& transform, const Lattice& lattice, bool whole_numbers) const {
+  struct Answer {
+    double sigma = 0;
+    double detail = 0;  // FlatBlocksAnswer's
+  };
+  Answer answer(const BlockTransform& transform, const Lattice& lattice, bool whole_numbers) const {
     // Exactly constant blocks carry no noise. Few of them are a frame around the picture, many are the
     // picture.
-    if (constant_blocks_ > static_cast<std::int64_t>(spectra_.size())) return 0;
+    if (constant_blocks_ > static_cast<std::int64_t>(spectra_.size())) return {};
     FlatBlocksQuestion question{.transform = &transform, .blocks = &spectra_};
     question.least_blocks = lattice.step < 4 ? 120 : 48;  // the more they overlap, the less each one adds
     if (!beyond_limits_ && at_limits_) question.white = white_;
-    const double variance = noise_variance(question);
+    const FlatBlocksAnswer found = noise_variance(question);
     constexpr double rounding = 1.0 / 12;  // variance that rounding to whole numbers adds
-    const double sigma = std::sqrt(std::max(0.0, whole_numbers ? variance - rounding : variance));
-    return strong_for_a_drawing(sigma) ? 0 : sigma;
+    const double variance = std::max(0.0, whole_numbers ? found.variance - rounding : found.variance);
+    const double sigma = std::min(std::sqrt(variance), most_noise(found.neighbours, white_));
+    if (strong_for_a_drawing(sigma)) return {0, 1};
+    return {sigma * share_of_noise(), found.detail};
+  }
+  double sigma(const BlockTransform& transform, const Lattice& lattice, bool whole_numbers) const {
+    return answer(transform, lattice, whole_numbers).sigma;
   }
 
  private:
@@ -132,6 +144,24 @@ class ChannelBlocks {
     return 2 * limited_blocks_ > others && sigma > 0.05 * white_;
   }
 
+  // A block of a pattern comes again, noise does not.
+  double share_of_noise() const {
+    std::vector<BlockPool::Block> blocks = flattest_.blocks();
+    std::sort(blocks.begin(), blocks.end());
+    constexpr std::size_t compared = 128;
+    if (blocks.size() > compared) blocks.resize(compared);
+    std::vector<PlacedBlock> samples;
+    const auto width = static_cast<std::int64_t>(rows_.front().size());
+    for (const BlockPool::Block& block : blocks) {
+      samples.push_back({flattest_.samples(block), static_cast<int>(block.place % width),
+                         static_cast<int>(block.place / width)});
+    }
+    constexpr double pattern = 0.1;
+    constexpr double noise = 0.25;
+    const double found = novelty(samples, 1, static_cast<int>(block_.size()));
+    return std::clamp((found - pattern) / (noise - pattern), 0.0, 1.0);
+  }
+
   void copy_block(const Lattice& lattice, int first_x, int first_y) {
     double* to = block_.data();
     for (int y = 0; y < lattice.block_height; ++y) {
@@ -140,7 +170,7 @@ class ChannelBlocks {
     }
   }
 
-  void add_block(const BlockTransform& transform) {
+  void add_block(const BlockTransform& transform, std::int64_t place) {
     double smallest = block_[0];
     double largest = block_[0];
     std::size_t limited = 0;
@@ -159,12 +189,25 @@ class ChannelBlocks {
     } else if (smallest == largest) {
       ++constant_blocks_;
     } else {
-      spectra_.push_back(transform(block_.data()));
+      add_spectrum(transform, place);
     }
+  }
+
+  void add_spectrum(const BlockTransform& transform, std::int64_t place) {
+    BlockSpectrum spectrum = transform(block_.data());
+    const auto height = static_cast<int>(rows_.size());
+    const int width = static_cast<int>(block_.size()) / height;
+    spectrum.neighbours = neighbours_of(block_.data(), width, height, white_);
+    const double busyness = spectrum.busyness[0] + spectrum.busyness[1];
+    if (flattest_.wants(busyness, place)) {
+      std::copy(block_.begin(), block_.end(), flattest_.add(busyness, place, block_.size()));
+    }
+    spectra_.push_back(spectrum);
   }
 
   double white_;
   std::vector<double> block_;
+  BlockPool flattest_;
   std::vector<std::vector<float>> rows_;  // the latest; row y is at y % their number
   std::vector<BlockSpectrum> spectra_;
   std::int64_t limited_blocks_ =
@@ -181,7 +224,10 @@ struct NoiseEstimator::Impl {
       : spec(estimated), lattice(estimated), transform(lattice.block_width, lattice.block_height) {
     const double white = white_of_samples(spec);
     channels.resize(spec.colour_channels(), ChannelBlocks(lattice, white));
-    if (spec.colour == Colour::rgb) mean.emplace_back(lattice, white);
+    if (spec.colour == Colour::rgb) {
+      mean.emplace_back(lattice, white);
+      difference.emplace_back(lattice, white);
+    }
   }
 
   void add_rows(const ConstImageView& image) {
@@ -199,28 +245,53 @@ struct NoiseEstimator::Impl {
         }
         if (lattice.ends_with_row(rows)) of_all.add_blocks(lattice, transform, rows);
       }
+      for (ChannelBlocks& of_colour : difference) {
+        for (int x = 0; x < spec.width; ++x) {
+          of_colour.row(rows)[x] =
+              channels[0].row(rows)[x] - 2 * channels[1].row(rows)[x] + channels[2].row(rows)[x];
+        }
+        if (lattice.ends_with_row(rows)) of_colour.add_blocks(lattice, transform, rows);
+      }
     }
   }
 
   NoiseEstimate result() const {
     const bool whole_numbers = spec.type == PixelType::u8 || spec.type == PixelType::u16;
     NoiseEstimate estimate;
-    double squares = 0;
     for (const ChannelBlocks& channel : channels) {
-      const double sigma = channel.sigma(transform, lattice, whole_numbers);
-      estimate.channels.push_back(sigma);
-      squares += sigma * sigma;
+      estimate.channels.push_back(channel.sigma(transform, lattice, whole_numbers));
     }
+    if (!mean.empty()) tell_apart(estimate, whole_numbers);
+    double squares = 0;
+    for (const double sigma : estimate.channels) squares += sigma * sigma;
     estimate.sigma = std::sqrt(squares / static_cast<double>(channels.size()));
-    if (!mean.empty()) estimate.correlation = correlation(estimate.channels, squares);
     return estimate;
   }
 
+  // What rgb channels have in common: their noise's correlation; or detail, which is in all channels alike
+  // and of which a difference of colours has little. Where there is detail, that difference says how much is
+  // noise.
+  void tell_apart(NoiseEstimate& estimate, bool whole_numbers) const {
+    const ChannelBlocks::Answer of_mean = mean[0].answer(transform, lattice, false);
+    estimate.correlation = correlation(estimate.channels, of_mean.sigma);
+    if (of_mean.detail == 0) return;
+    const double of_colour = difference[0].sigma(transform, lattice, false);
+    const std::vector<double>& sigma = estimate.channels;
+    const double independent =
+        sigma[0] * sigma[0] + 4 * sigma[1] * sigma[1] + sigma[2] * sigma[2];  // its variance
+    const double rounding = whole_numbers ? 6.0 / 12 : 0;
+    const double found = of_colour * of_colour - rounding;
+    if (of_colour == 0 || independent == 0 || found >= independent) return;  // gray stored as rgb has none
+    const double noise_share = 1 - of_mean.detail * (1 - std::max(found, 0.0) / independent);
+    for (double& value : estimate.channels) value *= std::sqrt(noise_share);
+    estimate.correlation *= 1 - of_mean.detail;
+  }
+
   // The variance of the channels' mean is a ninth of all their variances and covariances.
-  double correlation(const std::vector<double>& sigma, double squares) const {
+  static double correlation(const std::vector<double>& sigma, double of_mean) {
     const double products = sigma[0] * sigma[1] + sigma[1] * sigma[2] + sigma[2] * sigma[0];
     if (products == 0) return 0;
-    const double of_mean = mean[0].sigma(transform, lattice, false);
+    const double squares = sigma[0] * sigma[0] + sigma[1] * sigma[1] + sigma[2] * sigma[2];
     const double found = (9 * of_mean * of_mean - squares) / (2 * products);
     constexpr double by_chance = 0.1;  // what errors of the estimates make of independent noise
     return found < by_chance ? 0 : std::min(found, 1.0);
@@ -230,8 +301,9 @@ struct NoiseEstimator::Impl {
   Lattice lattice;
   BlockTransform transform;
   std::vector<ChannelBlocks> channels;
-  std::vector<ChannelBlocks> mean;  // of an rgb image's channels: one, or none
-  int rows = 0;                     // added so far
+  std::vector<ChannelBlocks> mean;        // of an rgb image's channels: one, or none
+  std::vector<ChannelBlocks> difference;  // red - 2 green + blue: the same
+  int rows = 0;                           // added so far
 };
 
 NoiseEstimator::NoiseEstimator(const ImageSpec& spec) {

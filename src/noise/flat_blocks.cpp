@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/portable_math.h"
 #include "noise/clipped_gaussian.h"
 
 namespace ungrain {
@@ -17,8 +18,6 @@ constexpr int middle_band = 2;
 constexpr int highest_band = band_count - 1;
 
 // ---- noise power of groups of blocks, from the flattest to the busiest
-
-using BandPowers = std::array<double, band_count>;  // variance a coefficient
 
 // What the cut at black and white left of one block's noise.
 using Shape = ClippedGaussian::Shape;
@@ -42,6 +41,7 @@ class FlatnessGroups {
   }
 
   const std::vector<BandPowers>& powers() const { return powers_; }
+  const Neighbours& neighbours() const { return neighbours_; }  // of the flattest group
 
  private:
   // Where the groups begin among the candidates in order of flatness. The first is measured in; the others
@@ -69,6 +69,9 @@ class FlatnessGroups {
     std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
       return busyness[a] != busyness[b] ? busyness[a] < busyness[b] : a < b;
     });
+    for (std::size_t i = 0; i < edges_[1]; ++i) {
+      neighbours_.add(blocks_[order[i]].neighbours, 1 / static_cast<double>(set_count * edges_[1]));
+    }
     for (std::size_t group = 0; group + 1 < edges_.size(); ++group) {
       add_group(set, order.data() + edges_[group], edges_[group + 1] - edges_[group], powers_[group]);
     }
@@ -110,6 +113,7 @@ class FlatnessGroups {
   const std::vector<Shape>& shapes_;
   std::vector<std::size_t> edges_;
   std::vector<BandPowers> powers_;
+  Neighbours neighbours_;
 };
 
 // ---- one variance from the bands
@@ -170,6 +174,16 @@ double variance_of_highest_band(const std::vector<BandPowers>& groups) {
                     flattest[highest_band]);
 }
 
+// Texture's power falls with frequency k as k^-g, noise's is level: of n + c k^-g at three frequencies, each
+// as many times the one before, n follows. What falls all the way is texture alone.
+double level_part(const BandPowers& powers) {
+  const double low = powers[0];                                      // at 2.5
+  const double middle = powers[1] + 0.41 * (powers[2] - powers[1]);  // 5.3, between 4.5 and 6.5
+  const double high = powers[highest_band];                          // 11.3
+  const double bend = low + high - 2 * middle;
+  return bend > 0 ? std::max(0.0, (low * high - middle * middle) / bend) : high;
+}
+
 bool all_bands_there(const BlockTransform& transform) {
   for (int band = 0; band < band_count; ++band) {
     if (transform.coefficients(band) == 0) return false;
@@ -182,24 +196,45 @@ double ramp(double value, double low, double high) {
   return std::clamp((value - low) / (high - low), 0.0, 1.0);
 }
 
+double ratio_of(double a, double b) { return b > 0 ? a / b : a > 0 ? 1e9 : 1.0; }
+
+// Whether busier blocks have more of the low frequencies, 0 to 1: detail is not the same everywhere.
+double busier_elsewhere(const std::vector<BandPowers>& groups) {
+  if (groups.size() == 1) return 1;
+  const BandPowers& flattest = groups.front();
+  const BandPowers& busier = groups[groups.size() > 3 ? groups.size() - 3 : groups.size() - 1];
+  return ramp(ratio_of(busier[0] + busier[1], flattest[0] + flattest[1]), 1.08, 1.25);
+}
+
 // How surely even the flattest blocks show detail, 0 to 1. Its power falls steadily with frequency from the
 // lowest on, while noise that lost its high frequencies is still level at the low ones: both of the first two
 // steps must be steep. And there is more of it in other blocks.
 double detail_seen(const std::vector<BandPowers>& groups) {
   const BandPowers& flattest = groups.front();
-  const auto ratio = [](double a, double b) { return b > 0 ? a / b : a > 0 ? 1e9 : 1.0; };
   const double steepness =
-      ramp(ratio(flattest[0], flattest[1]), 1.2, 1.5) * ramp(ratio(flattest[1], flattest[2]), 1.1, 1.3);
-  if (groups.size() == 1) return steepness;
-  const BandPowers& busier = groups[groups.size() > 3 ? groups.size() - 3 : groups.size() - 1];
-  return steepness * ramp(ratio(busier[0] + busier[1], flattest[0] + flattest[1]), 1.08, 1.25);
+      ramp(ratio_of(flattest[0], flattest[1]), 1.2, 1.5) * ramp(ratio_of(flattest[1], flattest[2]), 1.1, 1.3);
+  return std::max(steepness * busier_elsewhere(groups), falls_evenly(flattest));
 }
 
-double combined_variance(const std::vector<BandPowers>& groups, const BlockTransform& transform) {
-  if (!all_bands_there(transform)) return mean_over(groups.front(), transform);
+// How far the line through the groups can be trusted, 0 to 1: not where nearly all of the highest band turned
+// out to be detail; nor where the groups do not rise together although power falls with frequency, which is
+// texture of one strength all over the image.
+double trust(const std::vector<BandPowers>& groups, double variance) {
+  const BandPowers& flattest = groups.front();
+  const double left = ramp(divided(variance, flattest[highest_band]), 0.25, 0.65);
+  const double falls = ramp(divided(flattest[middle_band], flattest[highest_band]), 1.3, 1.6);
+  return left * busier_elsewhere(groups) * (1 - falls * (1 - ramp(rise_of_highest_band(groups), 0.05, 0.15)));
+}
+
+FlatBlocksAnswer combined(const FlatnessGroups& found, const BlockTransform& transform) {
+  const std::vector<BandPowers>& groups = found.powers();
+  if (!all_bands_there(transform)) return {mean_over(groups.front(), transform), 0, found.neighbours()};
   const double detail = detail_seen(groups);
-  return (1 - detail) * variance_of_all_bands(groups.front(), transform) +
-         detail * variance_of_highest_band(groups);
+  const double by_groups = variance_of_highest_band(groups);
+  const double by_frequencies = std::min(level_part(groups.front()), by_groups);
+  const double of_highest = by_frequencies + trust(groups, by_groups) * (by_groups - by_frequencies);
+  return {(1 - detail) * variance_of_all_bands(groups.front(), transform) + detail * of_highest, detail,
+          found.neighbours()};
 }
 
 // ---- noise that was cut off
@@ -246,32 +281,39 @@ std::vector<std::uint32_t> least_cut(const std::vector<Shape>& shapes) {
 
 // The strength says how much the cut took from each block, and that the strength. From above: a strength that
 // is too low would take black areas, whose noise is cut in half, for calm ones and stay there.
-double variance_before_cut(const FlatBlocksQuestion& question) {
+FlatBlocksAnswer variance_before_cut(const FlatBlocksQuestion& question) {
   constexpr int most_rounds = 16;
   constexpr double settled = 1e-3;
-  double variance = median_variance(*question.blocks, *question.transform);
-  for (int round = 0; round < most_rounds && variance > 0; ++round) {
-    const std::vector<Shape> shapes = shapes_for(variance, question);
+  FlatBlocksAnswer answer{median_variance(*question.blocks, *question.transform), 0, {}};
+  for (int round = 0; round < most_rounds && answer.variance > 0; ++round) {
+    const std::vector<Shape> shapes = shapes_for(answer.variance, question);
     const FlatnessGroups groups(question, shapes, least_cut(shapes));
-    const double next = combined_variance(groups.powers(), *question.transform);
-    const bool done = std::fabs(next - variance) <= settled * variance;
-    variance = next;
+    const FlatBlocksAnswer next = combined(groups, *question.transform);
+    const bool done = std::fabs(next.variance - answer.variance) <= settled * answer.variance;
+    answer = next;
     if (done) break;
   }
-  return variance;
+  return answer;
 }
 
-double variance_uncut(const FlatBlocksQuestion& question) {
+FlatBlocksAnswer variance_uncut(const FlatBlocksQuestion& question) {
   const std::vector<Shape> shapes(question.blocks->size(), uncut);
   std::vector<std::uint32_t> all(shapes.size());
   for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
-  return combined_variance(FlatnessGroups(question, shapes, all).powers(), *question.transform);
+  return combined(FlatnessGroups(question, shapes, all), *question.transform);
 }
 
 }  // namespace
 
-double noise_variance(const FlatBlocksQuestion& question) {
-  if (question.blocks->empty()) return 0;
+double falls_evenly(const BandPowers& powers) {
+  if (!(powers[1] > 0 && powers[middle_band] > 0 && powers[highest_band] > 0)) return 0;
+  const double low = portable::log(powers[0] / powers[1]) / portable::log(4.5 / 2.5);
+  const double high = portable::log(powers[middle_band] / powers[highest_band]) / portable::log(11.3 / 6.5);
+  return ramp(low, 1, 1.4) * (1 - ramp(ratio_of(high, low), 1.3, 1.8));
+}
+
+FlatBlocksAnswer noise_variance(const FlatBlocksQuestion& question) {
+  if (question.blocks->empty()) return {};
   return question.white > 0 ? variance_before_cut(question) : variance_uncut(question);
 }
 

@@ -5,9 +5,11 @@
 #include <limits>
 #include <numeric>
 
-#include "core/opponent.h"
-#include "core/portable_math.h"
+#include "noise/block_coefficients.h"
+#include "noise/drawn_blocks.h"
+#include "noise/flat_blocks.h"
 #include "noise/noise_model.h"
+#include "noise/variance_line.h"
 
 namespace ungrain {
 namespace {
@@ -23,6 +25,7 @@ constexpr double calm_spread = 0.44;  // see spread_of()
 constexpr double drawn_skewness = 1;  // see is_drawn()
 constexpr double drawn_kurtosis_least = 1.8;
 constexpr double drawn_kurtosis_most = 5;
+constexpr double drawn_novelty = 0.12;
 constexpr double nothing = 0.6 / 255;     // of white: a deviation that needs no calm blocks to be believed
 constexpr double white_ratio = 1.5;       // middle to high band: less is white noise
 constexpr double level_ratio = 1.5;       // of the deviations at two levels: less is one deviation
@@ -30,61 +33,13 @@ constexpr double clipped_share = 0.25;    // of the samples at black or white: m
 constexpr double unclipped_share = 0.05;  // less leaves the deviation nearly as it was
 constexpr double doubt =
     0.7;  // factor where no level is calm: too little noise removed is better than texture
-constexpr double most_over_neighbour = 2;     // from a level to the next
-constexpr double texture_allowance = 1.5;     // where no block is calm: over what calm levels say
-constexpr double most_over_colour = 6;        // luminance over the first colour difference
-constexpr double most_over_colour_drawn = 1;  // the same where all levels are drawings
-constexpr double most_over_colour_busy = 2;   // the same where no level is calm
-
-// ---- blocks to coefficients
-
-const std::array<double, coefficients>& cosines() {
-  static const std::array<double, coefficients> basis = [] {
-    constexpr double pi = 3.141592653589793;
-    std::array<double, coefficients> values{};
-    for (int k = 0; k < side; ++k) {
-      const double scale = std::sqrt((k == 0 ? 1.0 : 2.0) / side);
-      for (int x = 0; x < side; ++x)
-        values[k * side + x] = scale * portable::cos(pi * (2 * x + 1) * k / (2.0 * side));
-    }
-    return values;
-  }();
-  return basis;
-}
-
-Spectrum squared_coefficients(const Spectrum& block) {
-  const std::array<double, coefficients>& basis = cosines();
-  Spectrum half{};
-  for (int y = 0; y < side; ++y) {
-    for (int i = 0; i < side; ++i) {
-      for (int x = 0; x < side; ++x) half[y * side + i] += basis[i * side + x] * block[y * side + x];
-    }
-  }
-  Spectrum squares{};
-  for (int j = 0; j < side; ++j) {
-    for (int i = 0; i < side; ++i) {
-      double sum = 0;
-      for (int y = 0; y < side; ++y) sum += basis[j * side + y] * half[y * side + i];
-      squares[j * side + i] = sum * sum;
-    }
-  }
-  return squares;
-}
-
-// A channel of the block: of three channels the opponent space's.
-Spectrum channel_of(const float* samples, int channels, int channel) {
-  Spectrum block{};
-  for (int i = 0; i < coefficients; ++i) {
-    if (channels == 1) {
-      block[i] = samples[i];
-    } else {
-      for (int c = 0; c < channels; ++c) {
-        block[i] += opponent_matrix[channel][c] * double{samples[c * coefficients + i]};
-      }
-    }
-  }
-  return block;
-}
+constexpr double most_over_neighbour = 2;      // from a level to the next
+constexpr double texture_allowance = 1.5;      // where no block is calm: over what calm levels say
+constexpr double most_over_calm_colour = 1.4;  // the same, over the least of calm levels
+constexpr double visible = 3.0 / 255;          // of white: less is hardly seen
+constexpr double most_over_colour = 6;         // luminance over the first colour difference
+constexpr double most_over_colour_drawn = 1;   // the same where all levels are drawings
+constexpr double most_over_colour_busy = 2;    // the same where no level is calm
 
 // ---- one level
 
@@ -101,6 +56,9 @@ struct LevelNoise {
   double spread = 0;                 // of the blocks' energies in luminance
   double limited = 0;                // share of the samples at black or white
   double colour = 0;                 // largest colour difference of a sample
+  double most = 0;                   // the strongest noise that leaves its runs of equal samples
+  double novelty = 1;                // drawn_blocks.h's
+  std::vector<double> own_shares;    // per channel: of its variance, what does not go with luminance
   std::vector<Spectrum> deviations;  // root mean squares, per channel
 };
 
@@ -141,9 +99,48 @@ Moments moments_of(const Spectrum& block) {
   return {third / (second * std::sqrt(second)), fourth / (second * second)};
 }
 
+// How colour differences go with luminance over blocks. Noise's hardly do; texture of one colour's do.
+class ColourOfTexture {
+ public:
+  explicit ColourOfTexture(int channels)
+      : products_(static_cast<std::size_t>(channels)), squares_(products_) {}
+
+  void add(const std::vector<Spectrum>& block) {
+    for (std::size_t c = 0; c < block.size(); ++c) {
+      products_[c] += covariance(block[0], block[c]);
+      squares_[c] += covariance(block[c], block[c]);
+    }
+  }
+  std::vector<double> own_shares() const {
+    std::vector<double> shares(products_.size(), 1);
+    for (std::size_t c = 1; c < shares.size(); ++c) {
+      const double both = squares_[0] * squares_[c];
+      if (both > 0) shares[c] = std::max(0.0, 1 - products_[c] * products_[c] / both);
+    }
+    return shares;
+  }
+
+ private:
+  static double covariance(const Spectrum& a, const Spectrum& b) {
+    double product = 0;
+    double sum_a = 0;
+    double sum_b = 0;
+    for (int i = 0; i < coefficients; ++i) {
+      product += a[i] * b[i];
+      sum_a += a[i];
+      sum_b += b[i];
+    }
+    return product - sum_a * sum_b / coefficients;
+  }
+
+  std::vector<double> products_;
+  std::vector<double> squares_;
+};
+
 class LevelMeasure {
  public:
-  LevelMeasure(const ImageSpec& spec, int channels) : channels_(channels), white_(spec.white()) {
+  LevelMeasure(const ImageSpec& spec, int channels)
+      : channels_(channels), width_(spec.width), white_(spec.white()) {
     if (!is_float(spec.type)) rounding_ = 1.0 / 12;
     floor_ = (spec.type == PixelType::u8 ? 0.15 / 255 : 1e-6) * white_;
   }
@@ -154,9 +151,12 @@ class LevelMeasure {
     LevelNoise noise;
     std::vector<Spectrum> powers(static_cast<std::size_t>(channels_), Spectrum{});
     std::vector<double> energies;
+    ColourOfTexture colour_of_texture(channels_);
+    std::vector<Spectrum> channels(static_cast<std::size_t>(channels_));
     for (const BlockRef& block : blocks) {
       for (int c = 0; c < channels_; ++c) {
         const Spectrum values = channel_of(block.samples, channels_, c);
+        channels[c] = values;
         const Spectrum squares = squared_coefficients(values);
         for (int i = 0; i < coefficients; ++i) powers[c][i] += squares[i];
         if (c == 0) {
@@ -167,6 +167,7 @@ class LevelMeasure {
         }
         if (c > 0) noise.colour = std::max(noise.colour, largest(values));
       }
+      colour_of_texture.add(channels);
       const int samples = channels_ * coefficients;
       for (int i = 0; i < samples; ++i) {
         noise.level += block.samples[i];
@@ -179,6 +180,8 @@ class LevelMeasure {
     noise.skewness /= count;
     noise.kurtosis /= count;
     noise.spread = spread_of(energies);
+    noise.own_shares = colour_of_texture.own_shares();
+    add_drawing(blocks, noise);
     for (Spectrum& power : powers) {
       for (double& value : power)
         value = std::max(std::sqrt(std::max(value / count - rounding_, 0.0)), floor_);
@@ -197,6 +200,27 @@ class LevelMeasure {
   }
 
  private:
+  void add_drawing(const std::vector<BlockRef>& blocks, LevelNoise& noise) const {
+    constexpr std::size_t compared = 64;
+    std::vector<PlacedBlock> first;
+    Neighbours mean;
+    const double share = 1 / (static_cast<double>(blocks.size()) * channels_);
+    for (const BlockRef& block : blocks) {
+      if (first.size() < compared) {
+        first.push_back({block.samples, static_cast<int>(block.block.place % width_),
+                         static_cast<int>(block.block.place / width_)});
+      }
+      for (int c = 0; c < channels_; ++c) {
+        Spectrum values;
+        std::copy_n(block.samples + static_cast<std::ptrdiff_t>(c) * coefficients, coefficients,
+                    values.begin());
+        mean.add(neighbours_of(values.data(), side, side, white_), share);
+      }
+    }
+    noise.most = most_noise(mean, white_);
+    noise.novelty = novelty(first, channels_, coefficients);
+  }
+
   static double largest(const Spectrum& values) {
     double most = 0;
     for (const double value : values) most = std::max(most, std::fabs(value));
@@ -204,6 +228,7 @@ class LevelMeasure {
   }
 
   int channels_;
+  int width_;
   double white_;
   double rounding_ = 0;
   double floor_ = 0;
@@ -219,11 +244,29 @@ bool is_nothing(const LevelNoise& noise, double white) {
 bool is_drawn(const LevelNoise& noise, double white) {
   return !is_nothing(noise, white) &&
          (std::fabs(noise.skewness) > drawn_skewness || noise.kurtosis < drawn_kurtosis_least ||
-          noise.kurtosis > drawn_kurtosis_most);
+          noise.kurtosis > drawn_kurtosis_most || noise.novelty < drawn_novelty ||
+          band_rms(noise.deviations.back(), {1, 14}) > noise.most);
 }
 
-bool is_calm(const LevelNoise& noise, double white) {
-  return is_nothing(noise, white) || (noise.spread < calm_spread && !is_drawn(noise, white));
+// Texture of one strength everywhere has blocks of one energy, as noise has.
+bool is_texture(const LevelNoise& noise, bool gray) {
+  constexpr FrequencyBand bands[band_count] = {{2, 3}, {4, 5}, {6, 7}, {8, 9}, {10, 14}};
+  BandPowers powers{};
+  for (int n = 0; n < band_count; ++n) {
+    const double rms = band_rms(noise.deviations[0], bands[n]);
+    powers[n] = rms * rms;
+  }
+  // Smoothed noise is nearly level at the lowest frequencies: mostly 1.3 to 1.75 times here. Colour tells
+  // better.
+  constexpr double steep = 2.1;
+  const bool falls_at_once =
+      gray && band_rms(noise.deviations[0], {1, 1}) > steep * band_rms(noise.deviations[0], {3, 3});
+  return falls_at_once || falls_evenly(powers) > 0.5;
+}
+
+bool is_calm(const LevelNoise& noise, double white, bool gray) {
+  return is_nothing(noise, white) ||
+         (noise.spread < calm_spread && !is_drawn(noise, white) && !is_texture(noise, gray));
 }
 
 // ---- from ranges of levels to a few levels with enough blocks
@@ -332,12 +375,15 @@ class ModelBuilder {
         channels_(channels),
         iso_(options.iso),
         white_luminance_(options.white_luminance) {
-    for (const LevelNoise& level : levels_) calm_.push_back(is_calm(level, white_));
     // Black and white photographs are stored as colour too.
     gray_ = channels_ == 1 || std::all_of(levels_.begin(), levels_.end(), [&](const LevelNoise& level) {
               return level.colour <= 1.5 * white_ / 255;
             });
     measured_ = gray_ ? 1 : channels_;
+    for (LevelNoise& level : levels_) {
+      calm_.push_back(is_calm(level, white_, gray_));
+      if (!calm_.back()) leave_texture_out(level);
+    }
     drawn_ = std::all_of(levels_.begin(), levels_.end(),
                          [&](const LevelNoise& level) { return is_drawn(level, white_); });
   }
@@ -359,12 +405,17 @@ class ModelBuilder {
       return result;
     }
     if (gray_ && drawn_ && !refuted) return result;
-    if (gray_ && !drawn_ && !enough_calm()) return result;  // texture looks the same
+    if (gray_ && !drawn_ && !enough_calm()) {  // texture looks the same
+      if (refuted && mostly_texture()) keep_high_band(result);
+      return result;
+    }
     result.finding = NoiseFinding::spectrum;
     for (int c = 0; c < measured_; ++c) result.channels.push_back(channel(c));
     if (!gray_) limit_by_colour(result);
+    if (!gray_ && enough_calm()) limit_by_calm_colour(result.channels);
     if (gray_ && drawn_) result.channels[0] = silent_channel();
     if (result.channels[0].levels.size() > 1) limit_by_neighbours(result.channels[0].deviations);
+    be_gentle(result.channels[0], gray_ && channels_ == 1 ? visible : std::sqrt(3.0) * visible);
     if (iso_) limit_by_iso(result);
     median_of_three(result.channels[0].deviations);
     for (int c = measured_; c < channels_; ++c) result.channels.push_back(silent_channel());
@@ -375,9 +426,16 @@ class ModelBuilder {
   double deviation(std::size_t level, int c, const FrequencyBand& band) const {
     return band_rms(levels_[level].deviations[c], band);
   }
+  static void leave_texture_out(LevelNoise& level) {
+    for (std::size_t c = 1; c < level.own_shares.size(); ++c) {
+      for (double& value : level.deviations[c]) value *= std::sqrt(level.own_shares[c]);
+    }
+  }
   // One calm level of many may be so by chance.
+  // A gray image has no colour to limit what texture is taken for noise.
   bool enough_calm() const {
-    return 3 * static_cast<std::size_t>(std::count(calm_.begin(), calm_.end(), true)) >= calm_.size();
+    const auto calm = static_cast<std::size_t>(std::count(calm_.begin(), calm_.end(), true));
+    return (gray_ ? 2 : 3) * calm >= calm_.size();
   }
 
   // Texture only ever raises a frequency: of the levels' spectra a low one. Noise has no direction.
@@ -439,6 +497,21 @@ class ModelBuilder {
     });
   }
 
+  bool mostly_texture() const {
+    const auto count = std::count_if(levels_.begin(), levels_.end(),
+                                     [&](const LevelNoise& level) { return is_texture(level, gray_); });
+    return 2 * static_cast<std::size_t>(count) >= levels_.size();
+  }
+  // All that is sure of the noise is that it is no more than the least that any level has.
+  void keep_high_band(MeasuredModel& result) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t n = 0; n < levels_.size(); ++n) least = std::min(least, deviation(n, 0, high_band));
+    result.finding = NoiseFinding::by_level;
+    result.channels.push_back(silent_channel());
+    result.channels[0].deviations[0] = least;
+    for (int c = 1; c < channels_; ++c) result.channels.push_back(silent_channel());
+  }
+
   void keep_calm(NoiseModel::Channel& channel) const {
     const NoiseModel::Channel calm = calm_levels(channel);
     channel.levels = calm.levels;
@@ -469,7 +542,7 @@ class ModelBuilder {
     if (!enough_calm()) {
       const double most = texture_allowance * *std::min_element(deviations.begin(), deviations.end());
       for (double& value : deviations) value = doubt * std::min(value, most);
-    } else if (c == 0) {
+    } else {
       const NoiseModel calm{{calm_levels(channel)}};
       for (std::size_t n = 0; n < deviations.size(); ++n) {
         if (!calm_[n]) {
@@ -501,6 +574,27 @@ class ModelBuilder {
       model.limited_by_colour = model.limited_by_colour || luminance > limit;
       luminance = std::min(luminance, limit);
     }
+  }
+
+  // Noise of luminance and of colour differences change with the level alike. Where luminance's changes more
+  // it has texture.
+  void limit_by_calm_colour(std::vector<NoiseModel::Channel>& channels) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t n = 0; n < calm_.size(); ++n) {
+      if (!calm_[n] || levels_[n].limited > unclipped_share || is_nothing(levels_[n], white_)) continue;
+      least = std::min(least, channels[0].deviations[n] / channels[1].deviations[n]);
+    }
+    for (std::size_t n = 0; n < calm_.size(); ++n) {
+      channels[0].deviations[n] =
+          std::min(channels[0].deviations[n], most_over_calm_colour * least * channels[1].deviations[n]);
+    }
+  }
+
+  // Noise that is hardly seen is not worth the fine texture that would go with it.
+  void be_gentle(NoiseModel::Channel& channel, double least_visible) const {
+    constexpr double least = 0.5;
+    for (double& value : channel.deviations)
+      value *= std::clamp(value / (least_visible * white_), least, 1.0);
   }
 
   // A camera's noise changes slowly with the level. Where it seems to jump, the higher level has texture; a
@@ -541,10 +635,31 @@ class ModelBuilder {
   std::vector<Spectrum> spectra_;
 };
 
+// Photon noise: white at each level, its variance along a line. Colour has less texture: it tells.
+std::optional<MeasuredModel> photon_model(const FlatWindows& windows, const ImageSpec& spec) {
+  const int channels = windows.channels();
+  std::vector<LevelFit> fits;
+  for (int c = channels - 1; c >= 0; --c) {
+    std::optional<LevelFit> fit = fit_levels(windows, spec, c);
+    if (!fit || (fits.empty() && !fit->is_line())) return {};
+    fits.insert(fits.begin(), std::move(*fit));
+  }
+  MeasuredModel result;
+  result.finding = NoiseFinding::by_level;
+  for (const LevelFit& fit : fits) {
+    result.channels.push_back(line_channel(fit, spec));
+    result.lines.push_back(fit.line);
+  }
+  result.levels = static_cast<int>(fits.back().levels.size());
+  result.calm_levels = result.levels;
+  return result;
+}
+
 }  // namespace
 
 MeasuredModel measured_model(const FlatWindows& windows, const ImageSpec& spec,
                              const MeasuredModelOptions& options) {
+  if (std::optional<MeasuredModel> photons = photon_model(windows, spec)) return *photons;
   return ModelBuilder(measure_levels(windows, spec), spec, windows.channels(), options).build();
 }
 

@@ -8,8 +8,10 @@
 #include "core/border.h"
 #include "core/convert.h"
 #include "cuda/launch.cuh"
+#include "cuda/two_scales.h"
 #include "methods/bm3d/bm3d.h"
 #include "methods/bm3d/cuda_filter.h"
+#include "methods/bm3d/scales.h"
 #include "methods/bm3d/transforms.h"
 
 namespace ungrain {

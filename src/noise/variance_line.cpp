@@ -1,0 +1,329 @@
+#include "noise/variance_line.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "noise/block_coefficients.h"
+#include "noise/clipped_gaussian.h"
+#include "noise/noise_model.h"
+
+namespace ungrain {
+namespace {
+
+// Constants were chosen on the pictures that scikit-image carries and on drawn ones, see README.md.
+constexpr double measured_share = 0.02;  // of a range's windows
+constexpr int fewest_blocks = 16;
+constexpr int most_blocks = 96;
+constexpr double many_windows = 100;  // a range with fewer counts less
+constexpr std::size_t fewest_levels = 4;
+constexpr double cut_at_white = 0.05;  // share of the samples: more, and the level has lost variance
+constexpr double cut_at_black = 0.6;   // photons leave many samples black by themselves
+
+// ---- what the levels show
+
+struct Limits {
+  bool black = false;  // samples were cut off there: none lies beyond
+  bool white = false;
+};
+
+Limits limits_of(const FlatWindows& windows, double white) {
+  double least = 0;
+  double most = white;
+  for (const LevelBlocks& level : windows.levels()) {
+    const BlockPool& pool = level.by_window;
+    for (const BlockPool::Block& block : pool.blocks()) {
+      const float* samples = pool.samples(block);
+      for (int i = 0; i < windows.channels() * measured_side * measured_side; ++i) {
+        least = std::min(least, double{samples[i]});
+        most = std::max(most, double{samples[i]});
+      }
+    }
+  }
+  return {least >= 0, most <= white};
+}
+
+double mean_over(const NoiseModel::Spectrum& powers, const FrequencyBand& band) {
+  double sum = 0;
+  int count = 0;
+  for (int j = 0; j < NoiseModel::side; ++j) {
+    for (int i = 0; i < NoiseModel::side; ++i) {
+      if (i + j < band.lowest || i + j > band.highest) continue;
+      sum += powers[j * NoiseModel::side + i];
+      ++count;
+    }
+  }
+  return sum / count;
+}
+
+LevelVariance measure(const LevelBlocks& range, int channels, int channel, double white) {
+  std::vector<BlockPool::Block> blocks = range.by_window.blocks();
+  std::sort(blocks.begin(), blocks.end());
+  const double wanted = std::ceil(measured_share * static_cast<double>(range.windows));
+  const auto count = static_cast<std::size_t>(std::clamp(wanted, double{fewest_blocks}, double{most_blocks}));
+  if (blocks.size() > count) blocks.resize(count);
+  LevelVariance found;
+  NoiseModel::Spectrum powers{};
+  const int samples = channels * measured_side * measured_side;
+  for (const BlockPool::Block& block : blocks) {
+    const float* values = range.by_window.samples(block);
+    const NoiseModel::Spectrum squares = squared_coefficients(channel_of(values, channels, channel));
+    for (std::size_t i = 0; i < powers.size(); ++i) powers[i] += squares[i];
+    for (int i = 0; i < samples; ++i) {
+      found.level += values[i];
+      found.black_share += values[i] <= 0 ? 1 : 0;
+      found.white_share += values[i] >= white ? 1 : 0;
+    }
+  }
+  const auto measured = static_cast<double>(blocks.size());
+  found.level /= measured * samples;
+  found.black_share /= measured * samples;
+  found.white_share /= measured * samples;
+  found.high = mean_over(powers, high_band) / measured;
+  found.middle = mean_over(powers, middle_band) / measured;
+  found.blocks = static_cast<int>(blocks.size());
+  found.weight = std::min(1.0, static_cast<double>(range.windows) / many_windows);
+  return found;
+}
+
+std::vector<LevelVariance> level_variances(const FlatWindows& windows, const ImageSpec& spec, int channel) {
+  const double white = spec.white();
+  const double rounding = is_float(spec.type) ? 0 : 1.0 / 12;
+  const double least_deviation = (spec.type == PixelType::u8 ? 0.15 / 255 : 1e-6) * white;
+  std::vector<LevelVariance> levels;
+  for (const LevelBlocks& range : windows.levels()) {
+    if (range.constant > range.windows || range.by_window.blocks().size() < fewest_blocks) continue;
+    LevelVariance level = measure(range, windows.channels(), channel, white);
+    level.high = std::max(level.high - rounding, least_deviation * least_deviation);
+    level.middle = std::max(level.middle - rounding, least_deviation * least_deviation);
+    // Texture raises the middle band more than the high one: what shows it has less to say.
+    constexpr double no_texture = 1.5;
+    const double flat = std::min(1.0, no_texture * level.high / level.middle);
+    level.weight *= flat * flat;
+    levels.push_back(level);
+  }
+  return levels;
+}
+
+// ---- fits
+
+// How wrong a prediction is about a level. Texture is no surprise, too little noise is.
+double cost(const LevelVariance& level, double predicted) {
+  constexpr double tolerance = 0.1;
+  constexpr double coefficients =
+      21.0 / 3;  // of the high band; flat blocks overlap, which leaves about a third
+  constexpr double most_below = 12;
+  constexpr double most_above = 2.5;
+  const double error = std::sqrt(tolerance * tolerance + 2 / (coefficients * level.blocks));
+  if (level.high < predicted) {
+    const double below = (predicted / level.high - 1) / error;
+    return std::min(below * below / 2, most_below);
+  }
+  const double above = (level.high / predicted - 1) / error;
+  return above < 1 ? above * above / 2 : std::min(0.5 + 0.35 * (above - 1), most_above);
+}
+
+template <class Predict>
+double mean_cost(const std::vector<LevelVariance>& levels, const Predict& predict) {
+  double sum = 0;
+  double weight = 0;
+  for (const LevelVariance& level : levels) {
+    sum += level.weight * cost(level, predict(level.level));
+    weight += level.weight;
+  }
+  return sum / weight;
+}
+
+// What a cut at black (and white, seen from there) leaves of the variance.
+double share_after_cut(double mean, double sigma) {
+  constexpr double far = 1e6;
+  static const ClippedGaussian unit(1, far);
+  constexpr double unfelt = 4;
+  return mean > unfelt * sigma ? 1 : unit.at_mean(mean / sigma).variance_share;
+}
+
+class Fitter {
+ public:
+  Fitter(std::vector<LevelVariance> levels, const Limits& limits, double white)
+      : levels_(std::move(levels)), limits_(limits), white_(white) {}
+
+  LevelFit operator()() {
+    LevelFit fit;
+    for (const LevelVariance& level : levels_) {
+      fit.weight += level.weight;
+      least_ = std::min(least_, level.high);
+      most_ = std::max(most_, level.high);
+    }
+    fit_constant(fit);
+    fit_line(fit);
+    fit.white_spectrum = has_white_spectrum();
+    return fit;
+  }
+
+ private:
+  double after_cut(double level, double variance) const {
+    const double sigma = std::sqrt(variance);
+    double left = variance;
+    if (limits_.black) left *= share_after_cut(level, sigma);
+    if (limits_.white) left *= share_after_cut(white_ - level, sigma);
+    return std::max(left, 1e-3 * variance);
+  }
+
+  void fit_constant(LevelFit& fit) const {
+    fit.variance_cost = std::numeric_limits<double>::infinity();
+    constexpr double step = 1.04;
+    for (double variance = 0.9 * least_; variance < 2 * most_; variance *= step) {
+      const double found = mean_cost(levels_, [&](double level) { return after_cut(level, variance); });
+      if (found >= fit.variance_cost) continue;
+      fit.variance_cost = found;
+      fit.variance = variance;
+    }
+  }
+
+  double on(const VarianceLine& line, double level) const {
+    return std::max(line.a * level + line.b, 0.5 * least_);
+  }
+  void try_line(const VarianceLine& line, LevelFit& fit) const {
+    const double found = mean_cost(levels_, [&](double level) { return on(line, level); });
+    if (found >= fit.line_cost) return;
+    fit.line_cost = found;
+    fit.line = line;
+  }
+
+  // Through every two levels, and from black through each; then the mean of those that the best one meets.
+  void fit_line(LevelFit& fit) const {
+    fit.line_cost = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < levels_.size(); ++i) {
+      const LevelVariance& one = levels_[i];
+      try_line({0, one.high}, fit);
+      if (one.level > 0) try_line({one.high / one.level, 0}, fit);
+      for (std::size_t k = i + 1; k < levels_.size(); ++k) {
+        const LevelVariance& other = levels_[k];
+        constexpr double too_near = 0.02;
+        if (std::fabs(other.level - one.level) < too_near * white_) continue;
+        const double a = (other.high - one.high) / (other.level - one.level);
+        if (a >= 0) try_line({a, one.high - a * one.level}, fit);
+      }
+    }
+    constexpr int rounds = 3;
+    for (int round = 0; round < rounds; ++round) {
+      const std::optional<VarianceLine> mean = mean_line(fit.line);
+      if (mean) try_line(*mean, fit);
+    }
+    prefer_black(fit);
+  }
+
+  // Photons alone: as good, and better where no level was seen.
+  void prefer_black(LevelFit& fit) const {
+    constexpr double as_good = 0.03;
+    LevelFit from_black;
+    from_black.line_cost = std::numeric_limits<double>::infinity();
+    for (double factor = 0.8; factor < 1.2; factor += 0.01) {
+      const double brightest = levels_.back().level;
+      if (brightest > 0) try_line({factor * on(fit.line, brightest) / brightest, 0}, from_black);
+    }
+    if (from_black.line_cost > fit.line_cost + as_good) return;
+    fit.line = from_black.line;
+    fit.line_cost = from_black.line_cost;
+  }
+
+  // Least squares of the relative errors over the levels that `line` meets.
+  std::optional<VarianceLine> mean_line(const VarianceLine& line) const {
+    double n = 0;
+    double x = 0;
+    double y = 0;
+    double xx = 0;
+    double xy = 0;
+    for (const LevelVariance& level : levels_) {
+      const double predicted = on(line, level.level);
+      constexpr double meets = 0.35;
+      if (std::fabs(level.high / predicted - 1) > meets) continue;
+      const double weight = level.weight * level.blocks / (predicted * predicted);
+      n += weight;
+      x += weight * level.level;
+      y += weight * level.high;
+      xx += weight * level.level * level.level;
+      xy += weight * level.level * level.high;
+    }
+    const double spread = n * xx - x * x;
+    if (!(spread > 0)) return {};
+    const double a = (n * xy - x * y) / spread;
+    if (a < 0) return {};
+    return VarianceLine{a, (y - a * x) / n};
+  }
+
+  // Texture raises the middle band of some levels.
+  bool has_white_spectrum() const {
+    constexpr double white_ratio = 1.5 * 1.5;  // of variances
+    std::vector<double> ratios;
+    for (const LevelVariance& level : levels_) ratios.push_back(level.middle / level.high);
+    const auto lower = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 4);
+    std::nth_element(ratios.begin(), lower, ratios.end());
+    return *lower < white_ratio;
+  }
+
+  std::vector<LevelVariance> levels_;
+  Limits limits_;
+  double white_;
+  double least_ = std::numeric_limits<double>::infinity();
+  double most_ = 0;
+};
+
+}  // namespace
+
+bool LevelFit::is_line() const {
+  constexpr double good = 0.9;     // mean cost: 0.1 to 0.6 of photon noise, 1.8 and more of clean pictures
+  constexpr double better = 0.12;  // than one variance for all
+  constexpr double much_better = 0.4;   // the same, as a share of that one's cost
+  constexpr double surely = 2.5;        // the same, over all levels
+  constexpr double least_change = 1.2;  // of the deviation, over the levels
+  if (!white_spectrum || line.b > line.a * levels[levels.size() / 2].level)
+    return false;  // photons make most
+  const double gain = variance_cost - line_cost;
+  const double darkest = std::max(line.a * levels.front().level + line.b, 0.0);
+  const double brightest = line.a * levels.back().level + line.b;
+  return line_cost < good && gain > better && gain > much_better * variance_cost && gain * weight > surely &&
+         brightest > least_change * least_change * darkest;
+}
+
+std::optional<LevelFit> fit_levels(const FlatWindows& windows, const ImageSpec& spec, int channel) {
+  const Limits limits = limits_of(windows, spec.white());
+  std::vector<LevelVariance> levels = level_variances(windows, spec, channel);
+  std::vector<LevelVariance> uncut;
+  std::vector<LevelVariance> cut;
+  for (const LevelVariance& level : levels) {
+    if (limits.black && level.black_share > cut_at_black) continue;
+    (limits.white && level.white_share > cut_at_white ? cut : uncut).push_back(level);
+  }
+  if (uncut.size() < fewest_levels) return {};
+  LevelFit fit = Fitter(uncut, limits, spec.white())();
+  fit.levels = std::move(uncut);
+  fit.cut_levels = std::move(cut);
+  return fit;
+}
+
+NoiseModel::Channel line_channel(const LevelFit& fit, const ImageSpec& spec) {
+  const auto variance = [&](double level) { return std::max(fit.line.a * level + fit.line.b, 0.0); };
+  NoiseModel::Channel channel{{}, {}, {}};
+  channel.spectrum.fill(1);
+  const auto add = [&](double level, double value) {
+    if (!channel.levels.empty() && level <= channel.levels.back()) return;
+    channel.levels.push_back(level);
+    channel.deviations.push_back(std::sqrt(value));
+  };
+  // Where black is not 0 the line falls to nothing above it; what is darker than all that was seen has a
+  // little.
+  const double darkest = std::max(fit.levels.front().level, 0.0);
+  constexpr double a_little = 0.25;
+  add(0, fit.line.b < 0 ? a_little * variance(darkest) : fit.line.b);
+  if (fit.line.b < 0) add(darkest, variance(darkest));
+  for (const LevelVariance& level : fit.cut_levels) {
+    add(fit.levels.back().level, variance(fit.levels.back().level));
+    add(level.level, std::min(variance(level.level), level.high));
+  }
+  const double beyond = 2 * spec.white();  // photon noise goes there
+  if (fit.cut_levels.empty()) add(beyond, variance(beyond));
+  return channel;
+}
+
+}  // namespace ungrain
