@@ -149,7 +149,7 @@ struct MethodDefinition {
   std::vector<Descriptor> descriptors;
   void (*check)(const Params&, const ImageSpec&) = nullptr;
   std::vector<TypedPreset<Params>> presets = {};
-  std::shared_ptr<const NoiseModel> Params::*noise_model = nullptr;  // both or none
+  std::shared_ptr<const NoiseModel>& (*noise_model)(Params&) = nullptr;  // both or none
   bool (*allows_model)(const Params&, const ImageSpec&) = nullptr;
   Pipeline (*reference)(const Params&, const ImageSpec&) = nullptr;
   Pipeline (*cpu)(const Params&, const ImageSpec&) = nullptr;
@@ -183,9 +183,8 @@ Method make_method(MethodDefinition<Params> definition) {
                               }});
   }
   if (definition.noise_model != nullptr) {
-    method.noise_model = [member = definition.noise_model](
-                             void* params) -> std::shared_ptr<const NoiseModel>& {
-      return static_cast<Params*>(params)->*member;
+    method.noise_model = [model = definition.noise_model](void* params) -> auto& {
+      return model(*static_cast<Params*>(params));
     };
     method.allows_model = [allows = definition.allows_model](const void* params, const ImageSpec& spec) {
       return allows(*static_cast<const Params*>(params), spec);

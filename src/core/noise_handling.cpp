@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "noise/noise_model.h"
 #include "noise/stabilize.h"
 #include "ungrain/error.h"
 #include "ungrain/noise_model.h"
@@ -43,7 +44,11 @@ void multiply(const Descriptor& d, void* values, double factor) {
 // A sigma that follows from the model is what an earlier apply_noise() left.
 bool follows_model(const Method& method, void* values, const NoiseHandling& noise, const ImageSpec& spec,
                    const ParamValue& sigma) {
-  if (method.noise_model) return method.noise_model(values) == noise.model;
+  if (method.noise_model) {
+    const auto* levels = std::get_if<std::vector<double>>(&sigma);
+    return method.noise_model(values) == noise.model ||
+           (levels != nullptr && *levels == std::vector{mean_deviation(*noise.model, 0)});
+  }
   const double* number = std::get_if<double>(&sigma);
   return number != nullptr && *number == stabilized_sigma(*noise.model, spec);
 }

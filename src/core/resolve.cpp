@@ -6,6 +6,7 @@
 #include "core/method.h"
 #include "core/noise_handling.h"
 #include "core/registry.h"
+#include "noise/cut_noise.h"
 #include "noise/stabilize.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/noise_model.h"
@@ -37,6 +38,18 @@ NoiseEstimate mean_level(const NoiseModelEstimate& found, const ImageSpec& spec)
   return level;
 }
 
+std::vector<ChannelDeviation> deviations_of(const NoiseModelEstimate& found, const ImageSpec& spec) {
+  std::vector<ChannelDeviation> deviations;
+  for (int c = 0; c < spec.colour_channels(); ++c) deviations.emplace_back(found.model, spec, c);
+  return deviations;
+}
+
+void scale(NoiseModelEstimate& found, double factor) {
+  found.white.sigma *= factor;
+  for (double& sigma : found.white.channels) sigma *= factor;
+  found.model = scaled(std::move(found.model), factor);
+}
+
 }  // namespace
 
 MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec) {
@@ -58,8 +71,13 @@ MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec) 
 // With what was measured.
 class NoiseResolver {
  public:
-  static Resolved resolve(const MethodParams& params, const ImageSpec& spec, NoiseModelEstimate found) {
+  static Resolved resolve(const MethodParams& params, const ImageSpec& spec, NoiseModelEstimate found,
+                          const CutDetector& cuts) {
     MethodParams known = params;
+    const Cut cut = cuts.finish(deviations_of(found, spec));
+    if (found.finding == NoiseFinding::white) scale(found, cut.deviation_factor);
+    known.noise_.cut_at_black = params.noise().cut_at_black || cut.at_black;
+    known.noise_.cut_at_white = params.noise().cut_at_white || cut.at_white;
     const Method& method = find_method(params.method());
     if (found.finding == NoiseFinding::white) {
       known = with_noise_level(std::move(known), found.white);
@@ -72,18 +90,38 @@ class NoiseResolver {
   }
 };
 
+// Shows the rows that are read to the detector too.
+class WatchedReader : public RowReader {
+ public:
+  WatchedReader(RowReader& rows, CutDetector& cuts) : rows_(rows), cuts_(cuts) {}
+  void read_rows(int first, const ImageView& rows) override {
+    rows_.read_rows(first, rows);
+    cuts_.add_rows(rows);
+  }
+
+ private:
+  RowReader& rows_;
+  CutDetector& cuts_;
+};
+
 Resolved resolve_with_noise(const MethodParams& params, const ConstImageView& image,
                             const NoiseModelOptions& options) {
   params.validate(image.spec);
   if (!params.needs_image()) return {resolve_derived(params, image.spec), std::nullopt};
-  return NoiseResolver::resolve(params, image.spec, estimate_noise_model(image, options));
+  NoiseModelEstimate found = estimate_noise_model(image, options);  // checks the image
+  CutDetector cuts(image.spec);
+  cuts.add_rows(image);
+  return NoiseResolver::resolve(params, image.spec, std::move(found), cuts);
 }
 
 Resolved resolve_with_noise(const MethodParams& params, RowReader& image, const ImageSpec& spec,
                             const NoiseModelOptions& options) {
   params.validate(spec);
   if (!params.needs_image()) return {resolve_derived(params, spec), std::nullopt};
-  return NoiseResolver::resolve(params, spec, estimate_noise_model(image, spec, options));
+  CutDetector cuts(spec);
+  WatchedReader watched(image, cuts);
+  NoiseModelEstimate found = estimate_noise_model(watched, spec, options);
+  return NoiseResolver::resolve(params, spec, std::move(found), cuts);
 }
 
 MethodParams resolve(const MethodParams& params, const ConstImageView& image) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/opponent.h"
+#include "core/portable_math.h"
 #include "noise/noise_model.h"
 
 namespace ungrain {
@@ -28,7 +29,7 @@ double anscombe(const PoissonGaussian& noise, double level) {
 }
 
 // F(level) = integral of 1 / deviation from 0, at curve_steps + 1 levels from 0 to white.
-std::vector<double> stabilizing_curve(const ChannelDeviation& deviation, double white) {
+std::vector<double> integrated(const ChannelDeviation& deviation, double white) {
   std::vector<double> curve(curve_steps + 1);
   for (int i = 0; i <= curve_steps; ++i) curve[i] = deviation.at(white * i / curve_steps);
   const double least = least_share * *std::max_element(curve.begin(), curve.end());
@@ -76,23 +77,29 @@ ChannelDeviation::ChannelDeviation(const NoiseModel& model, const ImageSpec& spe
   }
 }
 
+ChannelDeviation ChannelDeviation::divided_by(double factor) const {
+  ChannelDeviation less = *this;
+  less.factor_ /= factor;
+  return less;
+}
+
 double ChannelDeviation::at(double level) const {
-  if (model_ == nullptr) return sigma_;
+  if (model_ == nullptr) return factor_ * sigma_;
   double variance = 0;
   for (const Part& part : parts_) {
     variance += part.weight * std::pow(model_->deviation(part.channel, level), 2);
   }
-  return std::sqrt(variance);
+  return factor_ * std::sqrt(variance);
 }
 
 double ChannelDeviation::mean() const {
-  if (model_ == nullptr) return sigma_;
+  if (model_ == nullptr) return factor_ * sigma_;
   double variance = 0;
   for (const Part& part : parts_) {
     variance +=
         part.weight * std::pow(rms(model_->channels[static_cast<std::size_t>(part.channel)].deviations), 2);
   }
-  return std::sqrt(variance);
+  return factor_ * std::sqrt(variance);
 }
 
 std::optional<PoissonGaussian> ChannelDeviation::poisson_gaussian() const {
@@ -100,8 +107,8 @@ std::optional<PoissonGaussian> ChannelDeviation::poisson_gaussian() const {
   for (const Part& part : parts_) {
     const std::optional<PoissonGaussian> one = as_poisson_gaussian(*model_, part.channel);
     if (!one) return std::nullopt;
-    sum.a += part.weight * one->a;
-    sum.b += part.weight * one->b;
+    sum.a += factor_ * factor_ * part.weight * one->a;
+    sum.b += factor_ * factor_ * part.weight * one->b;
   }
   return parts_.empty() ? std::nullopt : std::optional(sum);
 }
@@ -116,10 +123,115 @@ std::vector<double> stabilized_deviations(const NoiseModel& model, const ImageSp
     } else if (const std::optional<PoissonGaussian> noise = deviation.poisson_gaussian()) {
       deviations.push_back(white / (anscombe(*noise, white) - anscombe(*noise, 0)));
     } else {
-      deviations.push_back(white / stabilizing_curve(deviation, white).back());
+      deviations.push_back(white / integrated(deviation, white).back());
     }
   }
   return deviations;
+}
+
+PointCurve table_curve(double first, double last, const std::vector<double>& values) {
+  PointCurve curve;
+  curve.shape.first = static_cast<float>(first);
+  curve.shape.per_value = static_cast<float>(static_cast<double>(values.size() - 1) / (last - first));
+  curve.shape.entries = static_cast<int>(values.size());
+  curve.table.assign(values.begin(), values.end());
+  return curve;
+}
+
+namespace {
+
+PointCurve anscombe_curve(const PoissonGaussian& noise, double white) {
+  const double black = anscombe(noise, 0);
+  const double scale = white / (anscombe(noise, white) - black);
+  PointCurve curve = table_curve(0, white, {-black * scale, -black * scale});
+  curve.shape.base = CurveBase::root;
+  curve.shape.factor = static_cast<float>(scale * 2 / std::sqrt(noise.a));
+  curve.shape.shift = static_cast<float>(0.375 * noise.a + noise.b / noise.a);
+  return curve;
+}
+
+// The closed form of the exact unbiased inverse (Makitalo and Foi 2013). D^2 / 4 is the curve's base, the
+// rest its table.
+PointCurve unbiased_anscombe_inverse(const PoissonGaussian& noise, double white) {
+  const double black = anscombe(noise, 0);
+  const double scale = white / (anscombe(noise, white) - black);
+  const double read = noise.b / (noise.a * noise.a);
+  std::vector<double> rest(curve_steps + 1);
+  for (int i = 0; i <= curve_steps; ++i) {
+    const double d = black + (white / scale) * i / curve_steps;
+    rest[i] = noise.a * (std::sqrt(1.5) / (4 * d) - 11 / (8 * d * d) + 5 * std::sqrt(1.5) / (8 * d * d * d) -
+                         0.125 - read);
+  }
+  rest[curve_steps] = rest[curve_steps - 1];  // beyond the end it hardly changes any more
+  PointCurve curve = table_curve(0, white, rest);
+  curve.shape.base = CurveBase::square;
+  curve.shape.factor = static_cast<float>(noise.a / (4 * scale * scale));
+  curve.shape.shift = static_cast<float>(black * scale);
+  curve.shape.lowest = 0;
+  return curve;
+}
+
+// The mean of a curve over Gaussian noise.
+class GaussianMean {
+ public:
+  GaussianMean() {
+    double sum = 0;
+    for (int i = 0; i < nodes; ++i) sum += weights_[i] = portable::exp(-0.5 * position(i) * position(i));
+    for (double& weight : weights_) weight /= sum;
+  }
+  static double position(int i) { return reach * (2.0 * i / (nodes - 1) - 1); }
+
+  template <class Curve>
+  double of(Curve curve, double centre, double deviation) const {
+    double mean = 0;
+    for (int i = 0; i < nodes; ++i) mean += weights_[i] * curve(centre + deviation * position(i));
+    return mean;
+  }
+  static constexpr double reach = 5;  // deviations
+
+ private:
+  static constexpr int nodes = 161;
+  double weights_[nodes] = {};
+};
+
+}  // namespace
+
+PointCurve stabilizing_curve(const ChannelDeviation& deviation, double white) {
+  if (const std::optional<PoissonGaussian> noise = deviation.poisson_gaussian()) {
+    return anscombe_curve(*noise, white);
+  }
+  std::vector<double> values = integrated(deviation, white);
+  const double scale = white / values.back();
+  for (double& value : values) value *= scale;
+  return table_curve(0, white, values);
+}
+
+PointCurve restoring_curve(const ChannelDeviation& deviation, double white) {
+  if (const auto noise = deviation.poisson_gaussian()) return unbiased_anscombe_inverse(*noise, white);
+  static const GaussianMean gaussian;
+  const PointCurve forward = stabilizing_curve(deviation, white);
+  const auto seen = [&](double value) {
+    return static_cast<double>(curve_at(forward.shape, forward.table.data(), static_cast<float>(value)));
+  };
+  // The means that there can be, and what is seen of each. Noise goes beyond black and white.
+  const double lowest = -GaussianMean::reach * deviation.at(0);
+  const double highest = white + GaussianMean::reach * deviation.at(white);
+  constexpr int levels = 2048;
+  std::vector<double> means(levels + 1);
+  for (int i = 0; i <= levels; ++i) {
+    const double level = lowest + (highest - lowest) * i / levels;
+    means[i] = gaussian.of(seen, level, deviation.at(level));
+    if (i > 0) means[i] = std::max(means[i], means[i - 1] + 1e-9 * white);
+  }
+  std::vector<double> restored(curve_steps + 1);
+  int at = 0;
+  for (int i = 0; i <= curve_steps; ++i) {
+    const double mean = means.front() + (means.back() - means.front()) * i / curve_steps;
+    while (at + 2 <= levels && means[at + 1] < mean) ++at;
+    const double share = (mean - means[at]) / (means[at + 1] - means[at]);
+    restored[i] = lowest + (highest - lowest) * (at + share) / levels;
+  }
+  return table_curve(means.front(), means.back(), restored);
 }
 
 double stabilized_sigma(const NoiseModel& model, const ImageSpec& spec) {

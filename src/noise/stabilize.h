@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/point_curve.h"
 #include "ungrain/noise_model.h"
 
 namespace ungrain {
@@ -25,6 +26,7 @@ class ChannelDeviation {
   ChannelDeviation(const NoiseModel& model, const ImageSpec& spec, int channel);
   explicit ChannelDeviation(double sigma) : sigma_(sigma) {}  // the same at all levels
 
+  ChannelDeviation divided_by(double factor) const;
   double at(double level) const;
   double mean() const;  // root mean square over the model's levels
   std::optional<PoissonGaussian> poisson_gaussian() const;
@@ -34,9 +36,10 @@ class ChannelDeviation {
     int channel = 0;
     double weight = 0;  // times its variance
   };
-  const NoiseModel* model_ = nullptr;
+  const NoiseModel* model_ = nullptr;  // must outlive this
   std::vector<Part> parts_;
   double sigma_ = 0;
+  double factor_ = 1;
 };
 
 // The deviation of each image channel's noise after stabilisation: f maps [0, white] onto itself, so that it
@@ -49,5 +52,16 @@ double stabilized_sigma(const NoiseModel& model, const ImageSpec& spec);
 std::vector<double> mean_channel_deviations(const NoiseModel& model, const ImageSpec& spec);
 
 bool is_zero(const NoiseModel& model);
+
+// The curve f that stabilises the noise of a channel. [0, white] is mapped onto itself; beyond it f goes on
+// as a straight line (Poisson-Gaussian noise: as it is).
+PointCurve stabilizing_curve(const ChannelDeviation& deviation, double white);
+
+// The way back, without bias: from the mean of f(z) to the mean of z, which is Gaussian with that deviation.
+// Poisson-Gaussian noise has the exact unbiased inverse of Makitalo and Foi.
+PointCurve restoring_curve(const ChannelDeviation& deviation, double white);
+
+// A table over evenly spaced values from `first` to `last`.
+PointCurve table_curve(double first, double last, const std::vector<double>& values);
 
 }  // namespace ungrain

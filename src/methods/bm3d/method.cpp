@@ -363,7 +363,7 @@ const Method& bm3d_method() {
       .check = check,
       .presets = {{{"paper-002", "[002]'s prototype: the first step with Fourier transforms, groups of up to 16"},
                    paper_002}},
-      .noise_model = &P::noise_model,
+      .noise_model = +[](P& p) -> std::shared_ptr<const NoiseModel>& { return p.noise_model; },
       .allows_model = allows_model,
       .reference = bm3d_reference,
       .cpu = bm3d_cpu,

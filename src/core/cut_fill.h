@@ -1,0 +1,90 @@
+// Samples that noise took beyond black or white and that were cut off there, replaced by what they were on
+// average: the noise is symmetric again, and methods that average it keep the mean.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/border.h"
+#include "core/host_device.h"
+#include "core/point_curve.h"
+
+namespace ungrain {
+
+inline constexpr int fill_window = 4;  // pixels: half-width of the square whose mean tells the level
+
+// At one limit of one plane. Distances from the limit are positive inwards.
+struct FillShape {
+  bool on = false;
+  float limit = 0;
+  float inwards = 1;  // or -1
+  CurveShape beyond;  // mean distance of a cut sample, by the mean distance of the samples around it
+  CurveShape spread;  // and its deviation
+};
+
+struct FillCurves {
+  FillShape shape;
+  std::vector<float> beyond;  // tables
+  std::vector<float> spread;
+};
+
+// Of a plane, at both; either may be off.
+struct ChannelFill {
+  FillCurves black;
+  FillCurves white;
+};
+
+// 0 or 1, the same for the same pixel whatever part of the image is worked on.
+UNGRAIN_HOST_DEVICE inline bool coin(int x, int y, int plane) {
+  std::uint32_t h = static_cast<std::uint32_t>(x) * 0x9E3779B1U ^
+                    static_cast<std::uint32_t>(y) * 0x85EBCA77U ^
+                    static_cast<std::uint32_t>(plane) * 0xC2B2AE3DU;
+  h ^= h >> 16U;
+  h *= 0x7FEB352DU;
+  h ^= h >> 15U;
+  h *= 0x846CA68BU;
+  h ^= h >> 16U;
+  return (h & 1U) != 0;
+}
+
+UNGRAIN_HOST_DEVICE inline float mean_around(const ConstPlanes& in, const Extent& image, bool wraps,
+                                             int plane, int x, int y) {
+  const Border border = wraps ? Border::wrap : Border::symmetric;
+  float sum = 0;
+  for (int dy = -fill_window; dy <= fill_window; ++dy) {
+    const float* row = in.row(plane, border_row(border, in.rect, image, y + dy));
+    for (int dx = -fill_window; dx <= fill_window; ++dx) {
+      sum += row[border_index(border, x + dx, image.width) - in.rect.x0];
+    }
+  }
+  constexpr float pixels = (2 * fill_window + 1) * (2 * fill_window + 1);
+  return sum / pixels;
+}
+
+// At either limit: the sample, or what stands for it where it lies there.
+struct FillTables {
+  FillShape shape;
+  const float* beyond = nullptr;
+  const float* spread = nullptr;
+};
+
+UNGRAIN_HOST_DEVICE inline float filled_sample(const FillTables& black, const FillTables& white,
+                                               const ConstPlanes& in, const Extent& image, bool wraps,
+                                               int plane, int x, int y) {
+  const float sample = in.row(plane, y)[x - in.rect.x0];
+  const bool dark = black.shape.on && sample <= black.shape.limit;
+  if (!dark && !(white.shape.on && sample >= white.shape.limit)) return sample;
+  const FillTables& at = dark ? black : white;
+  const CurveShape& range = at.shape.beyond;
+  const float last = range.first + static_cast<float>(range.entries - 1) / range.per_value;
+  const float mean = mean_around(in, image, wraps, plane, x, y);
+  const float level = (mean - at.shape.limit) * at.shape.inwards;
+  const float bounded = level > range.first ? (level < last ? level : last) : range.first;
+  const float half = curve_at(at.shape.spread, at.spread, bounded);
+  const bool farther =
+      coin(border_index(Border::wrap, x, image.width), border_index(Border::wrap, y, image.height), plane);
+  const float distance = curve_at(range, at.beyond, bounded) + (farther ? -half : half);
+  return at.shape.limit + at.shape.inwards * distance;
+}
+
+}  // namespace ungrain

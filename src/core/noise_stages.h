@@ -1,0 +1,28 @@
+// What every method has in common about noise, as stages around the method's own: fill in what was cut ->
+// stabilise -> method -> restore -> put grain back.
+#pragma once
+
+#include <vector>
+
+#include "core/cut_fill.h"
+#include "core/method.h"
+#include "core/point_curve.h"
+#include "ungrain/denoiser.h"
+
+namespace ungrain {
+
+struct NoiseStages {
+  std::vector<ChannelFill> fill;      // one for each colour channel; empty: no such stage
+  std::vector<PointCurve> stabilize;  // likewise
+  std::vector<PointCurve> restore;    // likewise
+  double keep_grain = 0;
+};
+
+// `applied_strength`: what the noise's deviations in `params` have been multiplied by.
+NoiseStages noise_stages(const Method& method, const MethodParams& params, const ImageSpec& spec,
+                         double applied_strength);
+
+// Where there is nothing to add the pipeline stays as it is.
+Pipeline with_noise_stages(Pipeline pipeline, NoiseStages stages, Device::Kind device);
+
+}  // namespace ungrain

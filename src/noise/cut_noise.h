@@ -1,0 +1,70 @@
+// Whether an image's noise was cut off at black or white, as integer files do.
+#pragma once
+
+#include <vector>
+
+#include "core/cut_fill.h"
+#include "noise/stabilize.h"
+#include "ungrain/image.h"
+
+namespace ungrain {
+
+struct Cut {
+  bool at_black = false;
+  bool at_white = false;
+  // 0.85 to 1: what the deviations must be multiplied by so that blocks near the cut have no less variance
+  // than they give. Texture only adds to it.
+  double deviation_factor = 1;
+};
+
+// What replaces cut samples at a limit (0 or white) of a channel whose noise had this deviation before the
+// cut.
+FillCurves filling_curves(const ChannelDeviation& deviation, double white, bool at_white);
+
+// Looks at up to 40,000 blocks of 8 x 8 pixels of each colour channel, row by row. Of an area whose true
+// level is black, cut noise makes half of the samples exactly 0 and leaves the others positive, strewn all
+// over it. A block tells by its mean, which may be 0.3 to 1 deviations, how many samples must be at the
+// limit, how much variance is left and how often neighbours differ in being there. Black borders and
+// saturated skies are constant or connected areas, and what is dark without noise has no such variance.
+class CutDetector {
+ public:
+  explicit CutDetector(const ImageSpec& spec);
+
+  void add_rows(const ConstImageView& image);  // the next rows, any number
+  // After the last row. The deviations are those of the noise before the cut, one for each colour channel.
+  Cut finish(const std::vector<ChannelDeviation>& deviations) const;
+
+ private:
+  static constexpr int side = 8;
+  struct Block {
+    double mean = 0;  // distance from the limit
+    double variance = 0;
+    double at_limit = 0;  // share of the samples
+    double changes = 0;   // share of pairs of neighbours of which one is there
+  };
+  struct Side {
+    std::vector<Block> blocks;  // whose mean is nearer to this limit
+    bool beyond = false;        // a sample was: then nothing was cut
+  };
+
+  void measure(int channel, int block);
+  void add(Side& to, const float* block, int stride, double limit, double sign) const;
+  // Of the blocks near the limit, what is there and what cut noise of this deviation gives.
+  struct Evidence {
+    int blocks = 0;
+    Block found;
+    Block expected;
+  };
+  Evidence evidence(const Side& seen, double sigma) const;
+  bool was_cut(const Side& seen, double sigma) const;
+  double deviation_factor(const Side& seen, double sigma) const;
+
+  ImageSpec spec_;
+  int step_ = side;  // from one block to the next
+  int row_ = 0;
+  std::vector<std::vector<float>> rows_;  // of each colour channel: the current row of blocks
+  std::vector<Side> black_;
+  std::vector<Side> white_;
+};
+
+}  // namespace ungrain
