@@ -8,6 +8,7 @@
 
 #include "clipping.h"
 #include "core/memory.h"
+#include "denoise_raw.h"
 #include "io/exif_iso.h"
 #include "io/failure.h"
 #include "noise_text.h"
@@ -107,6 +108,7 @@ class FileRun {
 
   Outcome run() {
     const ResultFile result(files_.output, outcome_.in.format, settings_.format);
+    if (auto* raw = dynamic_cast<io::RawFile*>(input_.get())) return run_raw(*raw, result);
     outcome_.out = output_info(outcome_.in, result.path(), settings_);
     outcome_.not_kept = io::metadata_not_kept(result.path(), outcome_.out, *input_);
     prepare_page();
@@ -128,6 +130,19 @@ class FileRun {
 
  private:
   const ImageSpec& spec() const { return outcome_.in.spec; }
+
+  Outcome run_raw(io::RawFile& file, const ResultFile& result) {
+    if (settings_.range || settings_.channels != "auto") {
+      throw Error(ErrorCode::io,
+                  fmt::format("{}: a camera raw file tells its white level and its channels: {} is "
+                              "not for it",
+                              shown_input(files_.input), settings_.range ? "--range" : "--channels"));
+    }
+    denoise_raw(file, result.path(), *params_, options_, settings_, outcome_);
+    result.deliver();
+    outcome_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    return outcome_;
+  }
 
   std::size_t memory_limit() const {
     return settings_.options.memory > 0 ? settings_.options.memory

@@ -119,6 +119,7 @@ std::string result_extension(const fs::path& input) {
   const bool read_only =
       !io::can_write(input, nullptr) && std::find(known.begin(), known.end(), lower(own)) != known.end();
   if (!read_only) return own;
+  if (io::is_format(input, "camera raw")) return ".dng";
   if (lower(own) == ".pbm") return ".pgm";
   if (lower(own) == ".dib") return ".bmp";
   return io::can_write("x.tif", nullptr) ? ".tif" : ".npy";

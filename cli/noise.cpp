@@ -9,6 +9,7 @@
 #include "io/failure.h"
 #include "io/image_file.h"
 #include "output.h"
+#include "raw_mosaic.h"
 #include "row_bands.h"
 #include "streams.h"
 #include "ungrain/error.h"
@@ -140,7 +141,8 @@ int noise_command(const Arguments& arguments) {
   }
   app.add_flag_callback(
          "--camera", [&] { kinds.emplace_back(camera_kind); },
-         "that of photographs: the picture is the scene that a simulated camera takes")
+         "that of photographs: the picture is the scene that a simulated camera takes; into a .dng file: its "
+         "raw data")
       ->group(kinds_group);
   camera.add_to(app);
   app.add_option_function<std::string>(
@@ -175,6 +177,18 @@ int noise_command(const Arguments& arguments) {
     io::fail(shown_input(input_name),
              "the camera takes gray or rgb images, this one has independent channels");
   const ResultFile result(output_name, in.format, format);
+  if (photograph && io::is_format(result.path(), "DNG")) {
+    if (in.pages > 1)
+      io::fail(shown_input(input_name), "has several pages, and a DNG file holds one photograph");
+    write_mosaic(*input, in.spec, camera.of_page(noise.seed), result.path());
+    result.deliver();
+    if (!quiet) {
+      print("{}  camera ISO {:g} mosaic{}\n",
+            io::one_line(shown_input(input_name) + " -> " + shown_output(output_name)), camera.settings.iso,
+            camera.settings.noise ? "" : " without noise");
+    }
+    return exit_done;
+  }
   io::FileInfo out = in;
   out.spec.type = depth.value_or(io::writable_type(result.path(), in.spec));
   if (out.spec.type != in.spec.type && !(is_float(out.spec.type) && is_float(in.spec.type)))

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -507,6 +508,49 @@ TEST(Camera, SaysWhatIsWrong) {
   Image result(multi);
   EXPECT_EQ(message_of(channels.view(), result.view(), {}),
             "the camera takes gray or rgb images, this one is multi (3 channels)");
+}
+
+// Photosites of each colour of a gray area: their mean and variance are those that the settings tell.
+TEST(Camera, MosaicHasTheNoiseThatIsTold) {
+  CameraSettings settings;
+  settings.iso = 6400;
+  const Image clean = flat(rgb(400, 400), {0.5F});
+  ImageSpec spec = gray(400, 400);
+  spec.range = 1000;
+  Image mosaic(spec);
+  expose_camera(clean.view(), mosaic.view(), settings);
+  settings.noise = false;
+  Image truth(spec);
+  expose_camera(clean.view(), truth.view(), settings);
+  settings.noise = true;
+  const PoissonGaussian noise = camera_noise(settings, 1000);
+  const std::array<double, 4> seen = {1 / settings.red_gain, 1, 1, 1 / settings.blue_gain};
+  for (int place = 0; place < 4; ++place) {
+    double sum = 0;
+    double squares = 0;
+    const float level = truth.samples<float>()[place / 2 * 400 + place % 2];
+    for (int y = place / 2; y < 400; y += 2) {
+      for (int x = place % 2; x < 400; x += 2) {
+        const double difference = mosaic.samples<float>()[y * 400 + x] - level;
+        sum += difference;
+        squares += difference * difference;
+      }
+    }
+    EXPECT_NEAR(level, truth.samples<float>()[1] * seen[place], 1e-3) << place;
+    EXPECT_NEAR(sum / 40000, 0, 4 * std::sqrt(noise.variance(level) / 40000)) << place;
+    EXPECT_NEAR(squares / 40000, noise.variance(level), 0.04 * noise.variance(level)) << place;
+  }
+}
+
+TEST(Camera, ColoursOfTheMosaicAreThoseOfItsGray) {
+  const CameraSettings settings;
+  const auto matrix = camera_colours(settings);
+  EXPECT_NEAR(matrix[0][0] + matrix[0][1] + matrix[0][2], 1 / settings.red_gain, 1e-12);
+  EXPECT_NEAR(matrix[1][0] + matrix[1][1] + matrix[1][2], 1, 1e-12);
+  EXPECT_NEAR(matrix[2][0] + matrix[2][1] + matrix[2][2], 1 / settings.blue_gain, 1e-12);
+  const Image clean = flat(rgb(8, 8), {0.5F});
+  Image small(gray(8, 6));
+  EXPECT_THROW(expose_camera(clean.view(), small.view(), settings), Error);
 }
 
 // The same on every platform.

@@ -1,12 +1,14 @@
 // Adds noise of a known kind: for tests, for tables, for learning what a method does.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ungrain/image.h"
+#include "ungrain/noise_model.h"
 #include "ungrain/parameters.h"
 
 namespace ungrain {
@@ -79,5 +81,14 @@ int camera_reach();
 // output is cut off at black and white, floats too; samples of `in` beyond them count as black or white, NaN
 // as black. Not in place. Throws Error(unsupported) for independent channels.
 void add_camera_noise(const ConstImageView& in, const ImageView& out, const CameraSettings& settings);
+
+// The same camera's raw data, before white balance and demosaicing: one sample a photosite of the mosaic,
+// whose rows are red, green, red ... and green, blue, green ... in turn. `mosaic` is gray and as large as the
+// scene; its white is a full photosite, its black none. Floats go below 0, as noise does.
+void expose_camera(const ConstImageView& scene, const ImageView& mosaic, const CameraSettings& settings);
+// The noise of these samples where a full photosite is `white`.
+PoissonGaussian camera_noise(const CameraSettings& settings, double white);
+// From linear sRGB to the photosites' red, green and blue before white balance: green sees 1 of white.
+std::array<std::array<double, 3>, 3> camera_colours(const CameraSettings& settings);
 
 }  // namespace ungrain

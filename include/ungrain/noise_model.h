@@ -51,6 +51,19 @@ NoiseModel white_noise_model(const ImageSpec& spec, const std::vector<double>& s
 // variance = a * level + b in each of the image's channels: what a sensor delivers, before any processing.
 NoiseModel poisson_gaussian_model(const ImageSpec& spec, double a, double b);
 
+// variance = a * level + b, in pixel units.
+struct PoissonGaussian {
+  double a = 0;
+  double b = 0;
+  double variance(double level) const { return a * level + b; }
+  friend bool operator==(const PoissonGaussian&, const PoissonGaussian&) = default;
+};
+
+// From the image alone, for each of its colour channels by itself; both numbers are 0 or more. The image is
+// linear: samples are proportional to light and their noise is white. Areas near white, or where black is cut
+// off, do not count. An image of less than 16 x 16 pixels tells nothing: both numbers are 0.
+std::vector<PoissonGaussian> fit_poisson_gaussian(const ConstImageView& image);
+
 // Every deviation times `strength`.
 NoiseModel scaled(NoiseModel model, double strength);
 

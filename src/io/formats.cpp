@@ -57,6 +57,8 @@ const std::vector<Format>& table() {
       {"FITS", {".fits", ".fit", ".fts"}, Codec::vips, "fitsload", "fitssave", {u8, u16, f32}, plain, false, keeps_fits_cards},
       {"Radiance", {".hdr"}, Codec::vips, "radload", "radsave", {f32}, layout_rgb},
       {"OpenEXR", {".exr"}, Codec::vips, "openexrload", "", {}},
+      {"DNG", {".dng"}, Codec::dng, "", "", {u16}, layout_gray | layout_four, false, keeps_exif | keeps_xmp},
+      {"camera raw", {".cr2", ".cr3", ".nef", ".nrw", ".arw", ".raf", ".orf", ".rw2", ".pef"}, Codec::raw, "", "", {}},
   };
   // clang-format on
   return list;
@@ -108,6 +110,7 @@ std::string layout_name(unsigned layout) {
 std::span<const Format> formats() { return table(); }
 
 bool can_read(const Format& format) {
+  if (format.codec == Codec::dng || format.codec == Codec::raw) return UNGRAIN_HAVE_RAW != 0;
   if (format.codec == Codec::tiff) return UNGRAIN_HAVE_TIFF != 0;
   return format.codec != Codec::vips || vips_has(format.loader);
 }

@@ -14,7 +14,7 @@
 namespace ungrain::io {
 
 // Who has the code for it.
-enum class Codec : std::uint8_t { pnm, pfm, bmp, npy, tiff, vips };
+enum class Codec : std::uint8_t { pnm, pfm, bmp, npy, tiff, vips, dng, raw };
 
 // What the channels of a file can be; a bit each.
 enum Layout : std::uint8_t {

@@ -8,14 +8,19 @@
 #include <utility>
 
 #include "io/builtin_formats.h"
+#include "io/dng_output.h"
 #include "io/failure.h"
 #include "io/formats.h"
+#include "io/raw_file.h"
 #include "io/signature.h"
 #include "io/source_file.h"
 #include "io/temporary_file.h"
 #include "io/tiff_reader.h"
 #include "io/wrapped_input.h"
 
+#if UNGRAIN_HAVE_RAW
+#include "io/raw_input.h"
+#endif
 #if UNGRAIN_HAVE_TIFF
 #include "io/tiff_input.h"
 #include "io/tiff_output.h"
@@ -40,6 +45,16 @@ std::unique_ptr<InputFile> open_decoder(SourceFile file, [[maybe_unused]] const 
   if (is_pfm(file)) return open_pfm(std::move(file));
   if (is_bmp(file)) return open_bmp(std::move(file));
   if (is_npy(file)) return open_npy(std::move(file), options);
+  if (const std::string kind = raw_kind(file); !kind.empty()) {
+#if UNGRAIN_HAVE_RAW
+    return open_raw(std::move(file), kind);
+#else
+    fail(file.path(),
+         fmt::format("{}: this build lacks LibRaw, which reads it; develop it first, to a TIFF file for "
+                     "instance",
+                     kind));
+#endif
+  }
   if (const std::string other = what_it_is_instead(file); !other.empty()) fail(file.path(), other);
 #if UNGRAIN_HAVE_TIFF
   if (is_tiff(file)) return open_tiff(std::move(file), options);
@@ -144,7 +159,10 @@ std::unique_ptr<InputFile> InputFile::open(const std::filesystem::path& path, co
       fail(path, fmt::format("has {} page{}: --pages names page {}", pages, pages == 1 ? "" : "s",
                              options.pages.first_missing(pages)));
     }
-    file = with_pages(std::move(file), options.pages.of(pages));
+    // A raw file is more than its rows, and has one page.
+    if (dynamic_cast<RawFile*>(file.get()) == nullptr) {
+      file = with_pages(std::move(file), options.pages.of(pages));
+    }
   }
   if (file->metadata().orientation != 1) {
     // Half of the memory is left to the filter.
@@ -182,6 +200,13 @@ std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path
   info.access = like == nullptr ? FileAccess{} : like->access();
   const bool same_channels = like != nullptr && like->info().spec.channels == info.spec.channels;
   if (same_channels && info.spec.colour == Colour::multi) info.model = like->info().model;
+  if (is_format(path, "DNG")) {
+    const auto* raw = dynamic_cast<const RawFile*>(like);
+    if (raw == nullptr) fail(path, "a DNG file is made from a camera raw file, and this is none; write .tif");
+    RawInfo samples = raw->raw();
+    samples.noise.clear();  // they are no longer what the camera wrote
+    return create_dng(path, info, samples, raw->metadata());
+  }
   check_info(path, info);
   switch (format_of_extension(path)->codec) {
     case Codec::pnm:
@@ -199,6 +224,8 @@ std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path
       break;
 #endif
     case Codec::vips:
+    case Codec::dng:
+    case Codec::raw:
       break;
   }
 #if UNGRAIN_HAVE_VIPS

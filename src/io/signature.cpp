@@ -45,17 +45,27 @@ bool is_svg(const SourceFile& file) {
 
 }  // namespace
 
-std::string what_it_is_instead(const SourceFile& file) {
+bool has_raw_signature(const SourceFile& file) {
   using namespace std::string_view_literals;
-  constexpr std::string_view video =
-      "a video, of which single frames can be filtered: ffmpeg -i VIDEO frame-%05d.png takes it apart";
-  constexpr std::string_view raw = "camera raw: develop it first, to a TIFF file for instance";
   std::array<char, 16> start{};
   const std::string_view head(start.data(), file.read_some(start.data(), start.size(), 0));
   const auto has = [&](std::size_t at, std::string_view text) {
     return head.size() >= at + text.size() && head.substr(at, text.size()) == text;
   };
-  if (has(4, "ftypcrx ")) return std::string(raw);
+  return has(4, "ftypcrx ") || has(0, "FUJIFILMCCD-RAW") || has(0, "IIRO") || has(0, "IIRS") ||
+         has(0, "MMOR") || has(0, "IIU\0"sv) || has(0, "FOVb") || has(0, "\0MRM"sv) ||
+         (has(8, "CR") && (has(0, "II*\0"sv) || has(0, "MM\0*"sv)));
+}
+
+std::string what_it_is_instead(const SourceFile& file) {
+  using namespace std::string_view_literals;
+  constexpr std::string_view video =
+      "a video, of which single frames can be filtered: ffmpeg -i VIDEO frame-%05d.png takes it apart";
+  std::array<char, 16> start{};
+  const std::string_view head(start.data(), file.read_some(start.data(), start.size(), 0));
+  const auto has = [&](std::size_t at, std::string_view text) {
+    return head.size() >= at + text.size() && head.substr(at, text.size()) == text;
+  };
   if (has(4, "ftypavis") || has(4, "ftypmsf1") || has(4, "ftyphevc")) {
     return "a sequence of several images (an animation), which cannot be read";
   }
@@ -65,10 +75,6 @@ std::string what_it_is_instead(const SourceFile& file) {
   if (has(0, "\x1a\x45\xdf\xa3") || (has(0, "RIFF") && has(8, "AVI ")) || has(0, "FLV\1") ||
       has(0, "YUV4MPEG2") || has(0, "\0\0\1\xba"sv) || has(4, "moov") || has(4, "mdat")) {
     return std::string(video);
-  }
-  if (has(0, "FUJIFILMCCD-RAW") || has(0, "IIRO") || has(0, "IIRS") || has(0, "MMOR") || has(0, "IIU\0"sv) ||
-      has(0, "FOVb") || has(0, "\0MRM"sv) || (has(8, "CR") && (has(0, "II*\0"sv) || has(0, "MM\0*"sv)))) {
-    return std::string(raw);
   }
   return "";
 }

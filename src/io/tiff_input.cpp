@@ -545,9 +545,6 @@ class TiffInput final : public InputFile {
 bool is_tiff(const SourceFile& file) { return TiffReader(file).is_tiff(); }
 
 std::unique_ptr<InputFile> open_tiff(SourceFile file, const OpenOptions& options) {
-  if (const std::string raw = raw_kind_of_tiff(file); !raw.empty()) {
-    fail(file.path(), fmt::format("{}: develop it first, to a TIFF file for instance", raw));
-  }
   return std::make_unique<TiffInput>(std::move(file), options);
 }
 

@@ -84,6 +84,15 @@ class Sensor {
   double expose(double light, SensorColour colour, int x, int y) const;
   // Of expose(): linear in light.
   double variance(double light, SensorColour colour) const;
+  // expose() before white balance, as a share of what a photosite holds.
+  double filled(double light, SensorColour colour, int x, int y) const {
+    return expose(light, colour, x, y) / gains_[colour] * white_electrons_ / full_well_;
+  }
+  // Of filled(): variance = a share + b.
+  PoissonGaussian noise() const {
+    const double read = read_noise_ / full_well_;
+    return noise_ ? PoissonGaussian{.a = 1 / full_well_, .b = read * read} : PoissonGaussian{};
+  }
 
  private:
   PhiloxKey key_;

@@ -92,6 +92,19 @@ class Camera {
     for (int y = 0; y < count; ++y) store(final, first + y);
   }
 
+  // The sensor's row y of the output.
+  void expose_row(int y, std::vector<double>& row) const {
+    SceneRow scene;
+    for (auto& channel : scene) channel.resize(static_cast<std::size_t>(in_.spec.width));
+    load_scene(to_.y + y, scene);
+    for (int x = 0; x < out_.spec.width; ++x) {
+      const SensorColour colour = photosite_colour(to_.x + x, to_.y + y);
+      row[static_cast<std::size_t>(x)] =
+          sensor_.filled(scene[colour][to_.x - from_.x + x], colour, to_.x + x, to_.y + y);
+    }
+    store_row(out_, y, 0, row.data(), out_.spec.white());
+  }
+
  private:
   // What the sensor says of these rows and of all that they need around them.
   Plane expose(int first, int count) const {
@@ -173,6 +186,20 @@ class Camera {
   DetailControl detail_;
 };
 
+void check_mosaic(const ConstImageView& scene, const ImageView& mosaic) {
+  validate(scene.spec);
+  validate(mosaic.spec);
+  if (scene.spec.colour == Colour::multi) {
+    throw Error(ErrorCode::unsupported, fmt::format("the camera takes gray or rgb images, this one is {}",
+                                                    describe_channels(scene.spec)));
+  }
+  if (mosaic.spec.channels != 1) fail("a sensor's mosaic has one channel");
+  if (!scene.region.whole() || !mosaic.region.whole() || scene.spec.width != mosaic.spec.width ||
+      scene.spec.height != mosaic.spec.height) {
+    fail("a sensor's mosaic is as large as the scene");
+  }
+}
+
 // The part of `in` that lies where `out` does.
 ConstImageView same_place(ConstImageView in, const ImageView& out) {
   const Region from = place_of(in.region, in.spec);
@@ -200,6 +227,35 @@ void add_camera_noise(const ConstImageView& in, const ImageView& out, const Came
   const ConstImageView below = same_place(in, out);
   std::vector<double> values(static_cast<std::size_t>(out.spec.width));
   for (int y = 0; y < out.spec.height; ++y) copy_alpha(below, y, out, y, values);
+}
+
+void expose_camera(const ConstImageView& scene, const ImageView& mosaic, const CameraSettings& settings) {
+  check_settings(settings);
+  check_mosaic(scene, mosaic);
+  const Camera camera(scene, mosaic, settings);
+  std::vector<double> row(static_cast<std::size_t>(mosaic.spec.width));
+  for (int y = 0; y < mosaic.spec.height; ++y) camera.expose_row(y, row);
+}
+
+PoissonGaussian camera_noise(const CameraSettings& settings, double white) {
+  check_settings(settings);
+  const PoissonGaussian share = Sensor(settings).noise();
+  return {.a = share.a * white, .b = share.b * white * white};
+}
+
+std::array<std::array<double, 3>, 3> camera_colours(const CameraSettings& settings) {
+  check_settings(settings);
+  const ColourCorrection correction(settings);
+  std::array<std::array<double, 3>, 3> matrix{};
+  for (int column = 0; column < 3; ++column) {
+    Light light{};
+    light[column] = 1;
+    const Light seen = correction.to_sensor(light);
+    matrix[red][column] = seen[red] / settings.red_gain;
+    matrix[green][column] = seen[green];
+    matrix[blue][column] = seen[blue] / settings.blue_gain;
+  }
+  return matrix;
 }
 
 }  // namespace ungrain

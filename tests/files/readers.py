@@ -346,6 +346,7 @@ _READERS = {
     ".png": _png,
     ".tif": _tiff,
     ".tiff": _tiff,
+    ".dng": _tiff,
     ".gif": _frames,
     ".webp": _frames,
     ".heic": _heif,

@@ -807,6 +807,8 @@ add(
 # ---- raw pictures ------------------------------------------------------------------------------------------------
 
 RAW = "raw|bayer|cfa|mosaic"
+# Builds with LibRaw; the filter works on each colour of the mosaic, which has half of its pixels.
+MOSAIC = Right(to=".dng", types="u16", tolerance=0.05)
 
 
 def mosaic(path, picture, **more):
@@ -838,10 +840,10 @@ def camera(maker, **more):
 
 
 add("raw/cfa-tiff", "in.tif", mosaic, Fails(RAW))
-add("raw/cfa-tiff-tiled-rgb-thumbnail", "in.tif", camera("Maker"), Fails(RAW))
-add("raw/dng-mosaic", "in.dng", lambda p, c: mosaic(p, c, **DNG), Fails(RAW))
-add("raw/dng-thumbnail", "in.dng", camera("Maker", t50706=(BYTE, [1, 4, 0, 0])), Fails(RAW))
-add("raw/dng-named-tif", "in.tif", camera("Maker", t50706=(BYTE, [1, 4, 0, 0])), Fails(RAW))
+add("raw/cfa-tiff-tiled-rgb-thumbnail", "in.tif", camera("Maker"), MOSAIC, Fails(RAW), checked=False)
+add("raw/dng-mosaic", "in.dng", lambda p, c: mosaic(p, c, **DNG), MOSAIC, Fails(RAW), checked=False)
+add("raw/dng-thumbnail", "in.dng", camera("Maker", t50706=(BYTE, [1, 4, 0, 0])), MOSAIC, Fails(RAW), checked=False)
+add("raw/dng-named-tif", "in.tif", camera("Maker", t50706=(BYTE, [1, 4, 0, 0])), MOSAIC, Fails(RAW), checked=False)
 add(
     "raw/dng-linear",
     "in.dng",
@@ -850,9 +852,9 @@ add(
     ),
     Fails(RAW + "|linear"),
 )
-add("raw/nef", "in.nef", camera("NIKON CORPORATION"), Fails(RAW))
-add("raw/arw", "in.arw", camera("SONY"), Fails(RAW))
-add("raw/pef", "in.pef", camera("PENTAX"), Fails(RAW))
+add("raw/nef", "in.nef", camera("NIKON CORPORATION"), MOSAIC, Fails(RAW), checked=False)
+add("raw/arw", "in.arw", camera("SONY"), MOSAIC, Fails(RAW), checked=False)
+add("raw/pef", "in.pef", camera("PENTAX"), MOSAIC, Fails(RAW), checked=False)
 add(
     "raw/cr2",
     "in.cr2",

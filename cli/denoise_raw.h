@@ -1,0 +1,14 @@
+// A camera raw file through one method, in linear light and before demosaicing.
+#pragma once
+
+#include "denoise_file.h"
+#include "io/raw_file.h"
+
+namespace ungrain::cli {
+
+// Writes a DNG file, or the photograph that LibRaw develops from the filtered samples. `outcome.in` is what
+// the file is; the rest of `outcome` is filled in, all but the times.
+void denoise_raw(io::RawFile& file, const fs::path& output, const MethodParams& params,
+                 const Options& options, const Settings& settings, Outcome& outcome);
+
+}  // namespace ungrain::cli
