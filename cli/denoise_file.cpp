@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 
 #include <fmt/format.h>
@@ -163,7 +164,9 @@ class FileRun {
   void prepare_page() {
     if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
     rows_ = std::make_unique<PageRows>(*input_, hold_);
-    if (page_ > 0 && !params_->needs_image()) return;
+    const bool measures_line = settings_.noise.measures_line();
+    if (page_ > 0 && !params_->needs_image() && !measures_line) return;
+    if (measures_line) set_measured_line();
     const std::optional<double> iso = io::iso_speed(input_->metadata());
     const Resolved resolved = resolve_with_noise(*params_, *rows_, spec(), {.iso = iso});
     if (resolved.noise) {
@@ -175,6 +178,25 @@ class FileRun {
             noise_text(*resolved.noise, spec(), iso) + (limit.empty() ? "" : fmt::format(" ({})", limit));
     }
     make_denoiser(resolved.params);
+  }
+
+  // --noise poisson-gaussian: a line through the variances of this page.
+  void set_measured_line() {
+    const Image pixels = rows_->all();
+    ConstImageView view = pixels.view();
+    view.spec = spec();  // with the white level and the channels that were told
+    const std::vector<PoissonGaussian> lines = fit_poisson_gaussian(view);
+    NoiseHandling handling = settings_.noise.for_image(spec());
+    handling.model = std::make_shared<const NoiseModel>(poisson_gaussian_model(spec(), lines));
+    params_->set_noise(std::move(handling));
+    const double scale = 255 / spec().white();
+    outcome_.noise_found =
+        outcome_.noise_found && std::any_of(lines.begin(), lines.end(), [](const PoissonGaussian& line) {
+          return line.a > 0 || line.b > 0;
+        });
+    if (page_ == 0)
+      outcome_.noise = fmt::format("gain {:.3g}, read noise {:.3g} of 255 (poisson-gaussian, measured)",
+                                   lines[0].a * scale, std::sqrt(lines[0].b) * scale);
   }
 
   void make_denoiser(const MethodParams& resolved) {

@@ -21,6 +21,8 @@ class NoiseOptions {
   void check();
   // In an image's own units.
   NoiseHandling for_image(const ImageSpec& spec) const;
+  // --noise poisson-gaussian without numbers: the image must tell them.
+  bool measures_line() const { return kind_ == "poisson-gaussian" && !gain_; }
   std::string text() const;  // all that was given, for --resume
 
  private:

@@ -8,16 +8,20 @@
 namespace ungrain::cli {
 
 PageRows::PageRows(io::InputFile& file, bool hold) : file_(file) {
-  if (!hold) return;
-  const ImageSpec spec = file.info().spec;
+  if (hold) pixels_ = all();
+}
+
+Image PageRows::all() {
+  if (pixels_.bytes() > 0) return pixels_.copy();
+  const ImageSpec spec = file_.info().spec;
   Image pixels(spec);
   for (int top = 0; top < spec.height;) {
     if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
     const int rows = band_rows(spec, top);
-    file.read_rows(top, pixels.view().rows(top, rows));
+    file_.read_rows(top, pixels.view().rows(top, rows));
     top += rows;
   }
-  pixels_ = std::move(pixels);
+  return pixels;
 }
 
 void PageRows::read_rows(int first, const ImageView& rows) {

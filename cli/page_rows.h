@@ -11,6 +11,7 @@ class PageRows : public RowReader {
   // Held in memory where `hold` says so; else every reading decodes. Throws Error(cancelled) after Ctrl-C.
   PageRows(io::InputFile& file, bool hold);
   void read_rows(int first, const ImageView& rows) override;
+  Image all();  // the page, in memory
 
  private:
   io::InputFile& file_;

@@ -64,6 +64,10 @@ struct PoissonGaussian {
 // off, do not count. An image of less than 16 x 16 pixels tells nothing: both numbers are 0.
 std::vector<PoissonGaussian> fit_poisson_gaussian(const ConstImageView& image);
 
+// Of such lines, one for each colour channel. An rgb image's are taken for one, their mean: its model has no
+// channel for each.
+NoiseModel poisson_gaussian_model(const ImageSpec& spec, const std::vector<PoissonGaussian>& channels);
+
 // Every deviation times `strength`.
 NoiseModel scaled(NoiseModel model, double strength);
 
@@ -97,13 +101,6 @@ struct NoiseBlock {
   friend bool operator==(const NoiseBlock&, const NoiseBlock&) = default;
 };
 
-// variance = a * level + b.
-struct VarianceLine {
-  double a = 0;
-  double b = 0;
-  friend bool operator==(const VarianceLine&, const VarianceLine&) = default;
-};
-
 struct NoiseModelEstimate {
   NoiseModel model;
   NoiseFinding finding = NoiseFinding::white;
@@ -117,7 +114,7 @@ struct NoiseModelEstimate {
   std::vector<NoiseBlock> blocks;  // that the levels were measured in
   // Photon noise: the line that each of the model's channels follows. Empty where the noise of some channel
   // was found to be of another kind.
-  std::vector<VarianceLine> lines;
+  std::vector<PoissonGaussian> lines;
 };
 
 struct NoiseModelOptions {

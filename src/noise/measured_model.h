@@ -15,7 +15,7 @@ struct MeasuredModel {
   int calm_levels = 0;
   bool limited_by_colour = false;
   bool limited_by_iso = false;
-  std::vector<VarianceLine> lines;  // as many as channels, or none
+  std::vector<PoissonGaussian> lines;  // as many as channels, or none
 };
 
 struct MeasuredModelOptions {

@@ -107,6 +107,30 @@ NoiseModel poisson_gaussian_model(const ImageSpec& spec, double a, double b) {
   return model;
 }
 
+NoiseModel poisson_gaussian_model(const ImageSpec& spec, const std::vector<PoissonGaussian>& channels) {
+  const auto count = static_cast<std::size_t>(spec.colour_channels());
+  if (channels.size() != count) {
+    fail(fmt::format("a line is needed for each of {} channels, got {}", count, channels.size()));
+  }
+  if (spec.colour == Colour::rgb) {
+    PoissonGaussian mean;
+    for (const PoissonGaussian& line : channels) {
+      mean.a += line.a / 3;
+      mean.b += line.b / 3;
+    }
+    return poisson_gaussian_model(spec, mean.a, mean.b);
+  }
+  NoiseModel model;
+  for (const PoissonGaussian& line : channels) {
+    ImageSpec one = spec;
+    one.channels = 1;
+    one.alpha = false;
+    one.colour = Colour::gray;
+    model.channels.push_back(poisson_gaussian_model(one, line.a, line.b).channels[0]);
+  }
+  return model;
+}
+
 NoiseModel scaled(NoiseModel model, double strength) {
   if (!is_deviation(strength)) fail(fmt::format("a noise model's strength is 0 or more, got {}", strength));
   for (NoiseModel::Channel& channel : model.channels) {

@@ -10,11 +10,6 @@
 
 namespace ungrain {
 
-// variance = a level + b
-struct PoissonGaussian {
-  double a = 0;
-  double b = 0;
-};
 // Where the variance of this channel of the model is linear in the level with a > 0, and the spectrum white.
 // Nothing otherwise.
 std::optional<PoissonGaussian> as_poisson_gaussian(const NoiseModel& model, int channel);

@@ -180,10 +180,10 @@ class Fitter {
     }
   }
 
-  double on(const VarianceLine& line, double level) const {
+  double on(const PoissonGaussian& line, double level) const {
     return std::max(line.a * level + line.b, 0.5 * least_);
   }
-  void try_line(const VarianceLine& line, LevelFit& fit) const {
+  void try_line(const PoissonGaussian& line, LevelFit& fit) const {
     const double found = mean_cost(levels_, [&](double level) { return on(line, level); });
     if (found >= fit.line_cost) return;
     fit.line_cost = found;
@@ -207,7 +207,7 @@ class Fitter {
     }
     constexpr int rounds = 3;
     for (int round = 0; round < rounds; ++round) {
-      const std::optional<VarianceLine> mean = mean_line(fit.line);
+      const std::optional<PoissonGaussian> mean = mean_line(fit.line);
       if (mean) try_line(*mean, fit);
     }
     prefer_black(fit);
@@ -228,7 +228,7 @@ class Fitter {
   }
 
   // Least squares of the relative errors over the levels that `line` meets.
-  std::optional<VarianceLine> mean_line(const VarianceLine& line) const {
+  std::optional<PoissonGaussian> mean_line(const PoissonGaussian& line) const {
     double n = 0;
     double x = 0;
     double y = 0;
@@ -249,7 +249,7 @@ class Fitter {
     if (!(spread > 0)) return {};
     const double a = (n * xy - x * y) / spread;
     if (a < 0) return {};
-    return VarianceLine{a, (y - a * x) / n};
+    return PoissonGaussian{a, (y - a * x) / n};
   }
 
   // Texture raises the middle band of some levels.

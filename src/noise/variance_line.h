@@ -25,7 +25,7 @@ struct LevelVariance {
 struct LevelFit {
   double variance = 0;       // the same at all levels, before any cut at black and white
   double variance_cost = 0;  // mean cost a level
-  VarianceLine line;
+  PoissonGaussian line;
   double line_cost = 0;
   double weight = 0;            // of all levels together: about their number
   bool white_spectrum = false;  // the high frequencies have as much as the middle ones
