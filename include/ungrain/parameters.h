@@ -88,6 +88,8 @@ struct NoiseHandling {
   double keep_grain = 0;      // 0 to 1: the share of what was removed that is put back
   bool cut_at_black = false;  // samples below 0 became 0; resolve() detects it where it measures
   bool cut_at_white = false;  // likewise above the white level
+  // What resolve_derived() has multiplied the deviations by: the noise itself is that much weaker.
+  double applied_strength = 1;
   friend bool operator==(const NoiseHandling& a, const NoiseHandling& b);  // models by their values
 };
 
@@ -149,7 +151,6 @@ class MethodParams {
   std::string_view method_;  // a literal of the params struct
   std::shared_ptr<void> values_;
   NoiseHandling noise_;
-  double applied_strength_ = 1;  // noise_.strength of all resolve_derived() together
 };
 
 }  // namespace ungrain

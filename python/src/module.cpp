@@ -19,6 +19,7 @@
 #include "ungrain/estimate.h"
 #include "ungrain/metrics.h"
 #include "ungrain/noise.h"
+#include "ungrain/noise_model.h"
 #include "ungrain/version.h"
 #include "values.h"
 
@@ -130,6 +131,24 @@ nb::list estimate_call(nb::handle image, const std::vector<int>& axis, int chann
   nb::list list;
   for (const NoiseEstimate& estimate : found)
     list.append(nb::make_tuple(estimate.sigma, estimate.channels, estimate.correlation));
+  return list;
+}
+
+nb::list estimate_model_call(nb::handle image, const std::vector<int>& axis, int channel_axis,
+                             const std::string& channels, double range, nb::handle iso, int threads) {
+  const InputImages in = input_images(image, {axis, channel_axis, channels, range}, "image");
+  NoiseModelOptions options{.iso = {}, .threads = threads};
+  if (!iso.is_none()) options.iso = nb::cast<double>(iso);
+  std::vector<NoiseModelEstimate> found;
+  {
+    const nb::gil_scoped_release unlocked;
+    for (std::size_t index = 0; index < in.offsets.size(); ++index) {
+      found.push_back(estimate_noise_model(in.at(index), options));
+      check_signals();
+    }
+  }
+  nb::list list;
+  for (const NoiseModelEstimate& estimate : found) list.append(to_dict(estimate));
   return list;
 }
 
@@ -272,6 +291,8 @@ NB_MODULE(_core, module) {
              "channel_axis"_a, "channels"_a, "range"_a, "sampled"_a.none());
   module.def("read_words", &read_words, "method"_a, "preset"_a.none(), "words"_a, "white"_a);
   module.def("estimate", &estimate_call, "image"_a, "axis"_a, "channel_axis"_a, "channels"_a, "range"_a);
+  module.def("estimate_model", &estimate_model_call, "image"_a, "axis"_a, "channel_axis"_a, "channels"_a,
+             "range"_a, "iso"_a.none(), "threads"_a);
   module.def("add_noise", &add_noise_call, "image"_a, "out"_a, "kind"_a, "amount"_a, "seed"_a, "axis"_a,
              "channel_axis"_a, "channels"_a, "range"_a);
   module.def("compare", &compare_call, "truth"_a, "image"_a, "axis"_a, "channel_axis"_a, "channels"_a,

@@ -95,6 +95,22 @@ bool says_stop(nb::handle answer) {
   return (type == "numpy.bool" || type == "numpy.bool_") && PyObject_IsTrue(answer.ptr()) == 0;
 }
 
+// Where sigma is left to be measured: the level, without a noise model, which would need every pixel.
+MethodParams with_level(MethodParams params, const NoiseEstimate& noise) {
+  for (const ParamInfo& info : method_info(params.method()).params) {
+    const ParamValue value = params.get(info.name);
+    if (info.fallback != Fallback::automatic || !std::holds_alternative<std::monostate>(value)) continue;
+    if (info.name == "correlation") {
+      params.set(info.name, noise.correlation);
+    } else if (info.kind == ParamKind::per_channel) {
+      params.set(info.name, noise.channels);
+    } else {
+      params.set(info.name, noise.sigma);
+    }
+  }
+  return params;
+}
+
 }  // namespace
 
 void Listener::listen(nb::handle callback, std::size_t images) {
@@ -195,7 +211,8 @@ MethodParams resolve_sampled(const HeldParams& params, const ImageSpec& spec, co
     throw Error(ErrorCode::invalid_argument, "the sampled rows and columns are not those of the image");
   SampledRows reader(sampled, std::move(rows), std::move(columns));
   const nb::gil_scoped_release unlocked;
-  return resolve(params.params, reader, spec);
+  if (!params.params.needs_image()) return resolve_derived(params.params, spec);
+  return resolve_derived(with_level(params.params, estimate_noise(reader, spec)), spec);
 }
 
 HeldDenoiser::HeldDenoiser(const HeldParams& params, const ImageSpec& spec, const ConstImageView* measured,

@@ -53,7 +53,8 @@ struct Place {
 };
 
 // Parameters with everything measured and derived, from the samples of an image of `spec` that the estimate
-// of its noise looks at: `sampled` has only their rows and columns (NoiseEstimator::sampled_rows).
+// of its noise looks at: `sampled` has only their rows and columns (NoiseEstimator::sampled_rows). One sigma for
+// all levels: a noise model is measured on whole images.
 MethodParams resolve_sampled(const HeldParams& params, const ImageSpec& spec, const ConstImageView& sampled);
 
 // A Denoiser that Python holds on to.

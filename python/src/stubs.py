@@ -34,6 +34,7 @@ def main() -> None:
              "from typing import Any, Literal",
              "",
              "from ._denoise import Array, Axis, Progress",
+             "from ._noise_model import NoiseModel",
              "",
              f"__all__ = {names!r}",
              "",

@@ -121,6 +121,83 @@ nb::object to_python(const ParamInfo& info, const ParamValue& value) {
   return nb::none();
 }
 
+// ---- noise models: {"channels": [{"levels": [...], "deviations": [...], "spectrum": [64 numbers]}, ...]}
+
+std::vector<double> numbers_of(const nb::dict& channel, const char* key) {
+  if (!channel.contains(key)) throw InvalidType(std::string("noise_model: a channel has no '") + key + "'");
+  std::vector<double> list;
+  try {
+    for (const nb::handle element : nb::iter(channel[key])) list.push_back(number(element, "noise_model"));
+  } catch (const nb::python_error&) {
+    throw InvalidType(std::string("noise_model: ") + key + " takes a list of numbers");
+  }
+  return list;
+}
+
+std::shared_ptr<const NoiseModel> read_model(nb::handle value) {
+  if (value.is_none()) return nullptr;
+  const bool converts = nb::hasattr(value, "to_dict");
+  const nb::object object = converts ? nb::object(value.attr("to_dict")()) : nb::borrow(value);
+  if (!nb::isinstance<nb::dict>(object)) {
+    throw InvalidType("noise_model takes a NoiseModel or its dict, got " + shown(value));
+  }
+  const auto dict = nb::cast<nb::dict>(object);
+  if (!dict.contains("channels")) throw InvalidType("noise_model has no 'channels'");
+  NoiseModel model;
+  for (const nb::handle element : nb::iter(dict["channels"])) {
+    if (!nb::isinstance<nb::dict>(element)) throw InvalidType("noise_model: a channel takes a dict");
+    const auto from = nb::cast<nb::dict>(element);
+    NoiseModel::Channel channel{numbers_of(from, "levels"), numbers_of(from, "deviations"), {}};
+    const std::vector<double> spectrum = numbers_of(from, "spectrum");
+    if (spectrum.size() != channel.spectrum.size()) {
+      throw Error(ErrorCode::invalid_argument,
+                  "noise_model: a spectrum has 64 numbers, got " + std::to_string(spectrum.size()));
+    }
+    std::copy(spectrum.begin(), spectrum.end(), channel.spectrum.begin());
+    model.channels.push_back(std::move(channel));
+  }
+  validate(model);
+  return std::make_shared<const NoiseModel>(std::move(model));
+}
+
+// What all methods have in common; false where the name is none of these.
+bool read_noise(NoiseHandling& noise, const std::string& name, nb::handle value) {
+  const auto flag = [&] { return nb::cast<bool>(nb::bool_(nb::borrow(value))); };
+  if (name == "noise_model") {
+    noise.model = read_model(value);
+  } else if (name == "strength") {
+    noise.strength = number(value, name);
+  } else if (name == "luminance") {
+    noise.luminance = number(value, name);
+  } else if (name == "chroma") {
+    noise.chroma = number(value, name);
+  } else if (name == "keep_grain") {
+    noise.keep_grain = number(value, name);
+  } else if (name == "applied_strength") {
+    noise.applied_strength = number(value, name);
+  } else if (name == "cut_at_black") {
+    noise.cut_at_black = flag();
+  } else if (name == "cut_at_white") {
+    noise.cut_at_white = flag();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// Only what is not the default: most calls have none of it.
+void add_noise_values(const NoiseHandling& noise, nb::dict& dict) {
+  const NoiseHandling plain;
+  if (noise.model != nullptr) dict["noise_model"] = to_dict(*noise.model);
+  if (noise.strength != plain.strength) dict["strength"] = noise.strength;
+  if (noise.luminance != plain.luminance) dict["luminance"] = noise.luminance;
+  if (noise.chroma != plain.chroma) dict["chroma"] = noise.chroma;
+  if (noise.keep_grain != plain.keep_grain) dict["keep_grain"] = noise.keep_grain;
+  if (noise.applied_strength != plain.applied_strength) dict["applied_strength"] = noise.applied_strength;
+  if (noise.cut_at_black) dict["cut_at_black"] = true;
+  if (noise.cut_at_white) dict["cut_at_white"] = true;
+}
+
 const char* name_of(ParamKind kind) {
   switch (kind) {
     case ParamKind::real:
@@ -164,10 +241,12 @@ std::string shown(nb::handle value) {
 HeldParams read_params(const std::string& method, nb::handle preset, const nb::dict& given, double white) {
   const MethodInfo& info = cached_info(method);
   HeldParams read{MethodParams::defaults(method), {}};
+  NoiseHandling noise;
   // A preset may follow from what is given, and what is given stands.
   const auto set_given = [&] {
     for (const auto& [key, value] : given) {
       const std::string name = library_name(nb::cast<std::string>(key));
+      if (read_noise(noise, name, value)) continue;
       read.params.set(name, read_value(descriptor(info, name), value, read.held));
     }
   };
@@ -177,6 +256,7 @@ HeldParams read_params(const std::string& method, nb::handle preset, const nb::d
     read.params.apply_preset(nb::cast<std::string>(preset), white);
     set_given();
   }
+  read.params.set_noise(std::move(noise));
   return read;
 }
 
@@ -195,6 +275,31 @@ nb::dict to_dict(const MethodParams& params) {
   nb::dict dict;
   for (const ParamInfo& info : cached_info(std::string(params.method())).params)
     dict[python_name(info.name).c_str()] = to_python(info, params.get(info.name));
+  add_noise_values(params.noise(), dict);
+  return dict;
+}
+
+nb::dict to_dict(const NoiseModel& model) {
+  nb::list channels;
+  for (const NoiseModel::Channel& channel : model.channels) {
+    nb::dict dict;
+    dict["levels"] = channel.levels;
+    dict["deviations"] = channel.deviations;
+    dict["spectrum"] = std::vector<double>(channel.spectrum.begin(), channel.spectrum.end());
+    channels.append(dict);
+  }
+  nb::dict dict;
+  dict["channels"] = channels;
+  return dict;
+}
+
+nb::dict to_dict(const NoiseModelEstimate& estimate) {
+  nb::dict dict;
+  dict["model"] = to_dict(estimate.model);
+  dict["finding"] = std::string(name(estimate.finding));
+  dict["sigma"] = estimate.white.sigma;
+  dict["limited_by_colour"] = estimate.limited_by_colour;
+  dict["limited_by_iso"] = estimate.limited_by_iso;
   return dict;
 }
 

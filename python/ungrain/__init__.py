@@ -15,10 +15,11 @@ from ._core import version as __version__
 from ._denoise import Denoiser, Report, denoise
 from ._errors import (BadPixels, Cancelled, CannotRead, DeviceError, Error, InvalidArgument, InvalidType, NoDevice,
                       OutOfMemory, Unsupported)
-from ._measure import Comparison, Device, add_noise, compare, devices, estimate_sigma, fsim, psnr, ssim
+from ._measure import Comparison, Device, add_noise, compare, devices, estimate_noise_model, estimate_sigma, fsim, psnr, ssim
 from ._methods import *  # noqa: F403
+from ._noise_model import NoiseChannel, NoiseModel, NoiseModelEstimate
 
 __all__ = ["BadPixels", "Cancelled", "CannotRead", "Comparison", "Denoiser", "Device", "DeviceError", "Error",
-           "InvalidArgument", "InvalidType", "NoDevice", "OutOfMemory", "Report", "Unsupported", "__version__", "add_noise", "compare", "denoise", "devices",
-           "estimate_sigma", "fsim", "psnr", "ssim"]
+           "InvalidArgument", "InvalidType", "NoDevice", "NoiseChannel", "NoiseModel", "NoiseModelEstimate", "OutOfMemory", "Report", "Unsupported", "__version__", "add_noise", "compare", "denoise", "devices",
+           "estimate_noise_model", "estimate_sigma", "fsim", "psnr", "ssim"]
 __all__ += _methods.__all__

@@ -14,6 +14,7 @@ import numpy as np
 from . import _core
 from ._arrays import CONVERTED, NATIVE, NumPyArrays, adopt, channels_of, unsupported, white_level
 from ._errors import InvalidArgument, InvalidType, shown
+from ._noise_model import NoiseModel
 
 Array = TypeVar("Array")
 Axis = int | Sequence[int] | None
@@ -167,10 +168,25 @@ def _with_sigma(sigma: Any, parameters: dict[str, Any]) -> dict[str, Any]:
     return parameters
 
 
+def _with_noise(parameters: dict[str, Any], noise_model: Any, strength: float, luminance: float, chroma: float,
+                keep_grain: float) -> dict[str, Any]:
+    """Only what is not the default: most calls have none of it."""
+    if noise_model is not None:
+        parameters["noise_model"] = noise_model
+    for name, value in (("strength", strength), ("luminance", luminance), ("chroma", chroma)):
+        if not (isinstance(value, (int, float)) and value == 1):
+            parameters[name] = value
+    if not (isinstance(keep_grain, (int, float)) and keep_grain == 0):
+        parameters["keep_grain"] = keep_grain
+    return parameters
+
+
 def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float] | str = "auto", device: str = "auto",
             preset: str | None = None, axis: Axis = None, channel_axis: int = -1, channels: str = "auto",
             range: float | None = None, nonfinite: str = "fill", threads: int = 0, memory: int = 0,
-            out: Array | None = None, stream: Any = None, progress: Progress = None, **parameters: Any) -> Array:
+            noise_model: NoiseModel | None = None, strength: float = 1, luminance: float = 1, chroma: float = 1,
+            keep_grain: float = 0, out: Array | None = None, stream: Any = None, progress: Progress = None,
+            **parameters: Any) -> Array:
     """Denoise an image, or a stack of images, with any method.
 
     Parameters
@@ -183,7 +199,8 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
         One of ``ungrain.methods()``.
     sigma : float, sequence or "auto"
         The noise's standard deviation in pixel values, from which the other strengths follow. "auto": measured, for
-        each image of a stack by itself.
+        each image of a stack by itself; where it differs by level or frequency a noise model is measured instead, and
+        samples that were cut off at black or white are made up for.
     device : str
         "auto" (a GPU where there is one, else the CPU; a GPU array's own GPU), "cpu", "cuda", "cuda:N", "cuda:all" or
         "reference". A device that was asked for is used or is an error.
@@ -206,6 +223,14 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
         0: one for each processor.
     memory : int
         Bytes for working buffers; 0: half of what is free.
+    noise_model : NoiseModel, optional
+        The noise by level and frequency, instead of ``sigma``: of ``ungrain.estimate_noise_model``, or your own.
+    strength : float from 0 to 10
+        Times the noise's deviation, whether it was given or measured. Box, gaussian and median mix with the image: 0 to 1.
+    luminance, chroma : float from 0 to 10
+        Besides, of an rgb image's luminance and colour differences. bm3d only.
+    keep_grain : float from 0 to 1
+        The share of what was taken away that is put back.
     out : array, optional
         Where the result goes: an array of the same library, shape and type. ``out=image`` works in place.
     stream : optional
@@ -226,7 +251,7 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
     library, image = adopt(image)
     dtype = library.dtype_name(image)
     layout = (stack_axes(axis) if axis is not None else [], channel_axis, channels, white_level(dtype, range))
-    given = _with_sigma(sigma, parameters)
+    given = _with_noise(_with_sigma(sigma, parameters), noise_model, strength, luminance, chroma, keep_grain)
 
     def run(work: Any, target: Any, handle: int) -> float:
         on, device_ = library.device(image), device
@@ -280,7 +305,7 @@ class Denoiser:
     shape, dtype : optional
         Instead of ``like``. ``sigma``, or the strengths that follow it, must then be given.
     sigma, device, preset, channel_axis, channels, range, nonfinite, threads, memory, **parameters
-        As for ``ungrain.denoise``.
+        As for ``ungrain.denoise``, ``noise_model``, ``strength``, ``luminance``, ``chroma`` and ``keep_grain`` too.
 
     A Denoiser is for one thread at a time; ``clone()`` makes another for the next. It can be pickled, and so be sent to
     other processes: there it works with what was measured here, on the device of the same name. On GPU arrays a call puts the work on

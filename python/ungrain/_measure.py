@@ -10,7 +10,8 @@ import numpy as np
 from . import _core
 from ._arrays import NumPyArrays, adopt, channels_of, host_array, white_level
 from ._denoise import Array, Axis, check_options, output_for, stack_axes, target_for, true_or_false
-from ._errors import InvalidArgument, InvalidType
+from ._errors import InvalidArgument, InvalidType, shown
+from ._noise_model import NoiseModel, NoiseModelEstimate
 
 
 def _stacked(values: list[Any], shape: tuple[int, ...], axis: Axis) -> Any:
@@ -43,6 +44,27 @@ def estimate_sigma(image: Any, *, per_channel: bool = False, axis: Axis = None, 
         raise
     values = [np.asarray(each) if per_channel else total for total, each, _ in found]
     return _stacked(values, samples.shape, axis)
+
+
+def estimate_noise_model(image: Any, *, iso: float | None = None, axis: Axis = None, channel_axis: int = -1,
+                         channels: str = "auto", range: float | None = None, threads: int = 0) -> Any:
+    """The noise by level, frequency and channel, from the image alone: a ``NoiseModelEstimate``.
+
+    ``iso`` is the photograph's speed, if it is known: it limits what is taken for noise where the image has no flat
+    areas. With ``axis``, a list with one estimate for each image of the stack.
+    """
+    channels = channels_of(image, channels)
+    samples, dtype = host_array(image)
+    if iso is not None and not isinstance(iso, (int, float, np.number)):
+        raise InvalidType(f"iso takes a number, got {shown(iso)}")
+    try:
+        found = _core.estimate_model(samples, stack_axes(axis), channel_axis, channels, white_level(dtype, range),
+                                     None if iso is None else float(iso), threads)
+    except TypeError:
+        check_options(channel_axis=channel_axis, channels=channels, threads=threads)
+        raise
+    estimates = [NoiseModelEstimate(**{**each, "model": NoiseModel.from_dict(each["model"])}) for each in found]
+    return estimates[0] if axis is None else estimates
 
 
 def add_noise(image: Array, amount: float, kind: str = "gaussian", *, seed: int = 0, axis: Axis = None,

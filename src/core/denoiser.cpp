@@ -111,9 +111,9 @@ Denoiser Denoiser::create(const MethodParams& params, const ImageSpec& spec, con
                     method.name));
   }
   impl->device = choose_device(method, options.device);
-  Pipeline pipeline = with_noise_stages(
-      build_pipeline(method, impl->device, impl->params.values_.get(), spec),
-      noise_stages(method, impl->params, spec, impl->params.applied_strength_), impl->device.kind);
+  Pipeline pipeline =
+      with_noise_stages(build_pipeline(method, impl->device, impl->params.values_.get(), spec),
+                        noise_stages(method, impl->params, spec), impl->device.kind);
   if (impl->device.kind == Device::Kind::cuda) {
     impl->execution = cuda::make_execution(std::move(pipeline), spec, impl->options, gpus_of(impl->device));
     return Denoiser(std::move(impl));

@@ -117,6 +117,7 @@ void strengthen(const Method& method, void* values, NoiseHandling& noise) {
       if (is_strength(d, values)) multiply(d, values, noise.strength);
     }
   }
+  noise.applied_strength *= noise.strength;
   noise.strength = 1;
 }
 
@@ -126,7 +127,8 @@ bool operator==(const NoiseHandling& a, const NoiseHandling& b) {
   const bool same_model =
       a.model == b.model || (a.model != nullptr && b.model != nullptr && *a.model == *b.model);
   return same_model && a.strength == b.strength && a.luminance == b.luminance && a.chroma == b.chroma &&
-         a.keep_grain == b.keep_grain && a.cut_at_black == b.cut_at_black && a.cut_at_white == b.cut_at_white;
+         a.keep_grain == b.keep_grain && a.cut_at_black == b.cut_at_black &&
+         a.cut_at_white == b.cut_at_white && a.applied_strength == b.applied_strength;
 }
 
 const Descriptor* noise_level_of(const Method& method) {
@@ -142,6 +144,9 @@ void check_noise(const Method& method, void* values, const NoiseHandling& noise,
   check_number("luminance", noise.luminance, most);
   check_number("chroma", noise.chroma, most);
   check_number("keep_grain", noise.keep_grain, 1);
+  if (!(noise.applied_strength >= 0) || std::isinf(noise.applied_strength)) {
+    fail(fmt::format("applied_strength takes a number from 0 up, got {}", noise.applied_strength));
+  }
   if (noise.strength > 1 && !has_strengths(method, values)) {
     fail(fmt::format("{}: strength takes a number from 0 to 1 for this method, which knows no noise; got {}",
                      method.name, noise.strength));

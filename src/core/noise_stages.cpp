@@ -122,18 +122,17 @@ PointCurve identity() { return {{}, {0, 1}}; }
 
 }  // namespace
 
-NoiseStages noise_stages(const Method& method, const MethodParams& params, const ImageSpec& spec,
-                         double applied_strength) {
+NoiseStages noise_stages(const Method& method, const MethodParams& params, const ImageSpec& spec) {
   const NoiseHandling& noise = params.noise();
   NoiseStages stages;
   stages.keep_grain = noise.keep_grain;
   const bool stabilizes = noise.model != nullptr && !method.noise_model;
   const bool cut = noise.cut_at_black || noise.cut_at_white;
-  if ((!stabilizes && !cut) || applied_strength == 0) return stages;
+  if ((!stabilizes && !cut) || noise.applied_strength == 0) return stages;
   const double white = spec.white();
   for (const ChannelDeviation& deviation : deviations_of(method, params, spec)) {
     const bool none = deviation.mean() == 0;
-    const ChannelDeviation real = deviation.divided_by(applied_strength);
+    const ChannelDeviation real = deviation.divided_by(noise.applied_strength);
     if (cut) {
       ChannelFill fill;
       if (noise.cut_at_black && !none) fill.black = filling_curves(real, white, false);

@@ -18,9 +18,7 @@ struct NoiseStages {
   double keep_grain = 0;
 };
 
-// `applied_strength`: what the noise's deviations in `params` have been multiplied by.
-NoiseStages noise_stages(const Method& method, const MethodParams& params, const ImageSpec& spec,
-                         double applied_strength);
+NoiseStages noise_stages(const Method& method, const MethodParams& params, const ImageSpec& spec);
 
 // Where there is nothing to add the pipeline stays as it is.
 Pipeline with_noise_stages(Pipeline pipeline, NoiseStages stages, Device::Kind device);

@@ -57,7 +57,6 @@ MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec) 
   const Method& method = find_method(params.method());
   MethodParams resolved = params;
   if (!resolved.needs_image()) {
-    resolved.applied_strength_ *= resolved.noise_.strength;
     apply_noise(method, resolved.writable(), resolved.noise_, spec);
     check_cut(method, resolved.values_.get(), resolved.noise_);
   }

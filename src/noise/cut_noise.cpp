@@ -37,15 +37,36 @@ double normal_density(double x) { return std::exp(-0.5 * x * x) / std::sqrt(2 * 
 // Of Gaussian noise of deviation 1 around `level`, what is below 0 having become 0.
 double mean_after_cut(double level) { return level * normal_cdf(level) + normal_density(level); }
 
+// The share of samples at the limit, for the means that are looked at, between which it is all but straight.
+class LimitShares {
+ public:
+  LimitShares() {
+    for (int i = 0; i <= steps; ++i) {
+      double low = -6;
+      double high = 6;
+      const double mean = lowest_mean + (highest_mean - lowest_mean) * i / steps;
+      for (int halving = 0; halving < 40; ++halving) {
+        const double level = (low + high) / 2;
+        (mean_after_cut(level) < mean ? low : high) = level;
+      }
+      shares_[i] = normal_cdf(-low);
+    }
+  }
+  double at(double mean) const {
+    const double place = (mean - lowest_mean) / (highest_mean - lowest_mean) * steps;
+    const int below = std::clamp(static_cast<int>(place), 0, steps - 1);
+    return shares_[below] + (place - below) * (shares_[below + 1] - shares_[below]);
+  }
+
+ private:
+  static constexpr int steps = 64;
+  double shares_[steps + 1] = {};
+};
+
 // The share of samples at the limit where the mean that is left is `mean`, both in deviations.
 double share_at_limit(double mean) {
-  double low = -6;
-  double high = 6;
-  for (int i = 0; i < 40; ++i) {
-    const double level = (low + high) / 2;
-    (mean_after_cut(level) < mean ? low : high) = level;
-  }
-  return normal_cdf(-(low + high) / 2);
+  static const LimitShares shares;
+  return shares.at(mean);
 }
 
 }  // namespace
