@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -13,6 +12,7 @@
 #include "io/temporary_file.h"
 #include "io/tiff_entries.h"
 #include "io/tiff_exif.h"
+#include "io/tiff_values.h"
 #include "ungrain/version.h"
 
 namespace ungrain::io {
@@ -35,44 +35,7 @@ constexpr std::uint16_t illuminant = 50778;
 constexpr std::uint16_t noise_profile = 51041;
 }  // namespace dng_tag
 
-constexpr std::uint16_t signed_fraction = 10;
-constexpr std::uint16_t float64 = 12;
 constexpr std::uint64_t pixels_at = 8;  // behind the header
-
-void append(std::vector<std::byte>& to, std::uint64_t value, std::size_t size) {
-  const std::vector<std::byte> bytes = tiff_number(value, size, false);
-  to.insert(to.end(), bytes.begin(), bytes.end());
-}
-
-TiffEntry numbers(std::uint16_t tag, std::uint16_t type, const std::vector<std::uint64_t>& values) {
-  TiffEntry entry{.tag = tag, .type = type, .count = values.size()};
-  for (const std::uint64_t value : values) append(entry.value, value, tiff_type_size(type).value);
-  return entry;
-}
-
-TiffEntry fractions(std::uint16_t tag, std::uint16_t type, const std::vector<double>& values,
-                    std::int64_t denominator = 1'000'000) {
-  TiffEntry entry{.tag = tag, .type = type, .count = values.size()};
-  for (const double value : values) {
-    const auto numerator = std::llround(value * static_cast<double>(denominator));
-    append(entry.value, static_cast<std::uint32_t>(numerator), 4);
-    append(entry.value, static_cast<std::uint64_t>(denominator), 4);
-  }
-  return entry;
-}
-
-TiffEntry doubles(std::uint16_t tag, const std::vector<double>& values) {
-  TiffEntry entry{.tag = tag, .type = float64, .count = values.size()};
-  for (const double value : values) append(entry.value, std::bit_cast<std::uint64_t>(value), 8);
-  return entry;
-}
-
-TiffEntry text(std::uint16_t tag, const std::string& value) {
-  TiffEntry entry{.tag = tag, .type = tiff_type::text, .count = value.size() + 1};
-  for (const char c : value) entry.value.push_back(static_cast<std::byte>(c));
-  entry.value.push_back(std::byte{0});
-  return entry;
-}
 
 // Entries by tag; the first of a tag stays.
 class Directory {
@@ -96,18 +59,19 @@ std::vector<TiffEntry> storage_entries(const RawInfo& raw) {
   constexpr std::uint64_t linear = 34892;
   const auto width = static_cast<std::uint64_t>(raw.width);
   const auto height = static_cast<std::uint64_t>(raw.height);
-  return {numbers(254, tiff_type::uint32, {0}),  // the picture itself, no smaller copy
-          numbers(256, tiff_type::uint32, {width}),
-          numbers(257, tiff_type::uint32, {height}),
-          numbers(258, tiff_type::uint16, {16}),
-          numbers(259, tiff_type::uint16, {1}),  // not compressed
-          numbers(262, tiff_type::uint16, {raw.colour ? colour_filters : linear}),
-          numbers(273, tiff_type::uint32, {pixels_at}),
-          numbers(277, tiff_type::uint16, {1}),
-          numbers(278, tiff_type::uint32, {height}),
-          numbers(279, tiff_type::uint32, {2 * width * height}),
-          numbers(284, tiff_type::uint16, {1}),
-          numbers(tiff_tag::orientation, tiff_type::uint16, {static_cast<std::uint64_t>(raw.orientation)})};
+  return {
+      tiff_numbers(254, tiff_type::uint32, {0}),  // the picture itself, no smaller copy
+      tiff_numbers(256, tiff_type::uint32, {width}),
+      tiff_numbers(257, tiff_type::uint32, {height}),
+      tiff_numbers(258, tiff_type::uint16, {16}),
+      tiff_numbers(259, tiff_type::uint16, {1}),  // not compressed
+      tiff_numbers(262, tiff_type::uint16, {raw.colour ? colour_filters : linear}),
+      tiff_numbers(273, tiff_type::uint32, {pixels_at}),
+      tiff_numbers(277, tiff_type::uint16, {1}),
+      tiff_numbers(278, tiff_type::uint32, {height}),
+      tiff_numbers(279, tiff_type::uint32, {2 * width * height}),
+      tiff_numbers(284, tiff_type::uint16, {1}),
+      tiff_numbers(tiff_tag::orientation, tiff_type::uint16, {static_cast<std::uint64_t>(raw.orientation)})};
 }
 
 // Red, green and blue in DNG's numbers.
@@ -118,10 +82,10 @@ std::uint64_t colour_of(int channel) {
 std::vector<TiffEntry> filter_entries(const RawInfo& raw) {
   std::vector<std::uint64_t> colours;
   for (const int channel : raw.pattern) colours.push_back(colour_of(channel));
-  return {numbers(dng_tag::cfa_repeat, tiff_type::uint16, {2, 2}),
-          numbers(dng_tag::cfa_pattern, tiff_type::byte, colours),
-          numbers(dng_tag::cfa_plane_colour, tiff_type::byte, {0, 1, 2}),
-          numbers(dng_tag::cfa_layout, tiff_type::uint16, {1})};
+  return {tiff_numbers(dng_tag::cfa_repeat, tiff_type::uint16, {2, 2}),
+          tiff_numbers(dng_tag::cfa_pattern, tiff_type::byte, colours),
+          tiff_numbers(dng_tag::cfa_plane_colour, tiff_type::byte, {0, 1, 2}),
+          tiff_numbers(dng_tag::cfa_layout, tiff_type::uint16, {1})};
 }
 
 std::vector<TiffEntry> level_entries(const RawInfo& raw) {
@@ -131,10 +95,10 @@ std::vector<TiffEntry> level_entries(const RawInfo& raw) {
     for (const int channel : raw.pattern) black.push_back(raw.black[channel]);
   }
   const std::uint64_t side = raw.colour ? 2 : 1;
-  return {
-      numbers(dng_tag::black_repeat, tiff_type::uint16, {side, side}),
-      fractions(dng_tag::black_level, tiff_type::fraction, black, 100),
-      numbers(dng_tag::white_level, tiff_type::uint32, {static_cast<std::uint64_t>(std::lround(raw.white))})};
+  return {tiff_numbers(dng_tag::black_repeat, tiff_type::uint16, {side, side}),
+          tiff_fractions(dng_tag::black_level, tiff_type::fraction, black, 100),
+          tiff_numbers(dng_tag::white_level, tiff_type::uint32,
+                       {static_cast<std::uint64_t>(std::lround(raw.white))})};
 }
 
 // Variance = S x + O of samples x from 0 to 1, for red, green and blue.
@@ -148,7 +112,7 @@ TiffEntry noise_entry(const RawInfo& raw) {
     profile.push_back(noise.a / range);
     profile.push_back(noise.b / (range * range));
   }
-  return doubles(dng_tag::noise_profile, profile);
+  return tiff_doubles(dng_tag::noise_profile, profile);
 }
 
 bool is_known(const RawInfo::Matrix& matrix) {
@@ -162,18 +126,18 @@ std::vector<TiffEntry> colour_entries(const RawInfo& raw) {
   constexpr std::uint64_t daylight = 21;  // D65
   std::vector<double> matrix;
   for (const auto& row : raw.camera_of_xyz) matrix.insert(matrix.end(), row.begin(), row.end());
-  return {numbers(dng_tag::illuminant, tiff_type::uint16, {daylight}),
-          fractions(dng_tag::colour_matrix, signed_fraction, matrix),
-          fractions(dng_tag::neutral, tiff_type::fraction, {raw.neutral.begin(), raw.neutral.end()})};
+  return {tiff_numbers(dng_tag::illuminant, tiff_type::uint16, {daylight}),
+          tiff_fractions(dng_tag::colour_matrix, tiff_type::signed_fraction, matrix),
+          tiff_fractions(dng_tag::neutral, tiff_type::fraction, {raw.neutral.begin(), raw.neutral.end()})};
 }
 
 std::vector<TiffEntry> text_entries(const RawInfo& raw) {
   std::string name = raw.make;
   if (!raw.model.empty()) name += (name.empty() ? "" : " ") + raw.model;
-  std::vector<TiffEntry> entries = {text(tiff_tag::software, "ungrain " UNGRAIN_VERSION),
-                                    text(dng_tag::unique_camera_model, name.empty() ? "unknown" : name)};
-  if (!raw.make.empty()) entries.push_back(text(tiff_tag::make, raw.make));
-  if (!raw.model.empty()) entries.push_back(text(tiff_tag::model, raw.model));
+  std::vector<TiffEntry> entries = {tiff_text(tiff_tag::software, "ungrain " UNGRAIN_VERSION),
+                                    tiff_text(dng_tag::unique_camera_model, name.empty() ? "unknown" : name)};
+  if (!raw.make.empty()) entries.push_back(tiff_text(tiff_tag::make, raw.make));
+  if (!raw.model.empty()) entries.push_back(tiff_text(tiff_tag::model, raw.model));
   return entries;
 }
 
@@ -184,7 +148,7 @@ TiffEntry exif_entry(const RawInfo& raw) {
   return {.tag = tiff_tag::exif_directory,
           .type = tiff_type::uint32,
           .count = 1,
-          .directory = {numbers(iso_speed, tiff_type::uint16, {iso})}};
+          .directory = {tiff_numbers(iso_speed, tiff_type::uint16, {iso})}};
 }
 
 std::vector<TiffEntry> entries_of(const RawInfo& raw, const Metadata& metadata) {
@@ -193,8 +157,8 @@ std::vector<TiffEntry> entries_of(const RawInfo& raw, const Metadata& metadata) 
   directory.add(storage_entries(raw));
   directory.add(level_entries(raw));
   if (raw.colour) directory.add(filter_entries(raw));
-  directory.add(numbers(dng_tag::version, tiff_type::byte, {1, 4, 0, 0}));
-  directory.add(numbers(dng_tag::backward_version, tiff_type::byte, {1, 1, 0, 0}));
+  directory.add(tiff_numbers(dng_tag::version, tiff_type::byte, {1, 4, 0, 0}));
+  directory.add(tiff_numbers(dng_tag::backward_version, tiff_type::byte, {1, 1, 0, 0}));
   if (!raw.noise.empty()) directory.add(noise_entry(raw));
   directory.add(descriptive_entries(TiffReader(without_exif_mark(metadata.exif)), false, most_exif));
   if (!metadata.xmp.empty()) {
@@ -246,7 +210,8 @@ class DngOutput final : public OutputFile {
     const std::uint64_t at = writer.put(entries_, 0);
     file_.write(writer.bytes().data(), writer.bytes().size(), directory_at);
     std::vector<std::byte> header = {std::byte{'I'}, std::byte{'I'}, std::byte{42}, std::byte{0}};
-    append(header, at, 4);
+    const std::vector<std::byte> place = tiff_number(at, 4, false);
+    header.insert(header.end(), place.begin(), place.end());
     file_.write(header.data(), header.size(), 0);
     file_.commit();
   }

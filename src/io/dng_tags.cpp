@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::uint16_t dng_version = 50706;
 constexpr std::uint16_t noise_profile = 51041;
-constexpr std::uint16_t float64 = 12;
 
 // Of the camera and its colours: model, matrices, calibrations, white balance, exposure, profile.
 constexpr std::uint16_t camera_tags[] = {50708, 50709, 50721, 50722, 50723, 50724, 50725, 50726, 50727,
@@ -30,7 +29,8 @@ bool is_one_of(const std::uint16_t (&tags)[N], std::uint16_t tag) {
 
 std::vector<double> profile_in(const TiffReader& tiff, const TiffField& field) {
   constexpr std::uint64_t most = 8;  // four colours
-  if (field.type != float64 || field.count % 2 != 0 || field.count > most || !tiff.holds(field)) return {};
+  if (field.type != tiff_type::float64 || field.count % 2 != 0 || field.count > most || !tiff.holds(field))
+    return {};
   std::vector<double> values;
   for (std::uint64_t i = 0; i < field.count; ++i) {
     values.push_back(std::bit_cast<double>(tiff.number(field.at + 8 * i, 8)));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <new>
 #include <optional>
 
@@ -13,6 +14,7 @@
 #include "io/failure.h"
 #include "io/packed_rows.h"
 #include "io/tiff_exif.h"
+#include "io/tiff_values.h"
 
 namespace ungrain::io {
 namespace {
@@ -85,6 +87,8 @@ int orientation_of(int flip) {
   }
 }
 
+bool is_in(double value, double least, double most) { return value >= least && value <= most; }
+
 // In the units of samples from 0 to `range`.
 std::vector<PoissonGaussian> noise_of(const std::vector<double>& profile, bool colour, double range) {
   if (profile.empty()) return {};
@@ -100,6 +104,41 @@ std::vector<PoissonGaussian> noise_of(const std::vector<double>& profile, bool c
   const bool tells =
       std::all_of(noise.begin(), noise.end(), [](const auto& one) { return one.a + one.b > 0; });
   return tells ? noise : std::vector<PoissonGaussian>{};
+}
+
+// What LibRaw tells of a photograph whose file holds EXIF in a form that only its maker's programs know.
+std::vector<TiffEntry> exif_entries_of(const libraw_data_t& data) {
+  constexpr std::uint16_t exposure_time = 33434, f_number = 33437, iso_speed = 34855, taken = 36867,
+                          focal_length = 37386;
+  const libraw_imgother_t& other = data.other;
+  std::vector<TiffEntry> entries;
+  std::vector<TiffEntry> exif;
+  if (data.idata.make[0] != 0) entries.push_back(tiff_text(tiff_tag::make, data.idata.make));
+  if (data.idata.model[0] != 0) entries.push_back(tiff_text(tiff_tag::model, data.idata.model));
+  std::tm time{};
+  std::array<char, 20> text{};
+  const bool dated = other.timestamp > 0 && localtime_r(&other.timestamp, &time) != nullptr &&
+                     std::strftime(text.data(), text.size(), "%Y:%m:%d %H:%M:%S", &time) > 0;
+  if (dated) entries.push_back(tiff_text(tiff_tag::date_time, text.data()));
+  if (other.artist[0] != 0) entries.push_back(tiff_text(tiff_tag::artist, other.artist));
+  if (is_in(other.shutter, 1e-6, 2000))
+    exif.push_back(tiff_fractions(exposure_time, tiff_type::fraction, {other.shutter}));
+  if (is_in(other.aperture, 0.1, 1000))
+    exif.push_back(tiff_fractions(f_number, tiff_type::fraction, {other.aperture}, 100));
+  if (is_in(other.iso_speed, 1, 65535)) {
+    exif.push_back(tiff_numbers(iso_speed, tiff_type::uint16,
+                                {static_cast<std::uint64_t>(std::lround(other.iso_speed))}));
+  }
+  if (dated) exif.push_back(tiff_text(taken, text.data()));
+  if (is_in(other.focal_len, 0.1, 1e5))
+    exif.push_back(tiff_fractions(focal_length, tiff_type::fraction, {other.focal_len}, 100));
+  if (!exif.empty()) {
+    entries.push_back({.tag = tiff_tag::exif_directory,
+                       .type = tiff_type::uint32,
+                       .count = 1,
+                       .directory = std::move(exif)});
+  }
+  return entries;
 }
 
 class RawInput final : public RawFile {
@@ -235,7 +274,10 @@ class RawInput final : public RawFile {
   }
 
   void read_metadata() {
-    const std::vector<std::byte> marked = exif_of_tiff(file_);
+    std::vector<std::byte> marked = exif_of_tiff(file_);
+    if (const auto entries = exif_entries_of(data()); marked.empty() && !entries.empty()) {
+      marked = exif_of_entries(entries);
+    }
     const std::span<const std::byte> exif = without_exif_mark(marked);
     metadata_.exif.assign(exif.begin(), exif.end());
     // Samples stay as they lie on the sensor; what is developed is upright.

@@ -30,13 +30,18 @@ std::vector<std::byte> exif_of_tiff(const SourceFile& file) {
       })) {
     return {};
   }
+  return exif_of_entries(entries);
+}
+
+std::vector<std::byte> exif_of_entries(const std::vector<TiffEntry>& entries) {
   constexpr std::array header = {std::byte{'I'}, std::byte{'I'}, std::byte{42}, std::byte{0},
                                  std::byte{8},   std::byte{0},   std::byte{0},  std::byte{0}};
   TiffDirectoryWriter writer(header.size(), false, false);
   writer.put(entries, 0);
-  std::vector<std::byte> block(exif_mark.begin(), exif_mark.end());
-  block.insert(block.end(), header.begin(), header.end());
-  block.insert(block.end(), writer.bytes().begin(), writer.bytes().end());
+  std::vector<std::byte> block(exif_mark.size() + header.size() + writer.bytes().size());
+  auto end = std::copy(exif_mark.begin(), exif_mark.end(), block.begin());
+  end = std::copy(header.begin(), header.end(), end);
+  std::copy(writer.bytes().begin(), writer.bytes().end(), end);
   return block;
 }
 

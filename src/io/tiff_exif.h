@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/source_file.h"
+#include "io/tiff_entries.h"
 
 namespace ungrain::io {
 
@@ -18,6 +19,9 @@ namespace ungrain::io {
 // Values go over as they are: a maker's note that counts offsets from the start of its file loses its way, as
 // in every program that moves it.
 std::vector<std::byte> exif_of_tiff(const SourceFile& file);
+
+// The same of other entries, in little endian.
+std::vector<std::byte> exif_of_entries(const std::vector<TiffEntry>& entries);
 
 // Orientation 1, and no thumbnail: it shows the picture as it lay. `exif` is without "Exif\0\0".
 void set_exif_upright(std::vector<std::byte>& exif);

@@ -236,6 +236,23 @@ class Raw(Workspace):
             told = json.loads(self.done("a.dng", "-o", "b.dng", "--json").out_lines[0])
             self.assertRegex(told["note"], "its noise profile is damaged and not used; .*measured")
 
+    def test_files_that_are_no_tiff_keep_what_LibRaw_knows(self) -> None:
+        """An Olympus file is a TIFF file but for its mark."""
+        data = bytearray(self.bytes_of("a.dng"))
+        data[2:4] = b"RO"
+        self.path("a.orf").write_bytes(data)
+        self.done("a.orf", "-q")
+        self.assertTrue(self.path("a.ungrain.dng").exists())
+        if needs_format(".tif"):
+            return
+        self.done("a.orf", "-o", "a.tif", "-q")
+        written = self.bytes_of("a.tif")
+        tags = entries(written)
+        self.assertEqual(written[tags[271][3]:][:8], b"ungrain\0")
+        (count,) = struct.unpack_from("<H", written, tags[34665][3])
+        inner = dict(struct.unpack_from("<HxxxxxxI", written, tags[34665][3] + 2 + 12 * i) for i in range(count))
+        self.assertEqual(inner[34855], 6400)
+
     def test_compared_and_measured(self) -> None:
         self.assertIn("a.dng", self.done("compare", "clean.dng", "a.dng").out_lines[-1])
         self.done("estimate", "a.dng")
