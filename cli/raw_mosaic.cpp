@@ -63,7 +63,7 @@ void write_mosaic(io::InputFile& scene, const ImageSpec& spec, const CameraSetti
     return mosaic.samples<float>()[static_cast<std::size_t>(std::min(y, spec.height - 1)) * spec.width +
                                    std::min(x, spec.width - 1)];
   };
-  float* to = samples.samples<float>();
+  auto* to = samples.samples<float>();
   for (int y = 0; y < info.spec.height; ++y) {
     for (int x = 0; x < info.spec.width; ++x) {
       for (int i = 0; i < 4; ++i) to[raw.pattern[i]] = at(2 * x + i % 2, 2 * y + i / 2);
