@@ -39,8 +39,15 @@ io::FileInfo output_info(const io::FileInfo& in, const fs::path& path, const Set
 Report added_up(Report page, const Report& before) {
   page.nonfinite_pixels += before.nonfinite_pixels;
   page.ms += before.ms;
-  for (std::size_t stage = 0; stage < before.stages.size(); ++stage)
-    page.stages[stage].ms += before.stages[stage].ms;
+  for (const StageTime& earlier : before.stages) {  // which a page with other noise may not have
+    const auto same = std::find_if(page.stages.begin(), page.stages.end(),
+                                   [&](const StageTime& stage) { return stage.name == earlier.name; });
+    if (same != page.stages.end()) {
+      same->ms += earlier.ms;
+    } else {
+      page.stages.push_back(earlier);
+    }
+  }
   return page;
 }
 

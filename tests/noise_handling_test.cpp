@@ -499,6 +499,16 @@ TEST(Resolve, GivesAModelWhereOneWasFound) {
   EXPECT_FALSE(resolve_with_noise(NlmParams{.sigma = 1}, noisy.view()).noise.has_value());
 }
 
+TEST(Resolve, TakesASlopeForNoNoise) {
+  Image slope(bytes(64, 48));
+  for (int i = 0; i < 64 * 48; ++i) {
+    slope.samples<std::uint8_t>()[i] = static_cast<std::uint8_t>(2 * (i % 64) + i / 64);
+  }
+  const MethodParams found = resolve(Bm3dParams{}, slope.view());
+  EXPECT_EQ(found.noise().model, nullptr);
+  EXPECT_LT(found.as<Bm3dParams>().sigma[0], 0.3);
+}
+
 // ---- every method, every backend
 
 struct Handled {
