@@ -5,15 +5,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/convert.h"
 #include "core/half.h"
+#include "cpu/parallel.h"
 #include "noise/block_spectrum.h"
 #include "noise/drawn_blocks.h"
 #include "noise/flat_blocks.h"
 #include "noise/flat_windows.h"
+#include "noise/read_in_bands.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
 
@@ -118,7 +121,14 @@ class ChannelBlocks {
     double sigma = 0;
     double detail = 0;  // FlatBlocksAnswer's
   };
-  Answer answer(const BlockTransform& transform, const Lattice& lattice, bool whole_numbers) const {
+  const Answer& answer() const { return answer_; }
+
+  void find_answer(const BlockTransform& transform, const Lattice& lattice, bool whole_numbers) {
+    answer_ = measured(transform, lattice, whole_numbers);
+  }
+
+ private:
+  Answer measured(const BlockTransform& transform, const Lattice& lattice, bool whole_numbers) const {
     // Exactly constant blocks carry no noise. Few of them are a frame around the picture, many are the
     // picture.
     if (constant_blocks_ > static_cast<std::int64_t>(spectra_.size())) return {};
@@ -132,11 +142,7 @@ class ChannelBlocks {
     if (strong_for_a_drawing(sigma)) return {0, 1};
     return {sigma * share_of_noise(), found.detail};
   }
-  double sigma(const BlockTransform& transform, const Lattice& lattice, bool whole_numbers) const {
-    return answer(transform, lattice, whole_numbers).sigma;
-  }
 
- private:
   // Strong noise would have put gray into the blocks that are all black and white, unless their light went
   // far beyond white. Many of them are a drawing, whose smooth outlines are no noise.
   bool strong_for_a_drawing(double sigma) const {
@@ -215,6 +221,7 @@ class ChannelBlocks {
   std::int64_t constant_blocks_ = 0;  // of another level
   bool beyond_limits_ = false;        // whether a sample was seen outside black to white: nothing was cut off
   bool at_limits_ = false;            // whether one was black or white
+  Answer answer_;
 };
 
 }  // namespace
@@ -235,7 +242,6 @@ struct NoiseEstimator::Impl {
       if (!lattice.uses_row(rows)) continue;
       for (int c = 0; c < spec.colour_channels(); ++c) {
         load_row(image, y, c, channels[c].row(rows));
-        if (lattice.ends_with_row(rows)) channels[c].add_blocks(lattice, transform, rows);
       }
       for (ChannelBlocks& of_all : mean) {
         for (int x = 0; x < spec.width; ++x) {
@@ -243,24 +249,43 @@ struct NoiseEstimator::Impl {
           for (ChannelBlocks& channel : channels) sum += channel.row(rows)[x];
           of_all.row(rows)[x] = sum / static_cast<float>(channels.size());
         }
-        if (lattice.ends_with_row(rows)) of_all.add_blocks(lattice, transform, rows);
       }
       for (ChannelBlocks& of_colour : difference) {
         for (int x = 0; x < spec.width; ++x) {
           of_colour.row(rows)[x] =
               channels[0].row(rows)[x] - 2 * channels[1].row(rows)[x] + channels[2].row(rows)[x];
         }
-        if (lattice.ends_with_row(rows)) of_colour.add_blocks(lattice, transform, rows);
+      }
+      if (lattice.ends_with_row(rows)) {
+        for_each_plane([&](ChannelBlocks& plane) { plane.add_blocks(lattice, transform, rows); });
       }
     }
   }
 
-  NoiseEstimate result() const {
-    const bool whole_numbers = spec.type == PixelType::u8 || spec.type == PixelType::u16;
-    NoiseEstimate estimate;
-    for (const ChannelBlocks& channel : channels) {
-      estimate.channels.push_back(channel.sigma(transform, lattice, whole_numbers));
+  // Planes know nothing of each other: they are worked on side by side where that is worth a thread.
+  void for_each_plane(const std::function<void(ChannelBlocks&)>& work) {
+    std::vector<ChannelBlocks*> planes;
+    for (std::vector<ChannelBlocks>* some : {&channels, &mean, &difference}) {
+      for (ChannelBlocks& plane : *some) planes.push_back(&plane);
     }
+    constexpr std::int64_t many_blocks = 4000;
+    if (planes.size() == 1 || lattice.blocks() < many_blocks) {
+      for (ChannelBlocks* plane : planes) work(*plane);
+      return;
+    }
+    if (!workers) workers = std::make_unique<Workers>(0);
+    workers->for_each_quietly(static_cast<std::int64_t>(planes.size()),
+                              [&](std::int64_t n, int) { work(*planes[static_cast<std::size_t>(n)]); });
+  }
+
+  NoiseEstimate result() {
+    const bool whole_numbers = spec.type == PixelType::u8 || spec.type == PixelType::u16;
+    for_each_plane([&](ChannelBlocks& plane) {
+      const bool of_image = &plane >= channels.data() && &plane < channels.data() + channels.size();
+      plane.find_answer(transform, lattice, whole_numbers && of_image);
+    });
+    NoiseEstimate estimate;
+    for (const ChannelBlocks& channel : channels) estimate.channels.push_back(channel.answer().sigma);
     if (!mean.empty()) tell_apart(estimate, whole_numbers);
     double squares = 0;
     for (const double sigma : estimate.channels) squares += sigma * sigma;
@@ -272,10 +297,10 @@ struct NoiseEstimator::Impl {
   // and of which a difference of colours has little. Where there is detail, that difference says how much is
   // noise.
   void tell_apart(NoiseEstimate& estimate, bool whole_numbers) const {
-    const ChannelBlocks::Answer of_mean = mean[0].answer(transform, lattice, false);
+    const ChannelBlocks::Answer& of_mean = mean[0].answer();
     estimate.correlation = correlation(estimate.channels, of_mean.sigma);
     if (of_mean.detail == 0) return;
-    const double of_colour = difference[0].sigma(transform, lattice, false);
+    const double of_colour = difference[0].answer().sigma;
     const std::vector<double>& sigma = estimate.channels;
     const double independent =
         sigma[0] * sigma[0] + 4 * sigma[1] * sigma[1] + sigma[2] * sigma[2];  // its variance
@@ -303,7 +328,8 @@ struct NoiseEstimator::Impl {
   std::vector<ChannelBlocks> channels;
   std::vector<ChannelBlocks> mean;        // of an rgb image's channels: one, or none
   std::vector<ChannelBlocks> difference;  // red - 2 green + blue: the same
-  int rows = 0;                           // added so far
+  std::unique_ptr<Workers> workers;
+  int rows = 0;  // added so far
 };
 
 NoiseEstimator::NoiseEstimator(const ImageSpec& spec) {
@@ -342,19 +368,7 @@ NoiseEstimate estimate_noise(const ConstImageView& image) {
 }
 
 NoiseEstimate estimate_noise(RowReader& rows, const ImageSpec& spec) {
-  NoiseEstimator estimator(spec);
-  constexpr int about_pixels = 1 << 20;
-  ImageSpec band_spec = spec;
-  band_spec.height = std::clamp(about_pixels / spec.width, 1, spec.height);
-  Image band(band_spec);
-  for (int first = 0; first < spec.height; first += band_spec.height) {
-    const int count = std::min(band_spec.height, spec.height - first);
-    ImageView view = band.view().rows(0, count);
-    view.region = {0, first, spec.width, spec.height};
-    rows.read_rows(first, view);
-    estimator.add_rows(view);
-  }
-  return estimator.finish();
+  return estimate_in_bands(NoiseEstimator(spec), rows, spec);
 }
 
 }  // namespace ungrain
