@@ -203,6 +203,15 @@ TEST(NoiseModelEstimate, DemosaicedNoiseIsMeasuredInEveryBand) {
     squares += std::pow(total_deviation(estimate.model, c, 128), 2);
   }
   EXPECT_NEAR(std::sqrt(squares / 3), 11.4, 0.8);
+  // Back to red, green and blue: the opponent channels' noise is nearly independent.
+  const double true_deviations[] = {11.2, 11.9, 11.2};
+  for (int c = 0; c < 3; ++c) {
+    double variance = 0;
+    for (int k = 0; k < 3; ++k) {
+      variance += std::pow(opponent_matrix[k][c] * total_deviation(estimate.model, k, 128), 2);
+    }
+    EXPECT_NEAR(std::sqrt(variance) / true_deviations[c], 1, 0.08) << "channel " << c;
+  }
 }
 
 TEST(NoiseModelEstimate, NoiseThatGrowsWithTheLevel) {
@@ -281,7 +290,11 @@ TEST(NoiseModelEstimate, WhiteNoiseIsTheWhiteEstimatesAffair) {
         const NoiseModelEstimate estimate = estimate_noise_model(noisy.view());
         EXPECT_EQ(estimate.finding, NoiseFinding::white) << sigma;
         const NoiseEstimate white = estimate_noise(noisy.view());
-        EXPECT_EQ(estimate.model, white_noise_model(noisy.spec(), white.channels, white.correlation));
+        // The colour differences may tell that a part of it is texture.
+        EXPECT_LE(estimate.white.sigma, white.sigma);
+        EXPECT_NEAR(estimate.white.sigma / sigma, 1, 0.1) << sigma;
+        EXPECT_EQ(estimate.model,
+                  white_noise_model(noisy.spec(), estimate.white.channels, estimate.white.correlation));
       }
     }
   }

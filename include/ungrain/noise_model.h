@@ -104,7 +104,9 @@ struct NoiseBlock {
 struct NoiseModelEstimate {
   NoiseModel model;
   NoiseFinding finding = NoiseFinding::white;
-  NoiseEstimate white;  // what estimate_noise() finds
+  // What estimate_noise() finds; less where the finding is white and the colour differences tell that a part
+  // of it is texture of luminance.
+  NoiseEstimate white;
   int levels = 0;       // levels at which blocks were measured
   int calm_levels = 0;  // of these, where the blocks show noise and no texture
   // Luminance was limited to a multiple of the colour differences' noise, or by the ISO speed: the image

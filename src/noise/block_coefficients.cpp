@@ -1,5 +1,6 @@
 #include "noise/block_coefficients.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/opponent.h"
@@ -26,6 +27,15 @@ const Spectrum& cosines() {
   return basis;
 }
 
+const Spectrum& exchanged_cosines() {  // rows and columns
+  static const Spectrum basis = [] {
+    Spectrum values{};
+    for (int i = 0; i < coefficients; ++i) values[i % side * side + i / side] = cosines()[i];
+    return values;
+  }();
+  return basis;
+}
+
 }  // namespace
 
 Spectrum channel_of(const float* samples, int channels, int channel) {
@@ -44,19 +54,24 @@ Spectrum channel_of(const float* samples, int channels, int channel) {
 
 Spectrum squared_coefficients(const Spectrum& block) {
   const Spectrum& basis = cosines();
-  Spectrum half{};
+  const Spectrum& exchanged = exchanged_cosines();
+  Spectrum half;
   for (int y = 0; y < side; ++y) {
-    for (int i = 0; i < side; ++i) {
-      for (int x = 0; x < side; ++x) half[y * side + i] += basis[i * side + x] * block[y * side + x];
+    std::array<double, side> sums{};
+    for (int x = 0; x < side; ++x) {
+      const double value = block[y * side + x];
+      for (int i = 0; i < side; ++i) sums[i] += exchanged[x * side + i] * value;
     }
+    std::copy(sums.begin(), sums.end(), half.begin() + y * side);
   }
-  Spectrum squares{};
+  Spectrum squares;
   for (int j = 0; j < side; ++j) {
-    for (int i = 0; i < side; ++i) {
-      double sum = 0;
-      for (int y = 0; y < side; ++y) sum += basis[j * side + y] * half[y * side + i];
-      squares[j * side + i] = sum * sum;
+    std::array<double, side> sums{};
+    for (int y = 0; y < side; ++y) {
+      const double weight = basis[j * side + y];
+      for (int i = 0; i < side; ++i) sums[i] += weight * half[y * side + i];
     }
+    for (int i = 0; i < side; ++i) squares[j * side + i] = sums[i] * sums[i];
   }
   return squares;
 }

@@ -42,6 +42,9 @@ BlockTransform::BlockTransform(int width, int height)
       places_.push_back({(i + j) % set_count, band_of(frequency(i, width), frequency(j, height))});
     }
   }
+  for (int x = 0; x < width; ++x) {
+    for (int i = 0; i < width; ++i) from_x_.push_back(along_x_[i * width + x]);
+  }
   count_coefficients();
 }
 
@@ -55,7 +58,32 @@ void BlockTransform::count_coefficients() {
   }
 }
 
+// One sum after the other in each coefficient, many coefficients at a time.
+template <int width, int height>
+void BlockTransform::transform_fixed(const double* block, Samples& coefficients) const {
+  Samples half_done;  // transformed along x
+  for (int y = 0; y < height; ++y) {
+    std::array<double, width> sums{};
+    for (int x = 0; x < width; ++x) {
+      const double value = block[y * width + x];
+      for (int i = 0; i < width; ++i) sums[i] += from_x_[x * width + i] * value;
+    }
+    std::copy(sums.begin(), sums.end(), half_done.begin() + y * width);
+  }
+  for (int j = 0; j < height; ++j) {
+    std::array<double, width> sums{};
+    for (int y = 0; y < height; ++y) {
+      const double weight = along_y_[j * height + y];
+      for (int i = 0; i < width; ++i) sums[i] += weight * half_done[y * width + i];
+    }
+    std::copy(sums.begin(), sums.end(), coefficients.begin() + j * width);
+  }
+}
+
 void BlockTransform::transform(const double* block, Samples& coefficients) const {
+  if (width_ == largest_side && height_ == largest_side) {
+    return transform_fixed<largest_side, largest_side>(block, coefficients);
+  }
   Samples half_done;  // transformed along x
   for (int y = 0; y < height_; ++y) {
     for (int i = 0; i < width_; ++i) {

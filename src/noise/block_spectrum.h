@@ -50,11 +50,14 @@ class BlockTransform {
 
   void count_coefficients();
   void transform(const double* block, Samples& coefficients) const;
+  template <int width, int height>
+  void transform_fixed(const double* block, Samples& coefficients) const;
 
   int width_;
   int height_;
   std::vector<double> along_x_;  // the basis, row k the k-th cosine
   std::vector<double> along_y_;
+  std::vector<double> from_x_;  // along_x_, row and column exchanged
   std::vector<Place> places_;
   std::array<std::array<int, band_count>, set_count> counts_{};
   std::array<int, set_count> busyness_counts_{};

@@ -3,17 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/convert.h"
 #include "core/half.h"
+#include "cpu/parallel.h"
 #include "noise/block_spectrum.h"
 #include "noise/drawn_blocks.h"
 #include "noise/flat_blocks.h"
 #include "noise/flat_windows.h"
+#include "noise/read_in_bands.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
 
@@ -99,18 +103,26 @@ double white_of_samples(const ImageSpec& spec) {
 class ChannelBlocks {
  public:
   ChannelBlocks(const Lattice& lattice, double white)
-      : white_(white), block_(static_cast<std::size_t>(lattice.block_width) * lattice.block_height) {
+      : white_(white), block_samples_(static_cast<std::size_t>(lattice.block_width) * lattice.block_height) {
     rows_.resize(lattice.block_height, std::vector<float>(lattice.columns_of_pixels));
   }
 
   float* row(int y) { return rows_[y % rows_.size()].data(); }
 
-  // The blocks whose last row is y.
-  void add_blocks(const Lattice& lattice, const BlockTransform& transform, int y) {
+  // Of the blocks whose last row is y, those of columns [first, end) of the lattice: on any thread.
+  void look_at(const Lattice& lattice, const BlockTransform& transform, int y, int first, int end) {
+    for (int column = first; column < end; ++column) {
+      seen_[static_cast<std::size_t>(column)] =
+          look_at_block(lattice, transform, column * lattice.step, y + 1 - lattice.block_height);
+    }
+  }
+  void make_room(const Lattice& lattice) { seen_.resize(static_cast<std::size_t>(lattice.columns())); }
+
+  // All of them, once they have been looked at.
+  void add_blocks(const Lattice& lattice, int y) {
     for (int column = 0; column < lattice.columns(); ++column) {
-      const int first_row = y + 1 - lattice.block_height;
-      copy_block(lattice, column * lattice.step, first_row);
-      add_block(transform, std::int64_t{first_row} * lattice.columns_of_pixels + column * lattice.step);
+      add_block(lattice, seen_[static_cast<std::size_t>(column)], column * lattice.step,
+                y + 1 - lattice.block_height);
     }
   }
 
@@ -118,7 +130,14 @@ class ChannelBlocks {
     double sigma = 0;
     double detail = 0;  // FlatBlocksAnswer's
   };
-  Answer answer(const BlockTransform& transform, const Lattice& lattice, bool whole_numbers) const {
+  const Answer& answer() const { return answer_; }
+
+  void find_answer(const BlockTransform& transform, const Lattice& lattice, bool whole_numbers) {
+    answer_ = measured(transform, lattice, whole_numbers);
+  }
+
+ private:
+  Answer measured(const BlockTransform& transform, const Lattice& lattice, bool whole_numbers) const {
     // Exactly constant blocks carry no noise. Few of them are a frame around the picture, many are the
     // picture.
     if (constant_blocks_ > static_cast<std::int64_t>(spectra_.size())) return {};
@@ -132,11 +151,7 @@ class ChannelBlocks {
     if (strong_for_a_drawing(sigma)) return {0, 1};
     return {sigma * share_of_noise(), found.detail};
   }
-  double sigma(const BlockTransform& transform, const Lattice& lattice, bool whole_numbers) const {
-    return answer(transform, lattice, whole_numbers).sigma;
-  }
 
- private:
   // Strong noise would have put gray into the blocks that are all black and white, unless their light went
   // far beyond white. Many of them are a drawing, whose smooth outlines are no noise.
   bool strong_for_a_drawing(double sigma) const {
@@ -158,55 +173,74 @@ class ChannelBlocks {
     }
     constexpr double pattern = 0.1;
     constexpr double noise = 0.25;
-    const double found = novelty(samples, 1, static_cast<int>(block_.size()));
+    const double found = novelty(samples, 1, static_cast<int>(block_samples_));
     return std::clamp((found - pattern) / (noise - pattern), 0.0, 1.0);
   }
 
-  void copy_block(const Lattice& lattice, int first_x, int first_y) {
-    double* to = block_.data();
-    for (int y = 0; y < lattice.block_height; ++y) {
-      const float* from = row(first_y + y) + first_x;
-      to = std::copy(from, from + lattice.block_width, to);
-    }
-  }
+  struct SeenBlock {
+    enum class Kind : std::uint8_t { not_finite, limited, constant, other };
+    Kind kind = Kind::not_finite;
+    bool beyond_limits = false;
+    bool at_limits = false;
+    BlockSpectrum spectrum;  // of other blocks
+  };
 
-  void add_block(const BlockTransform& transform, std::int64_t place) {
-    double smallest = block_[0];
-    double largest = block_[0];
+  SeenBlock look_at_block(const Lattice& lattice, const BlockTransform& transform, int x, int y) const {
+    std::array<double, largest_block> block;
+    const auto samples = static_cast<std::size_t>(lattice.block_width) * lattice.block_height;
+    copy_block(lattice, x, y, block.data());
+    double smallest = block[0];
+    double largest = block[0];
     std::size_t limited = 0;
     double sum = 0;
-    for (const double value : block_) {
+    for (std::size_t i = 0; i < samples; ++i) {
+      const double value = block[i];
       smallest = std::min(smallest, value);
       largest = std::max(largest, value);
       limited += value == 0 || value == white_ ? 1 : 0;
       sum += value;
     }
-    if (!std::isfinite(sum)) return;
-    beyond_limits_ = beyond_limits_ || smallest < 0 || largest > white_;
-    at_limits_ = at_limits_ || limited > 0;
-    if (limited == block_.size()) {
-      ++limited_blocks_;
-    } else if (smallest == largest) {
-      ++constant_blocks_;
-    } else {
-      add_spectrum(transform, place);
+    SeenBlock seen;
+    if (!std::isfinite(sum)) return seen;
+    seen.beyond_limits = smallest < 0 || largest > white_;
+    seen.at_limits = limited > 0;
+    seen.kind = limited == samples    ? SeenBlock::Kind::limited
+                : smallest == largest ? SeenBlock::Kind::constant
+                                      : SeenBlock::Kind::other;
+    if (seen.kind != SeenBlock::Kind::other) return seen;
+    seen.spectrum = transform(block.data());
+    seen.spectrum.neighbours = neighbours_of(block.data(), lattice.block_width, lattice.block_height, white_);
+    return seen;
+  }
+
+  template <class Real>
+  void copy_block(const Lattice& lattice, int first_x, int first_y, Real* to) const {
+    for (int y = 0; y < lattice.block_height; ++y) {
+      const float* from = rows_[static_cast<std::size_t>(first_y + y) % rows_.size()].data() + first_x;
+      to = std::copy(from, from + lattice.block_width, to);
     }
   }
 
-  void add_spectrum(const BlockTransform& transform, std::int64_t place) {
-    BlockSpectrum spectrum = transform(block_.data());
-    const auto height = static_cast<int>(rows_.size());
-    const int width = static_cast<int>(block_.size()) / height;
-    spectrum.neighbours = neighbours_of(block_.data(), width, height, white_);
-    const double busyness = spectrum.busyness[0] + spectrum.busyness[1];
+  void add_block(const Lattice& lattice, const SeenBlock& seen, int x, int y) {
+    beyond_limits_ = beyond_limits_ || seen.beyond_limits;
+    at_limits_ = at_limits_ || seen.at_limits;
+    if (seen.kind == SeenBlock::Kind::limited) ++limited_blocks_;
+    if (seen.kind == SeenBlock::Kind::constant) ++constant_blocks_;
+    if (seen.kind != SeenBlock::Kind::other) return;
+    const double busyness = seen.spectrum.busyness[0] + seen.spectrum.busyness[1];
+    const std::int64_t place = std::int64_t{y} * lattice.columns_of_pixels + x;
     if (flattest_.wants(busyness, place)) {
-      std::copy(block_.begin(), block_.end(), flattest_.add(busyness, place, block_.size()));
+      copy_block(lattice, x, y, flattest_.add(busyness, place, block_samples_));
     }
-    spectra_.push_back(spectrum);
+    spectra_.push_back(seen.spectrum);
   }
+
+  static constexpr std::size_t largest_block =
+      static_cast<std::size_t>(BlockTransform::largest_side) * BlockTransform::largest_side;
 
   double white_;
-  std::vector<double> block_;
+  std::size_t block_samples_;
+  std::vector<SeenBlock> seen_;  // in the latest row of blocks
   BlockPool flattest_;
   std::vector<std::vector<float>> rows_;  // the latest; row y is at y % their number
   std::vector<BlockSpectrum> spectra_;
@@ -215,6 +249,7 @@ class ChannelBlocks {
   std::int64_t constant_blocks_ = 0;  // of another level
   bool beyond_limits_ = false;        // whether a sample was seen outside black to white: nothing was cut off
   bool at_limits_ = false;            // whether one was black or white
+  Answer answer_;
 };
 
 }  // namespace
@@ -235,7 +270,6 @@ struct NoiseEstimator::Impl {
       if (!lattice.uses_row(rows)) continue;
       for (int c = 0; c < spec.colour_channels(); ++c) {
         load_row(image, y, c, channels[c].row(rows));
-        if (lattice.ends_with_row(rows)) channels[c].add_blocks(lattice, transform, rows);
       }
       for (ChannelBlocks& of_all : mean) {
         for (int x = 0; x < spec.width; ++x) {
@@ -243,24 +277,61 @@ struct NoiseEstimator::Impl {
           for (ChannelBlocks& channel : channels) sum += channel.row(rows)[x];
           of_all.row(rows)[x] = sum / static_cast<float>(channels.size());
         }
-        if (lattice.ends_with_row(rows)) of_all.add_blocks(lattice, transform, rows);
       }
       for (ChannelBlocks& of_colour : difference) {
         for (int x = 0; x < spec.width; ++x) {
           of_colour.row(rows)[x] =
               channels[0].row(rows)[x] - 2 * channels[1].row(rows)[x] + channels[2].row(rows)[x];
         }
-        if (lattice.ends_with_row(rows)) of_colour.add_blocks(lattice, transform, rows);
+      }
+      if (lattice.ends_with_row(rows)) {
+        add_blocks();
       }
     }
   }
 
-  NoiseEstimate result() const {
-    const bool whole_numbers = spec.type == PixelType::u8 || spec.type == PixelType::u16;
-    NoiseEstimate estimate;
-    for (const ChannelBlocks& channel : channels) {
-      estimate.channels.push_back(channel.sigma(transform, lattice, whole_numbers));
+  std::vector<ChannelBlocks*> planes() {
+    std::vector<ChannelBlocks*> all;
+    for (std::vector<ChannelBlocks>* some : {&channels, &mean, &difference}) {
+      for (ChannelBlocks& plane : *some) all.push_back(&plane);
     }
+    return all;
+  }
+
+  // In threads where that is worth them.
+  void for_each(std::size_t items, const std::function<void(std::size_t)>& work) {
+    constexpr std::int64_t many_blocks = 4000;
+    if (items == 1 || lattice.blocks() < many_blocks) {
+      for (std::size_t n = 0; n < items; ++n) work(n);
+      return;
+    }
+    if (!workers) workers = std::make_unique<Workers>(0);
+    workers->for_each_quietly(static_cast<std::int64_t>(items),
+                              [&](std::int64_t n, int) { work(static_cast<std::size_t>(n)); });
+  }
+
+  // The blocks that end with the latest row.
+  void add_blocks() {
+    const std::vector<ChannelBlocks*> all = planes();
+    constexpr int part = 32;  // columns of blocks
+    const int columns = lattice.columns();
+    const auto parts = static_cast<std::size_t>((columns + part - 1) / part);
+    for (ChannelBlocks* plane : all) plane->make_room(lattice);
+    for_each(parts * all.size(), [&](std::size_t n) {
+      const int first = static_cast<int>(n % parts) * part;
+      all[n / parts]->look_at(lattice, transform, rows, first, std::min(first + part, columns));
+    });
+    for (ChannelBlocks* plane : all) plane->add_blocks(lattice, rows);
+  }
+
+  NoiseEstimate result() {
+    const bool whole_numbers = spec.type == PixelType::u8 || spec.type == PixelType::u16;
+    const std::vector<ChannelBlocks*> all = planes();
+    for_each(all.size(), [&](std::size_t n) {
+      all[n]->find_answer(transform, lattice, whole_numbers && n < channels.size());
+    });
+    NoiseEstimate estimate;
+    for (const ChannelBlocks& channel : channels) estimate.channels.push_back(channel.answer().sigma);
     if (!mean.empty()) tell_apart(estimate, whole_numbers);
     double squares = 0;
     for (const double sigma : estimate.channels) squares += sigma * sigma;
@@ -272,10 +343,10 @@ struct NoiseEstimator::Impl {
   // and of which a difference of colours has little. Where there is detail, that difference says how much is
   // noise.
   void tell_apart(NoiseEstimate& estimate, bool whole_numbers) const {
-    const ChannelBlocks::Answer of_mean = mean[0].answer(transform, lattice, false);
+    const ChannelBlocks::Answer& of_mean = mean[0].answer();
     estimate.correlation = correlation(estimate.channels, of_mean.sigma);
     if (of_mean.detail == 0) return;
-    const double of_colour = difference[0].sigma(transform, lattice, false);
+    const double of_colour = difference[0].answer().sigma;
     const std::vector<double>& sigma = estimate.channels;
     const double independent =
         sigma[0] * sigma[0] + 4 * sigma[1] * sigma[1] + sigma[2] * sigma[2];  // its variance
@@ -303,7 +374,8 @@ struct NoiseEstimator::Impl {
   std::vector<ChannelBlocks> channels;
   std::vector<ChannelBlocks> mean;        // of an rgb image's channels: one, or none
   std::vector<ChannelBlocks> difference;  // red - 2 green + blue: the same
-  int rows = 0;                           // added so far
+  std::unique_ptr<Workers> workers;
+  int rows = 0;  // added so far
 };
 
 NoiseEstimator::NoiseEstimator(const ImageSpec& spec) {
@@ -342,19 +414,7 @@ NoiseEstimate estimate_noise(const ConstImageView& image) {
 }
 
 NoiseEstimate estimate_noise(RowReader& rows, const ImageSpec& spec) {
-  NoiseEstimator estimator(spec);
-  constexpr int about_pixels = 1 << 20;
-  ImageSpec band_spec = spec;
-  band_spec.height = std::clamp(about_pixels / spec.width, 1, spec.height);
-  Image band(band_spec);
-  for (int first = 0; first < spec.height; first += band_spec.height) {
-    const int count = std::min(band_spec.height, spec.height - first);
-    ImageView view = band.view().rows(0, count);
-    view.region = {0, first, spec.width, spec.height};
-    rows.read_rows(first, view);
-    estimator.add_rows(view);
-  }
-  return estimator.finish();
+  return estimate_in_bands(NoiseEstimator(spec), rows, spec);
 }
 
 }  // namespace ungrain

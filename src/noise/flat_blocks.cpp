@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "core/portable_math.h"
 #include "noise/clipped_gaussian.h"
@@ -61,14 +62,15 @@ class FlatnessGroups {
   }
 
   void add_set(int set, const std::vector<std::uint32_t>& candidates) {
-    std::vector<double> busyness(blocks_.size());
+    std::vector<std::pair<double, std::uint32_t>> by_busyness;
+    by_busyness.reserve(candidates.size());
     for (const std::uint32_t block : candidates) {
-      busyness[block] = blocks_[block].busyness[set] / shapes_[block].variance_share;
+      by_busyness.emplace_back(blocks_[block].busyness[set] / shapes_[block].variance_share, block);
     }
-    std::vector<std::uint32_t> order = candidates;
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return busyness[a] != busyness[b] ? busyness[a] < busyness[b] : a < b;
-    });
+    std::sort(by_busyness.begin(), by_busyness.end());
+    std::vector<std::uint32_t> order;
+    order.reserve(candidates.size());
+    for (const auto& [busyness, block] : by_busyness) order.push_back(block);
     for (std::size_t i = 0; i < edges_[1]; ++i) {
       neighbours_.add(blocks_[order[i]].neighbours, 1 / static_cast<double>(set_count * edges_[1]));
     }

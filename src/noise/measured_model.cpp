@@ -396,7 +396,10 @@ class ModelBuilder {
     for (int c = 0; c < measured_; ++c) spectra_.push_back(spectrum(c));
     const bool refuted = is_refuted();
     if (has_white_spectrum() && (!refuted || enough_calm())) {
-      if (!refuted && !changes_with_level()) return result;
+      if (!refuted && !changes_with_level()) {
+        if (!gray_ && !enough_calm()) result.colour_deviation = least_colour_deviation();
+        return result;
+      }
       result.finding = NoiseFinding::by_level;
       for (int c = 0; c < channels_; ++c) {
         result.channels.push_back(white_channel(c));
@@ -495,6 +498,16 @@ class ModelBuilder {
       const double clipping = level.limited > unclipped_share ? 1.4 : 1;  // what it may have taken
       return 1.5 * clipping * shown < white_luminance_;
     });
+  }
+
+  double least_colour_deviation() const {
+    std::vector<double> squares;
+    for (std::size_t n = 0; n < levels_.size(); ++n) {
+      const double one = deviation(n, 1, upper_band);
+      const double other = deviation(n, 2, upper_band);
+      squares.push_back((one * one + other * other) / 2);
+    }
+    return std::sqrt(quantile(std::move(squares), 0.25));
   }
 
   bool mostly_texture() const {

@@ -16,6 +16,9 @@ struct MeasuredModel {
   bool limited_by_colour = false;
   bool limited_by_iso = false;
   std::vector<PoissonGaussian> lines;  // as many as channels, or none
+  // Of rgb where the finding is white but luminance shows texture everywhere: the deviation of the colour
+  // differences, which is that of independent channels.
+  std::optional<double> colour_deviation;
 };
 
 struct MeasuredModelOptions {

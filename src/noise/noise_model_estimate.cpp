@@ -5,6 +5,7 @@
 #include "cpu/parallel.h"
 #include "noise/flat_windows.h"
 #include "noise/measured_model.h"
+#include "noise/read_in_bands.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
 #include "ungrain/noise_model.h"
@@ -31,6 +32,14 @@ void check_options(const NoiseModelOptions& options) {
   }
 }
 
+// What luminance has beyond the colour differences is texture.
+void keep_colour_noise(NoiseEstimate& white, double colour_deviation) {
+  if (!(colour_deviation < white.sigma)) return;
+  for (double& sigma : white.channels) sigma *= colour_deviation / white.sigma;
+  white.sigma = colour_deviation;
+  white.correlation = 0;
+}
+
 // Each group of channels has a finding of its own. Where one of an image's independent channels is white its
 // part of the model is the white estimate's.
 NoiseModelEstimate combined(const ImageSpec& spec, const NoiseEstimate& white,
@@ -42,6 +51,10 @@ NoiseModelEstimate combined(const ImageSpec& spec, const NoiseEstimate& white,
   for (const FlatWindows& group : windows) {
     const MeasuredModel measured = measured_model(
         group, spec, {.white_luminance = result.model.deviation(channel, 0), .iso = options.iso});
+    if (measured.colour_deviation) {
+      keep_colour_noise(result.white, *measured.colour_deviation);
+      result.model = white_noise_model(spec, result.white.channels, result.white.correlation);
+    }
     for (const NoiseModel::Channel& found : measured.channels) result.model.channels[channel++] = found;
     if (measured.channels.empty()) channel += group.channels();
     result.finding = std::max(result.finding, measured.finding);
@@ -123,19 +136,7 @@ NoiseModelEstimate estimate_noise_model(const ConstImageView& image, const Noise
 
 NoiseModelEstimate estimate_noise_model(RowReader& rows, const ImageSpec& spec,
                                         const NoiseModelOptions& options) {
-  NoiseModelEstimator estimator(spec, options);
-  constexpr int about_pixels = 1 << 20;
-  ImageSpec band_spec = spec;
-  band_spec.height = std::clamp(about_pixels / spec.width, 1, spec.height);
-  Image band(band_spec);
-  for (int first = 0; first < spec.height; first += band_spec.height) {
-    const int count = std::min(band_spec.height, spec.height - first);
-    ImageView view = band.view().rows(0, count);
-    view.region = {0, first, spec.width, spec.height};
-    rows.read_rows(first, view);
-    estimator.add_rows(view);
-  }
-  return estimator.finish();
+  return estimate_in_bands(NoiseModelEstimator(spec, options), rows, spec);
 }
 
 }  // namespace ungrain

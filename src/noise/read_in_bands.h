@@ -1,0 +1,27 @@
+// Images that are read once, some rows at a time.
+#pragma once
+
+#include <algorithm>
+
+#include "ungrain/denoiser.h"
+#include "ungrain/image.h"
+
+namespace ungrain {
+
+template <class Estimator>
+auto estimate_in_bands(Estimator estimator, RowReader& rows, const ImageSpec& spec) {
+  constexpr int about_pixels = 1 << 20;
+  ImageSpec band_spec = spec;
+  band_spec.height = std::clamp(about_pixels / spec.width, 1, spec.height);
+  Image band(band_spec);
+  for (int first = 0; first < spec.height; first += band_spec.height) {
+    const int count = std::min(band_spec.height, spec.height - first);
+    ImageView view = band.view().rows(0, count);
+    view.region = {0, first, spec.width, spec.height};
+    rows.read_rows(first, view);
+    estimator.add_rows(view);
+  }
+  return estimator.finish();
+}
+
+}  // namespace ungrain
