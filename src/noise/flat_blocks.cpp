@@ -223,7 +223,7 @@ double detail_seen(const std::vector<BandPowers>& groups) {
 // texture of one strength all over the image.
 double trust(const std::vector<BandPowers>& groups, double variance) {
   const BandPowers& flattest = groups.front();
-  const double left = ramp(divided(variance, flattest[highest_band]), 0.25, 0.65);
+  const double left = ramp(divided(variance, flattest[highest_band]), 0.15, 0.42);
   const double falls = ramp(divided(flattest[middle_band], flattest[highest_band]), 1.3, 1.6);
   return left * busier_elsewhere(groups) * (1 - falls * (1 - ramp(rise_of_highest_band(groups), 0.05, 0.15)));
 }
