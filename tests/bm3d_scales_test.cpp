@@ -6,6 +6,7 @@
 
 #include "methods/bm3d/scales.h"
 #include "scene/scene.h"
+#include "test_devices.h"
 #include "test_images.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
@@ -142,6 +143,23 @@ TEST(Bm3dScales, APartOfTheImageIsThatPartOfTheResult) {
                 whole.samples<float>()[(place.y + y) * noisy.spec().width + place.x + x])
           << x << ' ' << y;
     }
+  }
+}
+
+TEST(Bm3dScales, TheGpuAgreesWithTheReference) {
+  UNGRAIN_NEEDS_GPU();
+  constexpr Device gpu{Device::Kind::cuda};
+  for (const int channels : {1, 3}) {
+    const Image clean = scene_of(197, 175, channels);
+    const Image noisy = sum_of(clean, coarse_noise(clean.spec(), 15, 3, 5));
+    const Bm3dParams params = small_search(model_of(clean.spec(), 15, 3));
+    const Image expected = filtered(params, noisy, {.device = cpu});
+    const Image actual = filtered(params, noisy, {.device = gpu});
+    EXPECT_GT(compare(expected.view(), actual.view()).psnr, 42) << channels;
+    EXPECT_NEAR(compare(clean.view(), expected.view()).psnr, compare(clean.view(), actual.view()).psnr, 0.05)
+        << channels;
+    const Image bands = filtered(params, noisy, {.device = gpu, .band_rows = 48});
+    EXPECT_GT(compare(actual.view(), bands.view()).psnr, 60) << channels;
   }
 }
 

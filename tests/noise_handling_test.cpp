@@ -557,7 +557,6 @@ void expect_agreement(Device device) {
         const bool measures = params.needs_image();
         if (how.needs_sigma && measures) params.set("sigma", spec.white() / 10);
         if (!measures && (how.noise.cut_at_black && how.noise.model == nullptr)) continue;
-        if (device == gpu && method.name == "bm3d" && how.noise.model != nullptr) continue;  // not there yet
         params = with(params, how.noise);
         const Image expected = filtered(params, noisy, {.device = reference});
         const Image out = filtered(params, noisy, {.device = device});
