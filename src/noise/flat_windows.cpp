@@ -126,6 +126,10 @@ void FlatWindows::add_windows(int y) {
   }
 }
 
+NoiseBlock FlatWindows::block_at(std::int64_t place) const {
+  return {static_cast<int>(place % width_) + block_offset, static_cast<int>(place / width_) + block_offset};
+}
+
 void FlatWindows::add_window(int x, int y, double level, double texture, double ring) {
   const double place = level_count * std::sqrt(std::max(level, 0.0) / white_);
   LevelBlocks& blocks = levels_[static_cast<std::size_t>(std::min(place, level_count - 1.0))];

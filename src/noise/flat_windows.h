@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ungrain/image.h"
+#include "ungrain/noise_model.h"
 
 namespace ungrain {
 
@@ -66,6 +67,7 @@ class FlatWindows {
 
   int channels() const { return channels_; }
   int windows_across() const { return windows_across_; }
+  NoiseBlock block_at(std::int64_t place) const;  // of BlockPool::Block
   const std::array<LevelBlocks, level_count>& levels() const { return levels_; }
 
   static int step(const ImageSpec& image);  // pixels from a window to the next

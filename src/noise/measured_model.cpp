@@ -60,6 +60,7 @@ struct LevelNoise {
   double novelty = 1;                // drawn_blocks.h's
   std::vector<double> own_shares;    // per channel: of its variance, what does not go with luminance
   std::vector<Spectrum> deviations;  // root mean squares, per channel
+  std::vector<std::int64_t> places;  // of the blocks' windows, as BlockPool has them
 };
 
 double mean_over_band(const Spectrum& powers, const FrequencyBand& band) {
@@ -154,6 +155,7 @@ class LevelMeasure {
     ColourOfTexture colour_of_texture(channels_);
     std::vector<Spectrum> channels(static_cast<std::size_t>(channels_));
     for (const BlockRef& block : blocks) {
+      noise.places.push_back(block.block.place);
       for (int c = 0; c < channels_; ++c) {
         const Spectrum values = channel_of(block.samples, channels_, c);
         channels[c] = values;
@@ -668,12 +670,36 @@ std::optional<MeasuredModel> photon_model(const FlatWindows& windows, const Imag
   return result;
 }
 
+// Of those that the line was drawn through, enough to be shown.
+std::vector<NoiseBlock> flattest_of_each_level(const FlatWindows& windows) {
+  constexpr std::size_t shown = 32;
+  std::vector<NoiseBlock> result;
+  for (const LevelBlocks& level : windows.levels()) {
+    std::vector<BlockPool::Block> blocks = level.by_window.blocks();
+    std::sort(blocks.begin(), blocks.end());
+    for (std::size_t n = 0; n < std::min(shown, blocks.size()); ++n) {
+      result.push_back(windows.block_at(blocks[n].place));
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 MeasuredModel measured_model(const FlatWindows& windows, const ImageSpec& spec,
                              const MeasuredModelOptions& options) {
-  if (std::optional<MeasuredModel> photons = photon_model(windows, spec)) return *photons;
-  return ModelBuilder(measure_levels(windows, spec), spec, windows.channels(), options).build();
+  if (std::optional<MeasuredModel> photons = photon_model(windows, spec)) {
+    photons->blocks = flattest_of_each_level(windows);
+    return *photons;
+  }
+  std::vector<LevelNoise> levels = measure_levels(windows, spec);
+  std::vector<NoiseBlock> blocks;
+  for (const LevelNoise& level : levels) {
+    for (const std::int64_t place : level.places) blocks.push_back(windows.block_at(place));
+  }
+  MeasuredModel model = ModelBuilder(std::move(levels), spec, windows.channels(), options).build();
+  model.blocks = std::move(blocks);
+  return model;
 }
 
 }  // namespace ungrain

@@ -19,6 +19,7 @@ struct MeasuredModel {
   // Of rgb where the finding is white but luminance shows texture everywhere: the deviation of the colour
   // differences, which is that of independent channels.
   std::optional<double> colour_deviation;
+  std::vector<NoiseBlock> blocks;  // that were measured
 };
 
 struct MeasuredModelOptions {

@@ -62,6 +62,7 @@ NoiseModelEstimate combined(const ImageSpec& spec, const NoiseEstimate& white,
     result.calm_levels += measured.calm_levels;
     result.limited_by_colour = result.limited_by_colour || measured.limited_by_colour;
     result.limited_by_iso = result.limited_by_iso || measured.limited_by_iso;
+    result.blocks.insert(result.blocks.end(), measured.blocks.begin(), measured.blocks.end());
     result.lines.insert(result.lines.end(), measured.lines.begin(), measured.lines.end());
   }
   if (result.lines.size() < result.model.channels.size()) result.lines.clear();

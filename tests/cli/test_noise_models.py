@@ -63,7 +63,7 @@ class Shown(Workspace):
     def test_a_page(self) -> None:
         self.done("estimate", "colour.ppm", "--plot", "noise.html")
         page = self.path("noise.html").read_text()
-        for part in ("<h1>Noise of colour.ppm</h1>", "Deviation by level", "luminance", "data:image/png", "</html>"):
+        for part in ("<h1>Noise of colour.ppm</h1>", "Deviation by level", "luminance", "data:image/png", 'class="block"', "</html>"):
             self.assertIn(part, page)
         self.assertNotIn("http://", page.replace("http://www.w3.org", ""))
 
