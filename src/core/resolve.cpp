@@ -31,7 +31,7 @@ MethodParams with_noise_level(MethodParams params, const NoiseEstimate& estimate
 // One deviation for each channel in place of the model, for a method that cannot use more.
 NoiseEstimate mean_level(const NoiseModelEstimate& found, const ImageSpec& spec) {
   NoiseEstimate level = found.white;
-  level.channels = mean_channel_deviations(found.model, spec);
+  level.channels = image_deviations(found.model, spec);
   double squares = 0;
   for (const double sigma : level.channels) squares += sigma * sigma;
   level.sigma = std::sqrt(squares / static_cast<double>(level.channels.size()));

@@ -7,7 +7,7 @@
 
 #include "core/convert.h"
 #include "core/opponent.h"
-#include "core/portable_math.h"
+#include "noise/block_coefficients.h"
 #include "noise/noise_model.h"
 #include "ungrain/error.h"
 #include "ungrain/noise_calibration.h"
@@ -65,34 +65,6 @@ Spectrum block_of(const Planes& planes, const ImageSpec& spec, int channel, int 
     }
   }
   return block;
-}
-
-Spectrum squared_cosine_coefficients(const Spectrum& block) {
-  static const Spectrum basis = [] {
-    constexpr double pi = 3.141592653589793;
-    Spectrum values{};
-    for (int k = 0; k < side; ++k) {
-      const double scale = std::sqrt((k == 0 ? 1.0 : 2.0) / side);
-      for (int x = 0; x < side; ++x)
-        values[k * side + x] = scale * portable::cos(pi * (2 * x + 1) * k / (2.0 * side));
-    }
-    return values;
-  }();
-  Spectrum half{};
-  for (int y = 0; y < side; ++y) {
-    for (int i = 0; i < side; ++i) {
-      for (int x = 0; x < side; ++x) half[y * side + i] += basis[i * side + x] * block[y * side + x];
-    }
-  }
-  Spectrum squares{};
-  for (int j = 0; j < side; ++j) {
-    for (int i = 0; i < side; ++i) {
-      double sum = 0;
-      for (int y = 0; y < side; ++y) sum += basis[j * side + y] * half[y * side + i];
-      squares[j * side + i] = sum * sum;
-    }
-  }
-  return squares;
 }
 
 // The mean of a block in the units of a model's levels.
@@ -192,8 +164,8 @@ LevelPowers powers_of_even_frame(const Planes& planes, const ImageSpec& spec, in
   std::vector<Block> blocks;
   for_each_block(spec, [&](int x, int y) {
     // A dark frame may be cut off at black in many places, but it is all there is at its level.
-    blocks.push_back({level_of(planes, spec, channel, x, y),
-                      squared_cosine_coefficients(block_of(planes, spec, channel, x, y))});
+    blocks.push_back(
+        {level_of(planes, spec, channel, x, y), squared_coefficients(block_of(planes, spec, channel, x, y))});
   });
   const auto finite = [](const Block& block) { return std::isfinite(middle_power(block.powers)); };
   std::erase_if(blocks, [&](const Block& block) { return !finite(block); });
@@ -285,7 +257,7 @@ NoiseModel noise_of_still_frames(std::span<const ConstImageView> frames) {
     }
     for (std::size_t n = 0; n < places.size(); ++n) {
       for (std::size_t c = 0; c < mean.size(); ++c) {
-        const Spectrum powers = squared_cosine_coefficients(
+        const Spectrum powers = squared_coefficients(
             block_of(residual, spec, static_cast<int>(c), places[n].first, places[n].second));
         for (int i = 0; i < coefficients; ++i) blocks[c][n].powers[i] += unbiased * powers[i];
       }

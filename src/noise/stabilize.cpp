@@ -238,12 +238,6 @@ double stabilized_sigma(const NoiseModel& model, const ImageSpec& spec) {
   return rms(stabilized_deviations(model, spec));
 }
 
-std::vector<double> mean_channel_deviations(const NoiseModel& model, const ImageSpec& spec) {
-  std::vector<double> means;
-  for (int c = 0; c < spec.colour_channels(); ++c) means.push_back(ChannelDeviation(model, spec, c).mean());
-  return means;
-}
-
 bool is_zero(const NoiseModel& model) {
   return std::all_of(model.channels.begin(), model.channels.end(), [](const NoiseModel::Channel& channel) {
     return rms(channel.deviations) * band_rms(channel.spectrum, all_frequencies) == 0;

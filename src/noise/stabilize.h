@@ -43,9 +43,6 @@ std::vector<double> stabilized_deviations(const NoiseModel& model, const ImageSp
 // Root mean square over the channels: the sigma of a method that takes one for all.
 double stabilized_sigma(const NoiseModel& model, const ImageSpec& spec);
 
-// Of each image channel, over all levels and frequencies, root mean square.
-std::vector<double> mean_channel_deviations(const NoiseModel& model, const ImageSpec& spec);
-
 bool is_zero(const NoiseModel& model);
 
 // The curve f that stabilises the noise of a channel. [0, white] is mapped onto itself; beyond it f goes on

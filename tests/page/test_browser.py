@@ -77,6 +77,29 @@ def compare_page(tmp_path_factory) -> Path:
     return folder / "page.html"
 
 
+@pytest.fixture(scope="module")
+def noise_page(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("noise")
+    image = write_pnm(folder / "noisy.ppm", picture(160, 120, 3, 1))
+    subprocess.run([PROGRAM, "estimate", image, "--plot", folder / "page.html"], check=True, capture_output=True, timeout=60)
+    return folder / "page.html"
+
+
+def test_noise_of_an_image(browser, noise_page) -> None:
+    """Two plots, a table for each channel, and the picture with the blocks that were measured."""
+    browser.get_log("browser"), browser.get_log("performance")  # what was before
+    browser.get(noise_page.as_uri())
+    count = "return document.querySelectorAll(arguments[0]).length"
+    assert browser.execute_script(count, ".plot > svg .line") == 6
+    assert browser.execute_script(count, "table") == 3
+    assert browser.execute_script(count, "svg image") == 1
+    assert browser.execute_script(count, "svg .block") > 20
+    asked = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    urls = [m["params"]["request"]["url"] for m in asked if m["method"] == "Network.requestWillBeSent"]
+    assert urls and all(url.startswith(("file:", "data:")) for url in urls), urls
+    assert browser.get_log("browser") == []
+
+
 @pytest.fixture(params=["study", "compare"])
 def page(request) -> Path:
     return request.getfixturevalue(f"{request.param}_page")
