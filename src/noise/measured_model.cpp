@@ -21,8 +21,10 @@ constexpr int coefficients = side * side;
 // Constants were chosen on simulated cameras, see README.md; none is sharp.
 constexpr double measured_share = 0.005;  // of the windows of a level
 constexpr std::size_t fewest_blocks = 100;
-constexpr double calm_spread = 0.44;  // see spread_of()
-constexpr double drawn_skewness = 1;  // see is_drawn()
+constexpr double calm_spread = 0.44;            // see spread_of()
+constexpr double calm_spread_of_colour = 0.65;  // where the colour differences say that it is noise
+constexpr double most_over_low_colour = 2.2;    // luminance over them, in the low band
+constexpr double drawn_skewness = 1;            // see is_drawn()
 constexpr double drawn_kurtosis_least = 1.8;
 constexpr double drawn_kurtosis_most = 5;
 constexpr double drawn_novelty = 0.12;
@@ -266,9 +268,25 @@ bool is_texture(const LevelNoise& noise, bool gray) {
   return falls_at_once || falls_evenly(powers) > 0.5;
 }
 
+// Of the colour differences, what does not go with luminance: noise that is nearly as strong as luminance's.
+// Texture is mostly one of luminance. The low band tells: compression leaves colour little else.
+double colour_noise(const LevelNoise& noise) {
+  double squares = 0;
+  const std::size_t channels = noise.deviations.size();
+  for (std::size_t c = 1; c < channels; ++c) {
+    squares += noise.own_shares[c] * std::pow(band_rms(noise.deviations[c], low_band), 2);
+  }
+  return channels > 1 ? std::sqrt(squares / static_cast<double>(channels - 1)) : 0;
+}
+
+bool is_calm_by_colour(const LevelNoise& noise) {
+  return noise.spread < calm_spread_of_colour &&
+         band_rms(noise.deviations[0], low_band) < most_over_low_colour * colour_noise(noise);
+}
+
 bool is_calm(const LevelNoise& noise, double white, bool gray) {
-  return is_nothing(noise, white) ||
-         (noise.spread < calm_spread && !is_drawn(noise, white) && !is_texture(noise, gray));
+  return is_nothing(noise, white) || ((noise.spread < calm_spread || (!gray && is_calm_by_colour(noise))) &&
+                                      !is_drawn(noise, white) && !is_texture(noise, gray));
 }
 
 // ---- from ranges of levels to a few levels with enough blocks
@@ -463,7 +481,8 @@ class ModelBuilder {
       }
     }
     // Without a calm level the low frequencies are the texture's; real noise is 1.3 to 1.7 there.
-    constexpr double most_in_texture = 1.7;
+    // Compression leaves colour nothing but its low frequencies.
+    const double most_in_texture = c == 0 ? 1.7 : 6;
     if (!enough_calm()) {
       for (double& value : both) value = std::min(value, most_in_texture);
     }
@@ -579,13 +598,22 @@ class ModelBuilder {
     return calm;
   }
 
+  double limit_by_low_band(const MeasuredModel& model, std::size_t n) const {
+    double squares = 0;
+    for (int c = 1; c < measured_; ++c) {
+      squares += std::pow(model.channels[c].deviations[n] * band_rms(spectra_[c], low_band), 2);
+    }
+    return most_over_low_colour * std::sqrt(squares / (measured_ - 1)) / band_rms(spectra_[0], low_band);
+  }
+
   void limit_by_colour(MeasuredModel& model) const {
     const double most = drawn_          ? most_over_colour_drawn
                         : enough_calm() ? most_over_colour
                                         : most_over_colour_busy;
     for (std::size_t n = 0; n < levels_.size(); ++n) {
       double& luminance = model.channels[0].deviations[n];
-      const double limit = most * model.channels[1].deviations[n];
+      double limit = most * model.channels[1].deviations[n];
+      if (!drawn_) limit = std::max(limit, limit_by_low_band(model, n));
       model.limited_by_colour = model.limited_by_colour || luminance > limit;
       luminance = std::min(luminance, limit);
     }
