@@ -132,4 +132,35 @@ void add_png_texts(const std::filesystem::path& file, const std::vector<PngText>
   if (place == 0 || !insert(stream, place, chunks)) fail(named, "cannot be written");
 }
 
+void drop_second_exif(const std::filesystem::path& file, const std::filesystem::path& named) {
+  std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+  bool seen = false;
+  for (std::uint64_t at = signature_bytes;;) {
+    std::array<std::byte, 8> head{};
+    stream.seekg(static_cast<std::streamoff>(at));
+    stream.read(reinterpret_cast<char*>(head.data()), head.size());
+    if (!stream) return;
+    const std::string_view type(reinterpret_cast<const char*>(head.data()) + 4, 4);
+    const std::uint64_t next = at + chunk_frame + big_endian_number(head.data());
+    if (type == "eXIf" && seen) {
+      Bytes end;
+      append_chunk(end, "IEND", {});
+      std::array<char, chunk_frame> last{};
+      stream.seekg(static_cast<std::streamoff>(next));
+      stream.read(last.data(), last.size());
+      // Only what libpng does is undone: the block is the last chunk but one.
+      if (!stream || !std::equal(last.begin(), last.end(), reinterpret_cast<const char*>(end.data()))) return;
+      stream.seekp(static_cast<std::streamoff>(at));
+      stream.write(last.data(), last.size());
+      stream.close();
+      std::error_code error;
+      if (stream) std::filesystem::resize_file(file, at + chunk_frame, error);
+      if (!stream || error) fail(named, "cannot be written");
+      return;
+    }
+    seen = seen || type == "eXIf";
+    at = next;
+  }
+}
+
 }  // namespace ungrain::io

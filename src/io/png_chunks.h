@@ -25,4 +25,8 @@ PngContents read_png_contents(const SourceFile& file);
 void add_png_texts(const std::filesystem::path& file, const std::vector<PngText>& texts, const Bytes& xmp,
                    const std::filesystem::path& named);
 
+// libpng before 1.6.40 writes the EXIF block of a file again behind its pixels, which readers warn of: that one
+// goes. Errors are of `named`.
+void drop_second_exif(const std::filesystem::path& file, const std::filesystem::path& named);
+
 }  // namespace ungrain::io

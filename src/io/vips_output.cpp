@@ -119,6 +119,7 @@ class VipsOutput final : public OutputFile {
       file_.write(whole.data(), whole.size(), 0);
     }
     if (format_.name == "PNG") {
+      drop_second_exif(file_.path(), file_.target());
       add_png_texts(file_.path(), metadata_.png_texts, metadata_.xmp, file_.target());
     }
     file_.commit();

@@ -15,7 +15,7 @@ from pathlib import Path
 from support import (REPOSITORY, Picture, Workspace, ends_by, exif, jpeg_with_exif, needs_format, npy_bytes,
                      orientation_in, picture, png_chunk, read_npy, read_png, read_pnm, read_tiff, run_measured, start,
                      temporaries, tiff_links, tiff_tag, wait_until, write_apng, write_imagej, write_interlaced_png,
-                     write_npy, write_pfm, write_png, write_pnm, write_sparse_tiff, write_tiff)
+                     write_npy, write_pfm, write_png, write_pnm, write_sparse_tiff, write_tiff, writes)
 
 COPY = ("--method", "box", "--radius", "0")  # changes no pixel: what is read is what is written
 PAGES = 5
@@ -586,6 +586,17 @@ class Orientation(SilentCase):
                 self.path("a.jpg").write_bytes(jpeg_with_exif(self.bytes_of("plain.jpg"), orientation))
                 self.done("a.jpg", "-o", "b.ppm", *COPY)
                 self.assertEqual(read_pnm(self.path("b.ppm")).samples, self.stored.samples)
+
+    def test_a_png_file_has_its_exif_once(self) -> None:
+        """libpng 1.6.39 writes it again behind the pixels, which readers warn of."""
+        if not writes(".png"):
+            self.skipTest(needs_format(".png"))
+        self.path("a.jpg").write_bytes(jpeg_with_exif(self.bytes_of("plain.jpg"), 1))
+        self.done("a.jpg", "-o", "b.png", *COPY)
+        data = self.bytes_of("b.png")
+        self.assertEqual(data.count(b"eXIf"), 1)
+        self.assertTrue(data.endswith(b"IEND\xaeB`\x82"))
+        self.done("b.png", "-o", "c.ppm", *COPY)
 
     def test_without_noise_it_is_turned_all_the_same(self) -> None:
         """A copy of the bytes would be one that lies on its side, in formats whose viewers follow no tag."""
