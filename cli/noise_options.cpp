@@ -61,7 +61,8 @@ void NoiseOptions::add_to(CLI::App& app) {
         ->group(group);
   };
   add_text("--noise", "KIND",
-           "what the noise is: auto (measured) or poisson-gaussian (variance = gain level + read-noise², as "
+           "what the noise is: auto (measured) or poisson-gaussian (variance = gain * level + read-noise "
+           "squared, as "
            "sensors deliver it; both measured unless given) (default auto)",
            [this](const std::string& text) {
              if (text != "auto" && text != "poisson-gaussian")
