@@ -211,10 +211,15 @@ class FileRun {
       denoiser_.emplace(Denoiser::create(resolved, spec(), options_));
     } catch (const Error& error) {
       const std::size_t taken = settings_.options.memory - options_.memory;
-      if (error.code() != ErrorCode::out_of_memory || taken == 0) throw;
-      throw Error(error.code(),
-                  fmt::format("{}: {} of --memory {} are the decoder's and the page's", error.what(),
-                              bytes_text(taken), bytes_text(settings_.options.memory)));
+      const bool halves = resolved.method() == "bm3d" && resolved.get_text("scales") == "2";
+      if (error.code() != ErrorCode::out_of_memory || (taken == 0 && !halves)) throw;
+      std::string message = error.what();
+      if (taken > 0) {
+        message += fmt::format(": {} of --memory {} are the decoder's and the page's", bytes_text(taken),
+                               bytes_text(settings_.options.memory));
+      }
+      if (halves) message += "; --scales 1 needs less";
+      throw Error(error.code(), message);
     }
   }
 
