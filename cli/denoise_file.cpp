@@ -192,7 +192,9 @@ class FileRun {
     const Image pixels = rows_->all();
     ConstImageView view = pixels.view();
     view.spec = spec();  // with the white level and the channels that were told
-    const std::vector<PoissonGaussian> lines = fit_poisson_gaussian(view);
+    // The estimate's own lines are drawn through more levels, but it has them only where it is sure of them.
+    std::vector<PoissonGaussian> lines = estimate_noise_model(view).lines;
+    if (lines.empty()) lines = fit_poisson_gaussian(view);
     NoiseHandling handling = settings_.noise.for_image(spec());
     handling.model = std::make_shared<const NoiseModel>(poisson_gaussian_model(spec(), lines));
     params_->set_noise(std::move(handling));

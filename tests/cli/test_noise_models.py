@@ -132,6 +132,15 @@ class Used(Workspace):
     def test_gain_and_read_noise(self) -> None:
         self.assertLess(self.spread_with("--noise", "poisson-gaussian", "--gain", "1.7", "--read-noise", "4"), 4)
 
+    def test_gain_is_measured(self) -> None:
+        chance = random.Random(5)
+        levels = [20 + 200 * ((x // 16) % 8) / 7 for _ in range(128) for x in range(128)]
+        samples = [max(0.0, chance.gauss(level, (1.5 * level) ** 0.5)) for level in levels]
+        write_pfm(self.path("photons.pfm"), Picture(128, 128, 1, samples, 255))
+        line = self.done("photons.pfm", "-o", "out.pfm", "--range", "255", "--noise", "poisson-gaussian").out
+        gain = float(line.split("noise: gain ")[1].split(",")[0])
+        self.assertAlmostEqual(gain, 1.5, delta=0.4)
+
     def test_contradictions_end_in_one_line(self) -> None:
         for options, message in (
                 (("--gain", "1"), "--gain belongs to --noise poisson-gaussian"),
