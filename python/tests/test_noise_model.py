@@ -22,8 +22,8 @@ def test_a_model_is_estimated_and_goes_through_json():
     assert found.finding == "by level"
     model = found.model
     assert len(model.channels) == 1 and model.channels[0].spectrum.shape == (8, 8)
-    level = np.interp(0.5, model.channels[0].levels, model.channels[0].deviations)
-    assert level == pytest.approx(np.sqrt(0.5 / 200), rel=0.15)
+    variance = np.interp(0.5, model.channels[0].levels, np.square(model.channels[0].deviations))
+    assert np.sqrt(variance) == pytest.approx(np.sqrt(0.5 / 200), rel=0.15)
     again = ungrain.NoiseModel.from_dict(json.loads(json.dumps(model.to_dict())))
     assert again == model
     np.testing.assert_array_equal(ungrain.nlm(noisy, search=7, noise_model=model),
