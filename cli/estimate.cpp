@@ -1,6 +1,9 @@
 // ungrain estimate: how strong the noise of files is, and which noise it is.
 #include "ungrain/estimate.h"
 
+#include <array>
+#include <charconv>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -58,22 +61,27 @@ struct PageEstimate {
 };
 
 Part parse_region(const std::string& text) {
-  Part part;
-  int read = 0;
-  const int count =
-      std::sscanf(text.c_str(), "%d,%d,%d,%d%n", &part.x, &part.y, &part.width, &part.height, &read);
-  if (count != 4 || read != static_cast<int>(text.size()) || part.x < 0 || part.y < 0 || part.width < 1 ||
-      part.height < 1) {
-    throw UsageError(fmt::format("--region takes X,Y,WIDTH,HEIGHT in pixels, got '{}'", text));
+  std::array<int, 4> numbers{};
+  const char* at = text.data();
+  const char* end = at + text.size();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto [stopped, error] = std::from_chars(at, end, numbers[i]);
+    const bool last = i + 1 == numbers.size();
+    const bool ends = last ? stopped == end : stopped != end && *stopped == ',';
+    if (error != std::errc{} || !ends || numbers[i] < (i < 2 ? 0 : 1)) {
+      throw UsageError(fmt::format("--region takes X,Y,WIDTH,HEIGHT in pixels, got '{}'", text));
+    }
+    at = stopped + 1;
   }
-  return part;
+  return {numbers[0], numbers[1], numbers[2], numbers[3]};
 }
 
 // The page, or the part of it that --region names.
 Image read_pixels(io::InputFile& file, const std::string& name, const ImageSpec& spec,
                   const std::optional<Part>& region) {
   const Part part = region.value_or(Part{0, 0, spec.width, spec.height});
-  if (part.x + part.width > spec.width || part.y + part.height > spec.height) {
+  if (part.width > spec.width || part.x > spec.width - part.width || part.height > spec.height ||
+      part.y > spec.height - part.height) {
     throw Error(ErrorCode::io, fmt::format("{}: is {} x {}, --region {},{},{},{} lies outside",
                                            io::one_line(shown_input(name)), spec.width, spec.height, part.x,
                                            part.y, part.width, part.height));
@@ -223,7 +231,9 @@ int estimate_each(const EstimateSettings& settings) {
       }
       flush_output();
       const PageEstimate& first = pages.front();
-      if (!settings.save.empty()) write_noise_model(settings.save, first.found.model, first.spec);
+      if (!settings.save.empty()) {
+        write_noise_model(settings.save, first.found.model, first.spec, access_of(file, settings.open));
+      }
       if (!settings.plot.empty()) {
         const std::string limit = limit_text(first.found);
         write_page(settings.plot,
@@ -268,7 +278,7 @@ int estimate_frames(const EstimateSettings& settings) {
   } else {
     print("noise {}\n{}", found, to_text(model, spec));
   }
-  if (!settings.save.empty()) write_noise_model(settings.save, model, spec);
+  if (!settings.save.empty()) write_noise_model(settings.save, model, spec, access);
   if (!settings.plot.empty()) {
     write_page(settings.plot, {io::one_line(shown_input(settings.files.front())), spec, found, model, {}, {}},
                access);

@@ -1,11 +1,11 @@
 #include "noise_model_json.h"
 
 #include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
 #include "io/failure.h"
+#include "io/temporary_file.h"
 #include "ungrain/error.h"
 
 namespace ungrain::cli {
@@ -74,15 +74,16 @@ nlohmann::json to_json(const NoiseModelEstimate& estimate) {
   return model;
 }
 
-void write_noise_model(const std::filesystem::path& path, const NoiseModel& model, const ImageSpec& spec) {
+void write_noise_model(const std::filesystem::path& path, const NoiseModel& model, const ImageSpec& spec,
+                       const io::FileAccess& access) {
   nlohmann::json json = to_json(model);
   json["ungrain"] = kind;
   json["white"] = spec.white();
   json["colour"] = name(spec.colour);
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << json.dump(1) << '\n';
-  file.close();
-  if (!file) refuse(path, "cannot be written");
+  const std::string text = json.dump(1) + '\n';
+  io::TemporaryFile file(path, access);
+  file.write(text.data(), text.size(), 0);
+  file.commit();
 }
 
 NoiseModelFile::NoiseModelFile(const std::filesystem::path& path) : path_(path) {

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/file_access.h"
 #include "ungrain/image.h"
 #include "ungrain/noise_model.h"
 
@@ -18,7 +19,10 @@ nlohmann::json to_json(const NoiseModel& model);
 nlohmann::json to_json(const NoiseModelEstimate& estimate);
 
 // A file that tells its white level and kind of image too, so that it can be used on images of another type.
-void write_noise_model(const std::filesystem::path& path, const NoiseModel& model, const ImageSpec& spec);
+// One that is there is replaced only once the new one is complete. `access` is that of the images it was
+// measured in.
+void write_noise_model(const std::filesystem::path& path, const NoiseModel& model, const ImageSpec& spec,
+                       const io::FileAccess& access);
 
 // A file's text, read once for all images. Throws Error(io) with one line that names the file.
 class NoiseModelFile {

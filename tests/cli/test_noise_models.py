@@ -38,6 +38,20 @@ class Calibration(Workspace):
         for deviation in channel["deviations"]:
             self.assertAlmostEqual(deviation, 6, delta=1)
 
+    def test_a_model_that_cannot_be_written(self) -> None:
+        write_pnm(self.path("a.pgm"), noisy(100, 6, 1))
+        for target in ("missing/m.json", "/dev/full"):
+            result = self.run_here("estimate", "a.pgm", "--save", target)
+            self.assertEqual((result.code, len(result.err_lines)), (1, 1), result.err)
+            self.assertIn(target, result.err)
+        self.assert_tidy()
+
+    def test_a_model_that_is_there_is_replaced_as_a_whole(self) -> None:
+        write_pnm(self.path("a.pgm"), noisy(100, 6, 1))
+        self.path("m.json").write_text("x" * 100000)
+        self.done("estimate", "a.pgm", "--save", "m.json")
+        self.assertEqual(json.loads(self.path("m.json").read_text())["ungrain"], "noise model")
+
     def test_frames_of_different_sizes(self) -> None:
         write_pnm(self.path("a.pgm"), noisy(100, 6, 1))
         write_pnm(self.path("b.pgm"), noisy(100, 6, 1, 32, 32))
@@ -58,7 +72,9 @@ class Shown(Workspace):
             self.assertAlmostEqual(found["sigma"], sigma, delta=0.15 * sigma)
         result = self.run_here("estimate", "both.pgm", "--region", "100,0,96,64")
         self.assertEqual(result.err_lines, ["ungrain: both.pgm: is 192 x 64, --region 100,0,96,64 lies outside"])
-        self.assertEqual(self.run_here("estimate", "both.pgm", "--region", "1,2,3").code, 2)
+        for wrong in ("1,2,3", "1,2,3,4,5", "0,0,0,1", "-1,0,1,1", "0,0,99999999999,1", "a"):
+            self.assertEqual(self.run_here("estimate", "both.pgm", "--region", wrong).code, 2, wrong)
+        self.assertIn("lies outside", self.run_here("estimate", "both.pgm", "--region", "2147483647,0,2147483647,1").err)
 
     def test_a_page(self) -> None:
         self.done("estimate", "colour.ppm", "--plot", "noise.html")
