@@ -82,9 +82,8 @@ void set_channels(const fs::path& file, const std::string& kind, ImageSpec& spec
 // What rounding to integers makes (a deviation of 0.29), or what floats hardly tell apart, is none.
 bool is_noise(const NoiseModelEstimate& found, const ImageSpec& spec) {
   const double least = is_float(spec.type) ? 1e-6 * spec.white() : 0.3;
-  const std::vector<double> deviations =
-      found.finding == NoiseFinding::white ? found.white.channels : image_deviations(found.model, spec);
-  return std::any_of(deviations.begin(), deviations.end(), [&](double each) { return each >= least; });
+  return std::any_of(found.deviations.begin(), found.deviations.end(),
+                     [&](double each) { return each >= least; });
 }
 
 // One run over one file.

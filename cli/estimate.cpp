@@ -146,12 +146,6 @@ std::vector<PageEstimate> estimate_file(const std::string& name, const EstimateS
 
 double on_255_scale(double sigma, double white) { return sigma * 255 / white; }
 
-// Of the image's channels: where the noise is not white, over all levels and frequencies.
-std::vector<double> deviations_of(const PageEstimate& page) {
-  return page.found.finding == NoiseFinding::white ? page.found.white.channels
-                                                   : image_deviations(page.found.model, page.spec);
-}
-
 double together(const std::vector<double>& channels) {
   double squares = 0;
   for (const double each : channels) squares += each * each;
@@ -160,7 +154,7 @@ double together(const std::vector<double>& channels) {
 
 void print_json(const std::string& file, std::optional<int> number, const PageEstimate& page, bool model) {
   const double white = page.spec.white();
-  const std::vector<double> channels = deviations_of(page);
+  const std::vector<double> channels = page.found.deviations;
   nlohmann::json line{{"file", file},
                       {"sigma", json_number(on_255_scale(together(channels), white))},
                       {"sigma_pixels", json_number(together(channels))},
@@ -188,7 +182,7 @@ void print_model(const PageEstimate& page) {
 
 void print_row(const std::string& file, std::optional<int> number, const PageEstimate& page, bool model) {
   const double white = page.spec.white();
-  const std::vector<double> deviations = deviations_of(page);
+  const std::vector<double> deviations = page.found.deviations;
   std::vector<std::string> channels;
   for (const double sigma : deviations) channels.push_back(fmt::format("{:.2f}", on_255_scale(sigma, white)));
   if (channels.size() == 1) channels = {"-"};

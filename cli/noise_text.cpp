@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,13 +28,19 @@ std::string luminance_and_chroma(const NoiseModel& model, double scale) {
   return fmt::format("{:.1f} luminance, {:.1f} chroma", strength(0), chroma);
 }
 
-std::string range_over_levels(const NoiseModel& model, double scale) {
-  double least = model.channels[0].deviations[0];
-  double most = least;
-  for (const NoiseModel::Channel& channel : model.channels) {
-    const auto [low, high] = std::minmax_element(channel.deviations.begin(), channel.deviations.end());
-    least = std::min(least, *low);
-    most = std::max(most, *high);
+// At the levels that the image has.
+std::string range_over_levels(const NoiseModelEstimate& found, double scale) {
+  double least = std::numeric_limits<double>::infinity();
+  double most = 0;
+  for (std::size_t c = 0; c < found.model.channels.size(); ++c) {
+    std::vector<double> levels = found.model.channels[c].levels;
+    levels.insert(levels.end(), {found.darkest, found.brightest});
+    for (const double level : levels) {
+      if (level < found.darkest || level > found.brightest) continue;
+      const double deviation = found.model.deviation(static_cast<int>(c), level);
+      least = std::min(least, deviation);
+      most = std::max(most, deviation);
+    }
   }
   return fmt::format("{:.1f} to {:.1f}", least * scale, most * scale);
 }
@@ -56,10 +63,10 @@ std::string noise_text(const NoiseModelEstimate& found, const ImageSpec& spec, s
     for (const double sigma : found.white.channels) channels.push_back(fmt::format("{:.1f}", sigma * scale));
     text = fmt::format("{} (the same at all levels)", fmt::join(channels, " "));
   } else if (found.finding == NoiseFinding::by_level) {
-    text = range_over_levels(found.model, scale) + " by level (photon noise)";
+    text = range_over_levels(found, scale) + " by level (photon noise)";
   } else {
     text = spec.colour == Colour::rgb ? luminance_and_chroma(found.model, scale)
-                                      : range_over_levels(found.model, scale);
+                                      : range_over_levels(found, scale);
     text += is_coarse(found.model) ? " (coarse, as a camera makes it)" : " (not the same at all frequencies)";
   }
   if (iso) text += fmt::format(", ISO {:.0f}", *iso);

@@ -71,7 +71,8 @@ NoiseModel poisson_gaussian_model(const ImageSpec& spec, const std::vector<Poiss
 // Every deviation times `strength`.
 NoiseModel scaled(NoiseModel model, double strength);
 
-// The deviation of each of the image's own colour channels, root mean square over all levels and frequencies.
+// The deviation of each of the image's own colour channels, root mean square over all levels of the model and
+// all frequencies.
 std::vector<double> image_deviations(const NoiseModel& model, const ImageSpec& spec);
 
 // The model's root mean square deviation over bands of frequency i + j, at one level.
@@ -107,6 +108,10 @@ struct NoiseModelEstimate {
   // What estimate_noise() finds; less where the finding is white and the colour differences tell that a part
   // of it is texture of luminance.
   NoiseEstimate white;
+  // Of each of the image's own colour channels, root mean square over its pixels and over all frequencies.
+  std::vector<double> deviations;
+  double darkest = 0;  // levels that the image has: the model may go on beyond them
+  double brightest = 0;
   int levels = 0;       // levels at which blocks were measured
   int calm_levels = 0;  // of these, where the blocks show noise and no texture
   // Luminance was limited to a multiple of the colour differences' noise, or by the ISO speed: the image

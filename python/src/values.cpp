@@ -298,6 +298,7 @@ nb::dict to_dict(const NoiseModelEstimate& estimate) {
   dict["model"] = to_dict(estimate.model);
   dict["finding"] = std::string(name(estimate.finding));
   dict["sigma"] = estimate.white.sigma;
+  dict["deviations"] = estimate.deviations;
   dict["limited_by_colour"] = estimate.limited_by_colour;
   dict["limited_by_iso"] = estimate.limited_by_iso;
   return dict;

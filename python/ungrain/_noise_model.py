@@ -73,5 +73,6 @@ class NoiseModelEstimate:
     model: NoiseModel
     finding: str
     sigma: float  # as estimate_sigma() has it
+    deviations: list[float]  # of each channel, root mean square over the image's pixels and all frequencies
     limited_by_colour: bool  # luminance was limited to a multiple of the colour differences' noise
     limited_by_iso: bool  # or by the ISO speed

@@ -29,9 +29,9 @@ MethodParams with_noise_level(MethodParams params, const NoiseEstimate& estimate
 }
 
 // One deviation for each channel in place of the model, for a method that cannot use more.
-NoiseEstimate mean_level(const NoiseModelEstimate& found, const ImageSpec& spec) {
+NoiseEstimate mean_level(const NoiseModelEstimate& found) {
   NoiseEstimate level = found.white;
-  level.channels = image_deviations(found.model, spec);
+  level.channels = found.deviations;
   double squares = 0;
   for (const double sigma : level.channels) squares += sigma * sigma;
   level.sigma = std::sqrt(squares / static_cast<double>(level.channels.size()));
@@ -56,6 +56,7 @@ bool is_slope(const NoiseModelEstimate& found) {
 void scale(NoiseModelEstimate& found, double factor) {
   found.white.sigma *= factor;
   for (double& sigma : found.white.channels) sigma *= factor;
+  for (double& sigma : found.deviations) sigma *= factor;
   found.model = scaled(std::move(found.model), factor);
 }
 
@@ -85,6 +86,7 @@ class NoiseResolver {
     if (found.finding == NoiseFinding::spectrum && is_slope(found)) {
       found.finding = NoiseFinding::white;
       found.model = white_noise_model(spec, found.white.channels, found.white.correlation);
+      found.deviations = found.white.channels;
     }
     const Cut cut = cuts.finish(deviations_of(found, spec));
     if (found.finding == NoiseFinding::white) scale(found, cut.deviation_factor);
@@ -96,7 +98,7 @@ class NoiseResolver {
     } else if (allows_model(method, known.values_.get(), spec)) {
       known.noise_.model = std::make_shared<const NoiseModel>(found.model);
     } else {
-      known = with_noise_level(std::move(known), mean_level(found, spec));
+      known = with_noise_level(std::move(known), mean_level(found));
     }
     return {resolve_derived(known, spec), std::move(found)};
   }

@@ -65,6 +65,11 @@ class FlatWindows {
   void add_rows(const ConstImageView& rows);
   void merge(const FlatWindows& strip);
 
+  // In the middle of a range of levels.
+  double level_of(int range) const {
+    const double root = (range + 0.5) / level_count;
+    return root * root * white_;
+  }
   int channels() const { return channels_; }
   int windows_across() const { return windows_across_; }
   NoiseBlock block_at(std::int64_t place) const;  // of BlockPool::Block

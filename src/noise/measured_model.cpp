@@ -21,13 +21,15 @@ constexpr int coefficients = side * side;
 // Constants were chosen on simulated cameras, see README.md; none is sharp.
 constexpr double measured_share = 0.005;  // of the windows of a level
 constexpr std::size_t fewest_blocks = 100;
-constexpr double calm_spread = 0.44;            // see spread_of()
-constexpr double calm_spread_of_colour = 0.65;  // where the colour differences say that it is noise
-constexpr double most_over_low_colour = 2.2;    // luminance over them, in the low band
-constexpr double drawn_skewness = 1;            // see is_drawn()
+constexpr double calm_spread = 0.44;             // see spread_of()
+constexpr double calm_spread_of_colour = 0.65;   // where the colour differences say that it is noise
+constexpr double most_over_low_colour = 2.2;     // luminance over them, in the low band
+constexpr double texture_over_low_colour = 3.5;  // the same: more is texture whatever the spread
+constexpr double drawn_skewness = 1;             // see is_drawn()
 constexpr double drawn_kurtosis_least = 1.8;
 constexpr double drawn_kurtosis_most = 5;
 constexpr double drawn_novelty = 0.12;
+constexpr double most_direction = 2.2;    // see direction()
 constexpr double nothing = 0.6 / 255;     // of white: a deviation that needs no calm blocks to be believed
 constexpr double white_ratio = 1.5;       // middle to high band: less is white noise
 constexpr double level_ratio = 1.5;       // of the deviations at two levels: less is one deviation
@@ -268,6 +270,23 @@ bool is_texture(const LevelNoise& noise, bool gray) {
   return falls_at_once || falls_evenly(powers) > 0.5;
 }
 
+// Power along x over power along y, in the middle band of luminance. Of noise 0.6 to 1.5; walls, roofs and
+// water have 3 to 50 times as much in one direction.
+double direction(const LevelNoise& noise) {
+  double along_x = 0;
+  double along_y = 0;
+  for (int n = middle_band.lowest; n <= middle_band.highest; ++n) {
+    along_x += std::pow(noise.deviations[0][n], 2);
+    along_y += std::pow(noise.deviations[0][n * side], 2);
+  }
+  return along_x / along_y;
+}
+
+bool has_direction(const LevelNoise& noise) {
+  const double ratio = direction(noise);
+  return ratio > most_direction || 1 / ratio > most_direction;
+}
+
 // Of the colour differences, what does not go with luminance: noise that is nearly as strong as luminance's.
 // Texture is mostly one of luminance. The low band tells: compression leaves colour little else.
 double colour_noise(const LevelNoise& noise) {
@@ -284,9 +303,16 @@ bool is_calm_by_colour(const LevelNoise& noise) {
          band_rms(noise.deviations[0], low_band) < most_over_low_colour * colour_noise(noise);
 }
 
+// Noise of cameras has at most 2.5 times as much in luminance as in colour.
+bool is_texture_by_colour(const LevelNoise& noise) {
+  return band_rms(noise.deviations[0], low_band) > texture_over_low_colour * colour_noise(noise);
+}
+
 bool is_calm(const LevelNoise& noise, double white, bool gray) {
-  return is_nothing(noise, white) || ((noise.spread < calm_spread || (!gray && is_calm_by_colour(noise))) &&
-                                      !is_drawn(noise, white) && !is_texture(noise, gray));
+  if (is_nothing(noise, white)) return true;
+  if (is_drawn(noise, white) || is_texture(noise, gray)) return false;
+  if (gray) return noise.spread < calm_spread;
+  return !is_texture_by_colour(noise) && (noise.spread < calm_spread || is_calm_by_colour(noise));
 }
 
 // ---- from ranges of levels to a few levels with enough blocks
@@ -386,26 +412,43 @@ void median_of_three(std::vector<double>& values) {
   }
 }
 
+// What noise is compared with to tell whether it is seen. Much of a type's range may be unused: files of 16
+// bits with the 12 of a sensor, images that are shown brighter than they are.
+double white_seen(const std::vector<LevelNoise>& levels, double white) {
+  return levels.empty() || levels.back().level <= 0 ? white : std::min(white, 2 * levels.back().level);
+}
+
+// Noise that is hardly seen is not worth the fine texture that would go with it: a factor on luminance's
+// deviation.
+double gentleness(double deviation, double white, int channels) {
+  constexpr double least = 0.5;
+  const double least_visible = visible * white * (channels == 1 ? 1 : std::sqrt(3.0));
+  return std::clamp(deviation / least_visible, least, 1.0);
+}
+
 class ModelBuilder {
  public:
   ModelBuilder(std::vector<LevelNoise> levels, const ImageSpec& spec, int channels,
                const MeasuredModelOptions& options)
       : levels_(std::move(levels)),
         white_(spec.white()),
+        white_seen_(white_seen(levels_, white_)),
         channels_(channels),
         iso_(options.iso),
         white_luminance_(options.white_luminance) {
     // Black and white photographs are stored as colour too.
     gray_ = channels_ == 1 || std::all_of(levels_.begin(), levels_.end(), [&](const LevelNoise& level) {
-              return level.colour <= 1.5 * white_ / 255;
+              return level.colour <= 1.5 * white_seen_ / 255;
             });
     measured_ = gray_ ? 1 : channels_;
+    const bool same_direction = have_same_direction();
     for (LevelNoise& level : levels_) {
-      calm_.push_back(is_calm(level, white_, gray_));
+      calm_.push_back(is_calm(level, white_seen_, gray_) &&
+                      (same_direction || is_nothing(level, white_seen_) || !has_direction(level)));
       if (!calm_.back()) leave_texture_out(level);
     }
     drawn_ = std::all_of(levels_.begin(), levels_.end(),
-                         [&](const LevelNoise& level) { return is_drawn(level, white_); });
+                         [&](const LevelNoise& level) { return is_drawn(level, white_seen_); });
   }
 
   MeasuredModel build() {
@@ -423,8 +466,14 @@ class ModelBuilder {
       result.finding = NoiseFinding::by_level;
       for (int c = 0; c < channels_; ++c) {
         result.channels.push_back(white_channel(c));
-        if (refuted && c < measured_) keep_calm(result.channels.back());
+        if (c >= measured_) continue;
+        if (refuted) {
+          keep_calm(result.channels.back());
+        } else {
+          limit_by_calm_levels(result.channels.back());
+        }
       }
+      be_gentle(result.channels[0]);
       return result;
     }
     if (gray_ && drawn_ && !refuted) return result;
@@ -438,7 +487,7 @@ class ModelBuilder {
     if (!gray_ && enough_calm()) limit_by_calm_colour(result.channels);
     if (gray_ && drawn_) result.channels[0] = silent_channel();
     if (result.channels[0].levels.size() > 1) limit_by_neighbours(result.channels[0].deviations);
-    be_gentle(result.channels[0], gray_ && channels_ == 1 ? visible : std::sqrt(3.0) * visible);
+    be_gentle(result.channels[0]);
     if (iso_) limit_by_iso(result);
     median_of_three(result.channels[0].deviations);
     for (int c = measured_; c < channels_; ++c) result.channels.push_back(silent_channel());
@@ -446,6 +495,17 @@ class ModelBuilder {
   }
 
  private:
+  // Noise may have a direction, such as that of rows: then all levels have it.
+  bool have_same_direction() const {
+    if (levels_.size() < 2) return false;
+    double least = std::numeric_limits<double>::infinity();
+    double most = 0;
+    for (const LevelNoise& level : levels_) {
+      least = std::min(least, direction(level));
+      most = std::max(most, direction(level));
+    }
+    return most < most_direction * least;
+  }
   double deviation(std::size_t level, int c, const FrequencyBand& band) const {
     return band_rms(levels_[level].deviations[c], band);
   }
@@ -508,14 +568,14 @@ class ModelBuilder {
     }
     if (found.size() < 2) return false;
     const auto [least, most] = std::minmax_element(found.begin(), found.end());
-    return *most > level_ratio * *least && *most > nothing * white_;
+    return *most > level_ratio * *least && *most > nothing * white_seen_;
   }
 
   // White noise shows in the high frequencies of every block: where these have much less, the white estimate
   // took a clean picture's pattern for noise.
   bool is_refuted() const {
     return std::any_of(levels_.begin(), levels_.end(), [&](const LevelNoise& level) {
-      const double shown = std::max(band_rms(level.deviations[0], high_band), nothing * white_);
+      const double shown = std::max(band_rms(level.deviations[0], high_band), nothing * white_seen_);
       const double clipping = level.limited > unclipped_share ? 1.4 : 1;  // what it may have taken
       return 1.5 * clipping * shown < white_luminance_;
     });
@@ -550,6 +610,18 @@ class ModelBuilder {
     const NoiseModel::Channel calm = calm_levels(channel);
     channel.levels = calm.levels;
     channel.deviations = calm.deviations;
+  }
+
+  // Levels with texture have no more noise than photons make of what calm levels have.
+  void limit_by_calm_levels(NoiseModel::Channel& channel) const {
+    const NoiseModel calm{{calm_levels(channel)}};
+    const double brightest = calm.channels[0].levels.back();
+    for (std::size_t n = 0; n < calm_.size(); ++n) {
+      if (calm_[n]) continue;
+      const double level = channel.levels[n];
+      const double more = level > brightest && brightest > 0 ? std::sqrt(level / brightest) : 1;
+      channel.deviations[n] = std::min(channel.deviations[n], more * calm.deviation(0, level));
+    }
   }
 
   NoiseModel::Channel white_channel(int c) const {
@@ -624,7 +696,7 @@ class ModelBuilder {
   void limit_by_calm_colour(std::vector<NoiseModel::Channel>& channels) const {
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t n = 0; n < calm_.size(); ++n) {
-      if (!calm_[n] || levels_[n].limited > unclipped_share || is_nothing(levels_[n], white_)) continue;
+      if (!calm_[n] || levels_[n].limited > unclipped_share || is_nothing(levels_[n], white_seen_)) continue;
       least = std::min(least, channels[0].deviations[n] / channels[1].deviations[n]);
     }
     for (std::size_t n = 0; n < calm_.size(); ++n) {
@@ -633,11 +705,8 @@ class ModelBuilder {
     }
   }
 
-  // Noise that is hardly seen is not worth the fine texture that would go with it.
-  void be_gentle(NoiseModel::Channel& channel, double least_visible) const {
-    constexpr double least = 0.5;
-    for (double& value : channel.deviations)
-      value *= std::clamp(value / (least_visible * white_), least, 1.0);
+  void be_gentle(NoiseModel::Channel& luminance) const {
+    for (double& value : luminance.deviations) value *= gentleness(value, white_seen_, channels_);
   }
 
   // A camera's noise changes slowly with the level. Where it seems to jump, the higher level has texture; a
@@ -668,6 +737,7 @@ class ModelBuilder {
 
   std::vector<LevelNoise> levels_;
   double white_;
+  double white_seen_;  // see white_seen()
   int channels_;
   int measured_ = 0;
   std::optional<double> iso_;
@@ -693,6 +763,10 @@ std::optional<MeasuredModel> photon_model(const FlatWindows& windows, const Imag
     result.channels.push_back(line_channel(fit, spec));
     result.lines.push_back(fit.line);
   }
+  const double brightest = std::min(fits[0].brightest, spec.white());
+  const double factor = gentleness(NoiseModel{result.channels}.deviation(0, brightest),
+                                   std::min(spec.white(), 2 * brightest), channels);
+  for (double& value : result.channels[0].deviations) value *= factor;
   result.levels = static_cast<int>(fits.back().levels.size());
   result.calm_levels = result.levels;
   return result;

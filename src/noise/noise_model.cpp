@@ -161,21 +161,28 @@ double mean_deviation(const NoiseModel& model, int channel) {
   return level_mean * band_rms(of.spectrum, {0, 2 * (NoiseModel::side - 1)});
 }
 
-std::vector<double> image_deviations(const NoiseModel& model, const ImageSpec& spec) {
+std::vector<double> channel_deviations(const std::vector<double>& opponent_variances) {
   std::vector<double> deviations;
-  for (int c = 0; c < static_cast<int>(model.channels.size()); ++c) {
-    if (spec.colour != Colour::rgb) {
-      deviations.push_back(mean_deviation(model, c));
-      continue;
-    }
+  for (int c = 0; c < 3; ++c) {
     // The opponent space is orthonormal: its transposed matrix leads back.
     double variance = 0;
     for (int plane = 0; plane < 3; ++plane) {
-      variance += std::pow(opponent_matrix[plane][c] * mean_deviation(model, plane), 2);
+      variance +=
+          std::pow(opponent_matrix[plane][c], 2) * opponent_variances[static_cast<std::size_t>(plane)];
     }
     deviations.push_back(std::sqrt(variance));
   }
   return deviations;
+}
+
+std::vector<double> image_deviations(const NoiseModel& model, const ImageSpec& spec) {
+  std::vector<double> deviations;
+  for (int c = 0; c < static_cast<int>(model.channels.size()); ++c) {
+    deviations.push_back(mean_deviation(model, c));
+  }
+  if (spec.colour != Colour::rgb) return deviations;
+  for (double& each : deviations) each *= each;
+  return channel_deviations(deviations);
 }
 
 NoiseBands noise_bands(const NoiseModel& model, int channel, double level) {

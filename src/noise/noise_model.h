@@ -18,6 +18,9 @@ inline constexpr FrequencyBand high_band{9, 14};
 // Over all levels and frequencies, root mean square.
 double mean_deviation(const NoiseModel& model, int channel);
 
+// Of an rgb image's channels, from the variances of the opponent space's.
+std::vector<double> channel_deviations(const std::vector<double>& opponent_variances);
+
 double band_rms(const NoiseModel::Spectrum& values, const FrequencyBand& band);
 
 }  // namespace ungrain

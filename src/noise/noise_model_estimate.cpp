@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "cpu/parallel.h"
 #include "noise/flat_windows.h"
 #include "noise/measured_model.h"
+#include "noise/noise_model.h"
 #include "noise/read_in_bands.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
@@ -40,6 +43,53 @@ void keep_colour_noise(NoiseEstimate& white, double colour_deviation) {
   white.correlation = 0;
 }
 
+// Of one of the model's channels over the levels that its image has.
+double mean_variance(const NoiseModel& model, int channel, const FlatWindows& windows) {
+  double sum = 0;
+  double count = 0;
+  for (int n = 0; n < FlatWindows::level_count; ++n) {
+    const LevelBlocks& blocks = windows.levels()[static_cast<std::size_t>(n)];
+    const auto share = static_cast<double>(blocks.windows + blocks.constant);
+    if (share == 0) continue;
+    const double deviation = model.deviation(channel, windows.level_of(n));
+    sum += share * deviation * deviation;
+    count += share;
+  }
+  if (count == 0) return mean_deviation(model, channel) * mean_deviation(model, channel);
+  const NoiseModel::Channel& of = model.channels[static_cast<std::size_t>(channel)];
+  const double spectrum = band_rms(of.spectrum, {0, 2 * (NoiseModel::side - 1)});
+  return sum / count * spectrum * spectrum;
+}
+
+void add_deviations(NoiseModelEstimate& found, const ImageSpec& spec,
+                    const std::vector<FlatWindows>& windows) {
+  std::vector<double> variances;
+  for (int c = 0; c < static_cast<int>(found.model.channels.size()); ++c) {
+    const bool together = spec.colour == Colour::rgb;
+    variances.push_back(mean_variance(found.model, c, windows[together ? 0 : static_cast<std::size_t>(c)]));
+  }
+  if (found.finding == NoiseFinding::white) {
+    found.deviations = found.white.channels;
+  } else if (spec.colour == Colour::rgb) {
+    found.deviations = channel_deviations(variances);
+  } else {
+    for (const double variance : variances) found.deviations.push_back(std::sqrt(variance));
+  }
+}
+
+void add_level_range(NoiseModelEstimate& found, const std::vector<FlatWindows>& windows) {
+  found.darkest = std::numeric_limits<double>::infinity();
+  for (const FlatWindows& group : windows) {
+    for (int n = 0; n < FlatWindows::level_count; ++n) {
+      const LevelBlocks& blocks = group.levels()[static_cast<std::size_t>(n)];
+      if (blocks.windows + blocks.constant == 0) continue;
+      found.darkest = std::min(found.darkest, group.level_of(n));
+      found.brightest = std::max(found.brightest, group.level_of(n));
+    }
+  }
+  found.darkest = std::min(found.darkest, found.brightest);
+}
+
 // Each group of channels has a finding of its own. Where one of an image's independent channels is white its
 // part of the model is the white estimate's.
 NoiseModelEstimate combined(const ImageSpec& spec, const NoiseEstimate& white,
@@ -66,6 +116,8 @@ NoiseModelEstimate combined(const ImageSpec& spec, const NoiseEstimate& white,
     result.lines.insert(result.lines.end(), measured.lines.begin(), measured.lines.end());
   }
   if (result.lines.size() < result.model.channels.size()) result.lines.clear();
+  add_deviations(result, spec, windows);
+  add_level_range(result, windows);
   return result;
 }
 

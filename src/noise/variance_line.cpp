@@ -281,9 +281,9 @@ bool LevelFit::is_line() const {
     return false;  // photons make most
   const double gain = variance_cost - line_cost;
   const double darkest = std::max(line.a * levels.front().level + line.b, 0.0);
-  const double brightest = line.a * levels.back().level + line.b;
+  const double at_brightest = line.a * levels.back().level + line.b;
   return line_cost < good && gain > better && gain > much_better * variance_cost && gain * weight > surely &&
-         brightest > least_change * least_change * darkest;
+         at_brightest > least_change * least_change * darkest;
 }
 
 std::optional<LevelFit> fit_levels(const FlatWindows& windows, const ImageSpec& spec, int channel) {
@@ -297,6 +297,9 @@ std::optional<LevelFit> fit_levels(const FlatWindows& windows, const ImageSpec& 
   }
   if (uncut.size() < fewest_levels) return {};
   LevelFit fit = Fitter(uncut, limits, spec.white())();
+  for (int n = 0; n < FlatWindows::level_count; ++n) {
+    if (windows.levels()[static_cast<std::size_t>(n)].windows > 0) fit.brightest = windows.level_of(n);
+  }
   fit.levels = std::move(uncut);
   fit.cut_levels = std::move(cut);
   return fit;
@@ -321,7 +324,8 @@ NoiseModel::Channel line_channel(const LevelFit& fit, const ImageSpec& spec) {
     add(fit.levels.back().level, variance(fit.levels.back().level));
     add(level.level, std::min(variance(level.level), level.high));
   }
-  const double beyond = 2 * spec.white();  // photon noise goes there
+  // Photon noise goes there; small objects are brighter than the windows that they lie in.
+  const double beyond = std::min(2 * spec.white(), 4 * fit.brightest);
   if (fit.cut_levels.empty()) add(beyond, variance(beyond));
   return channel;
 }

@@ -28,6 +28,7 @@ struct LevelFit {
   PoissonGaussian line;
   double line_cost = 0;
   double weight = 0;            // of all levels together: about their number
+  double brightest = 0;         // level of the image
   bool white_spectrum = false;  // the high frequencies have as much as the middle ones
   std::vector<LevelVariance> levels;
   std::vector<LevelVariance> cut_levels;  // near white, whose noise was cut off there: not fitted
