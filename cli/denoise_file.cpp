@@ -174,7 +174,8 @@ class FileRun {
     if (page_ > 0 && !params_->needs_image() && !measures_line) return;
     if (measures_line) set_measured_line();
     const std::optional<double> iso = io::iso_speed(input_->metadata());
-    const Resolved resolved = resolve_with_noise(*params_, *rows_, spec(), {.iso = iso});
+    const Resolved resolved = resolve_with_noise(*params_, *rows_, spec(),
+                                                 {.iso = iso, .jpeg_steps = input_->metadata().jpeg_steps});
     if (resolved.noise) {
       const bool found = is_noise(*resolved.noise, spec());
       outcome_.noise_found = page_ == 0 ? found : outcome_.noise_found || found;
@@ -198,10 +199,9 @@ class FileRun {
     handling.model = std::make_shared<const NoiseModel>(poisson_gaussian_model(spec(), lines));
     params_->set_noise(std::move(handling));
     const double scale = 255 / spec().white();
-    outcome_.noise_found =
-        outcome_.noise_found && std::any_of(lines.begin(), lines.end(), [](const PoissonGaussian& line) {
-          return line.a > 0 || line.b > 0;
-        });
+    outcome_.noise_found = outcome_.noise_found &&
+                           std::any_of(lines.begin(), lines.end(),
+                                       [](const PoissonGaussian& line) { return line.a > 0 || line.b > 0; });
     if (page_ == 0)
       outcome_.noise = fmt::format("gain {:.3g}, read noise {:.3g} of 255 (poisson-gaussian, measured)",
                                    lines[0].a * scale, std::sqrt(lines[0].b) * scale);

@@ -108,7 +108,7 @@ Image read_pixels(io::InputFile& file, const std::string& name, const ImageSpec&
 PageEstimate estimate_page(io::InputFile& file, const std::string& name, const ImageSpec& spec,
                            const EstimateSettings& settings) {
   PageEstimate page{spec, io::iso_speed(file.metadata()), {}, {}};
-  const NoiseModelOptions options{.iso = page.iso};
+  const NoiseModelOptions options{.iso = page.iso, .jpeg_steps = file.metadata().jpeg_steps};
   if (settings.region || !settings.plot.empty()) {
     const Image pixels = read_pixels(file, name, spec, settings.region);
     page.spec = pixels.spec();

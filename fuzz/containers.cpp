@@ -5,7 +5,7 @@
 #include "io/boxes.h"
 #include "io/container_checks.h"
 #include "io/exr_header.h"
-#include "io/jpeg_comments.h"
+#include "io/jpeg_segments.h"
 #include "io/jxl_header.h"
 #include "io/metadata.h"
 #include "io/png_chunks.h"
@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         io::check_frames(file, "WebP", {});
         break;
       case 5:
-        io::read_jpeg_comments(file);
+        io::read_jpeg_segments(file);
         break;
       default:
         read_resources(bytes);

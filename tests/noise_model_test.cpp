@@ -224,6 +224,58 @@ TEST(NoiseModelEstimate, NoiseThatGrowsWithTheLevel) {
   EXPECT_NEAR(bright / dark, 2, 0.3);
 }
 
+// Rounding of JPEG's coefficients leaves more noise beside edges than in the flat areas that were measured.
+TEST(NoiseModelEstimate, RoundingOfJpegAddsToLuminance) {
+  const Image noisy = demosaiced(gray_128, [](double) { return 15; });
+  const NoiseModelEstimate plain = estimate_noise_model(noisy.view());
+  const NoiseModelEstimate rounded =
+      estimate_noise_model(noisy.view(), {.jpeg_steps = std::vector<int>(64, 24)});
+  const auto variance = [](const NoiseModelEstimate& of, int c) {
+    return std::pow(of.model.deviation(c, 128, 6, 6), 2);
+  };
+  EXPECT_NEAR(variance(rounded, 0) - variance(plain, 0), 0.1 * 3 * 24 * 24 / 12, 1.5);
+  EXPECT_EQ(variance(rounded, 1), variance(plain, 1));
+  EXPECT_THROW(estimate_noise_model(noisy.view(), {.jpeg_steps = {1, 2}}), Error);
+
+  const Image weak = demosaiced(gray_128, [](double) { return 1; });
+  EXPECT_EQ(estimate_noise_model(weak.view(), {.jpeg_steps = std::vector<int>(64, 24)}).model,
+            estimate_noise_model(weak.view()).model);
+}
+
+// Sensors of 12 bits in files of 16: the unused part of the range changes nothing.
+TEST(NoiseModelEstimate, UnusedRangeDoesNotMatter) {
+  const Image scene = build(spec_of(PixelType::f32, side, side, 1, 255), slope);
+  Image noisy(scene.spec());
+  add_noise(scene.view(), noisy.view(), {NoiseKind::poisson, 100, 1});
+  const auto deviation_of = [&](double factor) {
+    const Image stored = build(spec_of(PixelType::u16, side, side, 1),
+                               [&](int x, int y, int c) { return factor * picture_of(noisy)(x, y, c); });
+    const NoiseModelEstimate found = estimate_noise_model(stored.view());
+    EXPECT_EQ(found.finding, NoiseFinding::by_level);
+    EXPECT_LT(found.brightest, factor * 255);
+    return found.deviations.front() / factor;
+  };
+  const double true_deviation = std::sqrt(130 * 255 / 100.0);  // at the mean level
+  EXPECT_NEAR(deviation_of(200) / true_deviation, 1, 0.05);
+  EXPECT_NEAR(deviation_of(16) / true_deviation, 1, 0.05);
+}
+
+// Walls, roofs and water: as even as noise, but with a direction that the noise beside them has not.
+TEST(NoiseModelEstimate, TextureWithADirectionIsNoNoise) {
+  const Image unit = with_noise(build(float_rgb(), [](int, int, int) { return 0; }), 1);
+  const Image picture = build(float_rgb(), [&](int x, int y, int c) {
+    const int part = 8 * x / side;
+    double texture = 0;  // along x only, the same in all colours
+    for (int k = 0; k < 6; ++k) texture += picture_of(unit)(std::min(x + k, side - 1), y / 2, 0);
+    const double level = 60 + 20 * part;
+    return level + (part < 3 ? 0 : 4 * texture) + 0.7 * picture_of(unit)(x, side - 1 - y, c);
+  });
+  const NoiseModelEstimate found = estimate_noise_model(picture.view());
+  for (const double level : {80.0, 160.0, 200.0}) {
+    EXPECT_LT(noise_bands(found.model, 0, level).middle, 3) << level;
+  }
+}
+
 TEST(NoiseModelEstimate, PhotonNoiseIsWhiteButGrowsWithTheLevel) {
   const Image clean = build(spec_of(PixelType::u8, 1024, side), slope);
   Image noisy(clean.spec());

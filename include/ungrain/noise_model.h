@@ -127,6 +127,9 @@ struct NoiseModelEstimate {
 struct NoiseModelOptions {
   std::optional<double> iso = {};  // of the photograph, as its EXIF data say
   int threads = 0;                 // 0: one for each processor
+  // Of a JPEG file: by how much luminance's coefficients were rounded, 8 x 8 row by row as the file has them.
+  // What rounding does to noise and texture together is added to the noise that was found.
+  std::vector<int> jpeg_steps = {};
 };
 
 // From the image alone. Blocks of 8 x 8 pixels whose surroundings are flattest are measured, some hundred at

@@ -137,7 +137,8 @@ nb::list estimate_call(nb::handle image, const std::vector<int>& axis, int chann
 nb::list estimate_model_call(nb::handle image, const std::vector<int>& axis, int channel_axis,
                              const std::string& channels, double range, nb::handle iso, int threads) {
   const InputImages in = input_images(image, {axis, channel_axis, channels, range}, "image");
-  NoiseModelOptions options{.iso = {}, .threads = threads};
+  NoiseModelOptions options;
+  options.threads = threads;
   if (!iso.is_none()) options.iso = nb::cast<double>(iso);
   std::vector<NoiseModelEstimate> found;
   {

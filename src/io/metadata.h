@@ -52,6 +52,7 @@ struct Metadata {
   int orientation = 1;  // EXIF's, 1 to 8: how the stored pixels must be turned to stand upright
   std::vector<PngText> png_texts;
   std::vector<std::string> jpeg_comments;
+  std::vector<int> jpeg_steps;          // JpegSegments's
   std::string unread;                   // what the file has besides and we cannot read, for the report
   std::vector<std::string> fits_cards;  // of 80 characters, without those that describe the pixels
   std::vector<int> delays;              // milliseconds that each page of an animation is shown

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "io/boxes.h"
-#include "io/jpeg_comments.h"
+#include "io/jpeg_segments.h"
 #include "io/png_chunks.h"
 #include "io/tiff_exif.h"
 #include "io/vips_exif.h"
@@ -173,7 +173,11 @@ Metadata read_vips_metadata(VipsImage* image, const Format& format, const Source
     if (!contents.has_resolution) metadata.resolution.reset();  // what libvips assumes
   }
   if (format.name == "HEIF" && metadata.xmp.empty()) metadata.xmp = heif_xmp(image);
-  if (format.name == "JPEG") metadata.jpeg_comments = read_jpeg_comments(file);
+  if (format.name == "JPEG") {
+    JpegSegments segments = read_jpeg_segments(file);
+    metadata.jpeg_comments = std::move(segments.comments);
+    metadata.jpeg_steps = std::move(segments.steps);
+  }
   if (format.name == "FITS") metadata.fits_cards = fits_cards_of(image);
   if (format.name == "JPEG XL" || format.name == "JPEG 2000") read_box_metadata(file, metadata);
   if (decoder_rotates(format)) set_upright(metadata);

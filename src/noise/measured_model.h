@@ -25,6 +25,7 @@ struct MeasuredModel {
 struct MeasuredModelOptions {
   double white_luminance = 0;  // the white estimate of the first channel: luminance, or the only one
   std::optional<double> iso;
+  std::vector<int> jpeg_steps;  // NoiseModelOptions's
 };
 
 // `windows` of an rgb image's three channels, or of one channel.

@@ -33,6 +33,11 @@ void check_options(const NoiseModelOptions& options) {
   if (options.iso && !(*options.iso > 0)) {
     throw Error(ErrorCode::invalid_argument, fmt::format("an ISO speed is above 0, got {}", *options.iso));
   }
+  constexpr std::size_t steps = static_cast<std::size_t>(NoiseModel::side) * NoiseModel::side;
+  if (!options.jpeg_steps.empty() && options.jpeg_steps.size() != steps) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("JPEG's steps are {}, got {}", steps, options.jpeg_steps.size()));
+  }
 }
 
 // What luminance has beyond the colour differences is texture.
@@ -99,8 +104,10 @@ NoiseModelEstimate combined(const ImageSpec& spec, const NoiseEstimate& white,
   result.model = white_noise_model(spec, white.channels, white.correlation);
   int channel = 0;
   for (const FlatWindows& group : windows) {
-    const MeasuredModel measured = measured_model(
-        group, spec, {.white_luminance = result.model.deviation(channel, 0), .iso = options.iso});
+    const MeasuredModel measured = measured_model(group, spec,
+                                                  {.white_luminance = result.model.deviation(channel, 0),
+                                                   .iso = options.iso,
+                                                   .jpeg_steps = options.jpeg_steps});
     if (measured.colour_deviation) {
       keep_colour_noise(result.white, *measured.colour_deviation);
       result.model = white_noise_model(spec, result.white.channels, result.white.correlation);
