@@ -2,15 +2,54 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "noise/block_spectrum.h"
 
 namespace ungrain {
 
+// The spectra of many blocks, number by number: a BlockSpectrum's in floats.
+class SpectrumTable {
+ public:
+  explicit SpectrumTable(std::size_t blocks)  // of which nothing is known yet
+      : size_(blocks), capacity_(blocks), numbers_(new float[columns * blocks]) {}
+
+  std::size_t size() const { return size_; }
+
+  const float* mean() const { return column(0); }
+  const float* equal() const { return column(1); }
+  const float* difference() const { return column(2); }
+  const float* step() const { return column(3); }
+  const float* busyness(int set) const { return column(4 + set); }
+  const float* energy(int set, int band) const { return column(4 + set_count + set * band_count + band); }
+
+  float* mean() { return column(0); }
+  float* equal() { return column(1); }
+  float* difference() { return column(2); }
+  float* step() { return column(3); }
+  float* busyness(int set) { return column(4 + set); }
+  float* energy(int set, int band) { return column(4 + set_count + set * band_count + band); }
+
+  void set(std::size_t block, const BlockSpectrum& spectrum);
+  void keep(const std::vector<std::uint32_t>& blocks);  // only these; ascending
+
+ private:
+  static constexpr std::size_t columns = 4 + set_count + set_count * band_count;
+
+  const float* column(std::size_t n) const { return numbers_.get() + n * capacity_; }
+  float* column(std::size_t n) { return numbers_.get() + n * capacity_; }
+
+  std::size_t size_;
+  std::size_t capacity_;
+  std::unique_ptr<float[]> numbers_;
+};
+
 struct FlatBlocksQuestion {
   const BlockTransform* transform = nullptr;  // that made the spectra
-  const std::vector<BlockSpectrum>* blocks = nullptr;
+  const SpectrumTable* blocks = nullptr;
   int least_blocks = 1;  // to measure in
   double white = 0;      // where the noise may have been cut off; 0: it was not cut
 };
