@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "core/portable_math.h"
 #include "noise/clipped_gaussian.h"
@@ -30,12 +31,6 @@ std::uint32_t bits_of(float value) {
   return bits;
 }
 Key key_of(float value, std::size_t place) { return Key{bits_of(value)} << 32U | place; }
-float value_of(Key key) {
-  const auto bits = static_cast<std::uint32_t>(key >> 32U);
-  float value = 0;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
 
 // The keys that have the ranks (from 0, ascending) among all. A histogram of their leading bits says which
 // few keys to order.
@@ -73,10 +68,10 @@ std::vector<Key> keys_of_ranks(const std::vector<Key>& keys, const std::vector<s
   return found;
 }
 
-float value_of_rank(const std::vector<float>& values, std::size_t rank) {
-  std::vector<Key> keys(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) keys[i] = key_of(values[i], i);
-  return value_of(keys_of_ranks(keys, {rank}).front());
+float value_of_rank(std::vector<float> values, std::size_t rank) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
 }
 
 // ---- noise power of groups of blocks, from the flattest to the busiest
@@ -85,8 +80,8 @@ float value_of_rank(const std::vector<float>& values, std::size_t rank) {
 struct Shapes {
   std::vector<float> variance_shares = {};
   std::vector<float> kurtoses = {};  // excess
-  float least_share = 0;        // blocks that have less are left out
-  std::size_t candidates = 0;   // those that are not
+  float least_share = 0;             // blocks that have less are left out
+  std::size_t candidates = 0;        // those that are not
 
   bool uncut() const { return variance_shares.empty(); }
 };
@@ -95,20 +90,43 @@ double divided(double a, double b) { return b > 0 ? a / b : 0; }
 
 class FlatnessGroups {
  public:
+  // Once each set was added to, on any thread, the powers can be had.
   FlatnessGroups(const FlatBlocksQuestion& question, const Shapes& shapes)
-      : transform_(*question.transform), blocks_(*question.blocks), shapes_(shapes), keys_(blocks_.size()) {
+      : transform_(*question.transform), blocks_(*question.blocks), shapes_(shapes) {
     find_edges(shapes.candidates, question.least_blocks);
-    powers_.resize(edges_.size());
-    for (int set = 0; set < set_count; ++set) add_set(set);
-    for (BandPowers& group : powers_) {
-      for (int band = 0; band < band_count; ++band) {
-        group[band] = divided(group[band], transform_.coefficients(band));
-      }
-    }
+    for (SetGroups& set : sets_) set.sums.resize(edges_.size());
   }
 
-  const std::vector<BandPowers>& powers() const { return powers_; }
-  const Neighbours& neighbours() const { return neighbours_; }  // of the flattest group
+  std::vector<BandPowers> powers() const {
+    std::vector<BandPowers> powers(edges_.size());
+    for (std::size_t group = 0; group < powers.size(); ++group) {
+      for (int set = 0; set < set_count; ++set) add_group(set, sets_[set].sums[group], powers[group]);
+      for (int band = 0; band < band_count; ++band) {
+        powers[group][band] = divided(powers[group][band], transform_.coefficients(band));
+      }
+    }
+    return powers;
+  }
+  Neighbours neighbours() const {  // of the flattest group
+    Neighbours mean;
+    for (const SetGroups& set : sets_) mean.add(set.neighbours, 1);
+    return mean;
+  }
+
+  void add_set(int set) {
+    SetGroups& to = sets_[set];
+    const std::vector<Key> keys = keys_of(set);
+    std::vector<std::size_t> last_ranks;
+    for (const std::size_t edge : edges_) last_ranks.push_back(edge - 1);
+    const std::vector<Key> last_keys = keys_of_ranks(keys, last_ranks);
+    for (std::size_t i = 0; i < keys.size(); ++i) {  // in the order of the image
+      if (keys[i] > last_keys.back()) continue;
+      std::size_t group = 0;
+      for (const Key last : last_keys) group += keys[i] > last ? 1 : 0;
+      add_block(set, i, to.sums[group]);
+      if (group == 0) add_neighbours(i, to.neighbours);
+    }
+  }
 
  private:
   struct Sums {
@@ -118,6 +136,10 @@ class FlatnessGroups {
         0;  // of the noise's variance that the cut left: cut blocks count less, and are made up for
     double kurtosis = 0;
     std::size_t blocks = 0;
+  };
+  struct SetGroups {
+    std::vector<Sums> sums;
+    Neighbours neighbours;
   };
 
   // Where the groups end among the candidates in order of flatness. The first is measured in; the others
@@ -136,34 +158,18 @@ class FlatnessGroups {
     return static_cast<std::size_t>(std::ceil(share * count));
   }
 
-  void add_set(int set) {
-    find_keys(set);
-    std::vector<std::size_t> last_ranks;
-    for (const std::size_t edge : edges_) last_ranks.push_back(edge - 1);
-    const std::vector<Key> last_keys = keys_of_ranks(keys_, last_ranks);
-    std::vector<Sums> groups(edges_.size());
-    for (std::size_t i = 0; i < keys_.size(); ++i) {  // in the order of the image
-      if (keys_[i] > last_keys.back()) continue;
-      std::size_t group = 0;
-      for (const Key last : last_keys) group += keys_[i] > last ? 1 : 0;
-      add_block(set, i, groups[group]);
-      if (group == 0) add_neighbours(i);
-    }
-    for (std::size_t group = 0; group < groups.size(); ++group) {
-      add_group(set, groups[group], powers_[group]);
-    }
-  }
-
-  void find_keys(int set) {
+  std::vector<Key> keys_of(int set) const {
+    std::vector<Key> keys(blocks_.size());
     const float* busyness = blocks_.busyness(set);
-    for (std::size_t i = 0; i < keys_.size(); ++i) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
       if (shapes_.uncut()) {
-        keys_[i] = key_of(busyness[i], i);
+        keys[i] = key_of(busyness[i], i);
       } else {
         const float share = shapes_.variance_shares[i];
-        keys_[i] = share < shapes_.least_share ? no_key : key_of(busyness[i] / share, i);
+        keys[i] = share < shapes_.least_share ? no_key : key_of(busyness[i] / share, i);
       }
     }
+    return keys;
   }
 
   void add_block(int set, std::size_t block, Sums& sums) const {
@@ -176,9 +182,9 @@ class FlatnessGroups {
     ++sums.blocks;
   }
 
-  void add_neighbours(std::size_t block) {
+  void add_neighbours(std::size_t block, Neighbours& mean) const {
     const Neighbours found{blocks_.equal()[block], blocks_.difference()[block], blocks_.step()[block]};
-    neighbours_.add(found, 1 / static_cast<double>(set_count * edges_.front()));
+    mean.add(found, 1 / static_cast<double>(set_count * edges_.front()));
   }
 
   void add_group(int set, const Sums& found, BandPowers& sums) const {
@@ -204,10 +210,8 @@ class FlatnessGroups {
   const BlockTransform& transform_;
   const SpectrumTable& blocks_;
   const Shapes& shapes_;
-  std::vector<Key> keys_;           // of one set
   std::vector<std::size_t> edges_;  // one past each group
-  std::vector<BandPowers> powers_;
-  Neighbours neighbours_;
+  std::array<SetGroups, set_count> sets_;
 };
 
 // ---- one variance from the bands
@@ -321,7 +325,7 @@ double trust(const std::vector<BandPowers>& groups, double variance) {
 }
 
 FlatBlocksAnswer combined(const FlatnessGroups& found, const BlockTransform& transform) {
-  const std::vector<BandPowers>& groups = found.powers();
+  const std::vector<BandPowers> groups = found.powers();
   if (!all_bands_there(transform)) return {mean_over(groups.front(), transform), 0, found.neighbours()};
   const double detail = detail_seen(groups);
   const double by_groups = variance_of_highest_band(groups);
@@ -369,28 +373,6 @@ Shapes shapes_for(double variance, const FlatBlocksQuestion& question) {
   return shapes;
 }
 
-// The strength says how much the cut took from each block, and that the strength. From above: a strength that
-// is too low would take black areas, whose noise is cut in half, for calm ones and stay there.
-FlatBlocksAnswer variance_before_cut(const FlatBlocksQuestion& question) {
-  constexpr int most_rounds = 16;
-  constexpr double settled = 1e-3;
-  FlatBlocksAnswer answer{median_variance(*question.blocks, *question.transform), 0, {}};
-  for (int round = 0; round < most_rounds && answer.variance > 0; ++round) {
-    const Shapes shapes = shapes_for(answer.variance, question);
-    const FlatnessGroups groups(question, shapes);
-    const FlatBlocksAnswer next = combined(groups, *question.transform);
-    const bool done = std::fabs(next.variance - answer.variance) <= settled * answer.variance;
-    answer = next;
-    if (done) break;
-  }
-  return answer;
-}
-
-FlatBlocksAnswer variance_uncut(const FlatBlocksQuestion& question) {
-  const Shapes none{.candidates = question.blocks->size()};
-  return combined(FlatnessGroups(question, none), *question.transform);
-}
-
 }  // namespace
 
 double falls_evenly(const BandPowers& powers) {
@@ -421,9 +403,45 @@ void SpectrumTable::keep(const std::vector<std::uint32_t>& blocks) {
   }
 }
 
-FlatBlocksAnswer noise_variance(const FlatBlocksQuestion& question) {
-  if (question.blocks->size() == 0) return {};
-  return question.white > 0 ? variance_before_cut(question) : variance_uncut(question);
+struct VarianceSearch::Round {
+  Round(const FlatBlocksQuestion& question, Shapes found)
+      : shapes(std::move(found)), groups(question, shapes) {}
+  Shapes shapes;
+  FlatnessGroups groups;
+};
+
+VarianceSearch::VarianceSearch() = default;
+VarianceSearch::~VarianceSearch() = default;
+VarianceSearch::VarianceSearch(VarianceSearch&&) noexcept = default;
+VarianceSearch& VarianceSearch::operator=(VarianceSearch&&) noexcept = default;
+
+void VarianceSearch::start(const FlatBlocksQuestion& question) {
+  question_ = question;
+  done_ = question.blocks->size() == 0;
+  if (done_ || !is_cut()) return;
+  answer_.variance = median_variance(*question.blocks, *question.transform);
+  done_ = !(answer_.variance > 0);
+}
+
+void VarianceSearch::begin_round() {
+  if (is_cut()) {
+    round_ = std::make_unique<Round>(question_, shapes_for(answer_.variance, question_));
+  } else {
+    round_ = std::make_unique<Round>(question_, Shapes{.candidates = question_.blocks->size()});
+  }
+}
+
+void VarianceSearch::add_set(int set) { round_->groups.add_set(set); }
+
+// The strength says how much the cut took from each block, and that the strength. From above: a strength that
+// is too low would take black areas, whose noise is cut in half, for calm ones and stay there.
+void VarianceSearch::end_round() {
+  constexpr int most_rounds = 16;
+  constexpr double settled = 1e-3;
+  const FlatBlocksAnswer next = combined(round_->groups, *question_.transform);
+  const bool is_settled = std::fabs(next.variance - answer_.variance) <= settled * answer_.variance;
+  answer_ = next;
+  done_ = !is_cut() || is_settled || ++rounds_ == most_rounds || !(answer_.variance > 0);
 }
 
 }  // namespace ungrain

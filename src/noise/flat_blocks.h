@@ -66,6 +66,31 @@ using BandPowers = std::array<double, band_count>;  // variance a coefficient
 // frequencies fall to nothing.
 double falls_evenly(const BandPowers& powers);
 
-FlatBlocksAnswer noise_variance(const FlatBlocksQuestion& question);
+// The search in rounds, each in steps: begin_round(), add_set() for each set (at once, on any threads) and
+// end_round(), until it is done.
+class VarianceSearch {
+ public:
+  VarianceSearch();
+  ~VarianceSearch();
+  VarianceSearch(VarianceSearch&&) noexcept;
+  VarianceSearch& operator=(VarianceSearch&&) noexcept;
+
+  void start(const FlatBlocksQuestion& question);
+  bool done() const { return done_; }
+  void begin_round();
+  void add_set(int set);
+  void end_round();
+  const FlatBlocksAnswer& answer() const { return answer_; }
+
+ private:
+  struct Round;
+  bool is_cut() const { return question_.white > 0; }
+
+  FlatBlocksQuestion question_;
+  std::unique_ptr<Round> round_;
+  FlatBlocksAnswer answer_;
+  int rounds_ = 0;
+  bool done_ = true;
+};
 
 }  // namespace ungrain

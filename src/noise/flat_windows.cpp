@@ -129,7 +129,8 @@ void FlatWindows::look_at_row(const LatestRows& rows, int y, Share& share) const
     if (!std::isfinite(texture)) continue;
     const int x = n * step_;
     Level& level = share.levels[static_cast<std::size_t>(share.places[cell])];
-    if (texture == 0 && is_constant(rows, x + block_offset, y + block_offset)) {
+    if (texture == 0 &&
+        is_constant_block(rows, first_channel_, channels_, x + block_offset, y + block_offset)) {
       ++level.constant;
       continue;
     }
@@ -137,13 +138,6 @@ void FlatWindows::look_at_row(const LatestRows& rows, int y, Share& share) const
     level.by_window.offer(texture, first_place + x);
     level.by_ring.offer(share.rings[cell], first_place + x);
   }
-}
-
-bool FlatWindows::is_constant(const LatestRows& rows, int x, int y) const {
-  for (int c = 0; c < channels_; ++c) {
-    if (!is_constant_block(rows, first_channel_ + c, x, y)) return false;
-  }
-  return true;
 }
 
 NoiseBlock FlatWindows::block_at(std::int64_t place) const {
@@ -173,12 +167,18 @@ void FlatWindows::fetch(const LatestRows& rows, int level, FlatCandidates Level:
     all.resize(BlockPool::most);
   }
   std::sort(all.begin(), all.end());
-  for (const FlatCandidates::Candidate& candidate : all) {
+  constexpr std::size_t ahead = 4;  // blocks lie all over the image, far from any cache
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    const FlatCandidates::Candidate& candidate = all[n];
     if (!pool.wants(candidate.texture, candidate.place)) break;
+    if (n + ahead < all.size()) {
+      const NoiseBlock soon = block_at(all[n + ahead].place);
+      prefetch_block(rows, soon.x, soon.y);
+    }
     const NoiseBlock block = block_at(candidate.place);
     float* to = pool.add(candidate.texture, candidate.place, block_samples());
     for (int c = 0; c < channels_; ++c, to += measured_side * measured_side) {
-      copy_block(rows, first_channel_ + c, block.x, block.y, 1, to, 1);
+      copy_block(rows, first_channel_ + c, block.x, block.y, to);
     }
   }
   const double limit = pool.full() ? pool.blocks().front().texture : std::numeric_limits<double>::infinity();

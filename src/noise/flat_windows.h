@@ -128,7 +128,6 @@ class FlatWindows {
   }
   void add_cells(const LatestRows& rows, int y, Share& share) const;
   void look_at_row(const LatestRows& rows, int y, Share& share) const;
-  bool is_constant(const LatestRows& rows, int x, int y) const;
   void fetch(const LatestRows& rows, int level, FlatCandidates Level::*of, BlockPool& pool);
 
   int width_;

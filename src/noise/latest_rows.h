@@ -27,6 +27,12 @@ class LatestRows {
     return static_cast<const std::byte*>(view.data) + row * view.strides.y + x * view.strides.x +
            channel * view.strides.channel;
   }
+  // Whether the samples of row y lie packed in pixels of so many bytes.
+  bool has_pixels_of(std::ptrdiff_t bytes, int y) const {
+    const Strides& strides = y < first_newest_ ? before_.strides : newest_.strides;
+    const std::ptrdiff_t sample = bytes_per_sample(newest_.spec.type);
+    return strides.x == bytes && (bytes == sample || strides.channel == sample);
+  }
   std::ptrdiff_t stride_x(int y) const { return y < first_newest_ ? before_.strides.x : newest_.strides.x; }
 
  private:
@@ -37,11 +43,16 @@ class LatestRows {
 
 float sample_at(const LatestRows& rows, int x, int y, int channel);
 
-// A block of 8 x 8 samples of a channel times `scale`; the distance between two in `to` is `stride`.
-void copy_block(const LatestRows& rows, int channel, int x, int y, float scale, float* to, int stride);
+// A block of 8 x 8 samples of a channel, and the same times `scale` as one block of a batch
+// (block_batch_simd.h).
+void copy_block(const LatestRows& rows, int channel, int x, int y, float* to);
+void copy_into_batch(const LatestRows& rows, int channel, int x, int y, float scale, float* to);
 
-// Whether all of them are equal.
-bool is_constant_block(const LatestRows& rows, int channel, int x, int y);
+// Asks the caches for a block that will be copied soon.
+void prefetch_block(const LatestRows& rows, int x, int y);
+
+// Whether a block's samples are all equal, in each of the channels [first, first + count).
+bool is_constant_block(const LatestRows& rows, int first_channel, int channels, int x, int y);
 
 // Keeps the rows that windows may still reach, and gathers thin bands into thicker ones, which are looked at
 // faster.

@@ -44,14 +44,16 @@ void keep_colour_noise(NoiseEstimate& white, double colour_deviation) {
 // Each group of channels has a finding of its own. Where one of an image's independent channels is white its
 // part of the model is the white estimate's.
 NoiseModelEstimate combined(const ImageSpec& spec, const NoiseEstimate& white,
-                            const std::vector<FlatWindows>& windows, const NoiseModelOptions& options) {
+                            const std::vector<FlatWindows>& windows, const NoiseModelOptions& options,
+                            Workers& workers) {
   NoiseModelEstimate result;
   result.white = white;
   result.model = white_noise_model(spec, white.channels, white.correlation);
   int channel = 0;
   for (const FlatWindows& group : windows) {
     const MeasuredModel measured = measured_model(
-        group, spec, {.white_luminance = result.model.deviation(channel, 0), .iso = options.iso});
+        group, spec,
+        {.white_luminance = result.model.deviation(channel, 0), .iso = options.iso, .workers = &workers});
     if (measured.colour_deviation) {
       keep_colour_noise(result.white, *measured.colour_deviation);
       result.model = white_noise_model(spec, result.white.channels, result.white.correlation);
@@ -121,7 +123,8 @@ void NoiseModelEstimator::add_rows(const ConstImageView& image) {
 
 NoiseModelEstimate NoiseModelEstimator::finish() const {
   check_complete(impl_->spec, impl_->rows.rows());
-  return combined(impl_->spec, impl_->white.result(impl_->workers), impl_->windows, impl_->options);
+  return combined(impl_->spec, impl_->white.result(impl_->workers), impl_->windows, impl_->options,
+                  impl_->workers);
 }
 
 NoiseModelEstimate estimate_noise_model(const ConstImageView& image, const NoiseModelOptions& options) {

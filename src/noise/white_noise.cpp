@@ -172,9 +172,19 @@ class ChannelBlocks {
     }
   }
 
-  void find_answer(const BlockTransform& transform, const Lattice& lattice, bool whole_numbers) {
-    leave_out_unmeasured();
-    answer_ = measured(transform, lattice, whole_numbers);
+  // Once all blocks were collected: first a search for the variance, then the answer.
+  void start_search(const BlockTransform& transform, const Lattice& lattice) {
+    if (measured_.size() < spectra_.size()) spectra_.keep(measured_);
+    search_ = VarianceSearch();
+    if (mostly_constant()) return;
+    FlatBlocksQuestion question{.transform = &transform, .blocks = &spectra_};
+    question.least_blocks = lattice.step < 4 ? 120 : 48;  // the more they overlap, the less each one adds
+    if (!beyond_limits_ && at_limits_) question.white = white_;
+    search_.start(question);
+  }
+  VarianceSearch& search() { return search_; }
+  void find_answer(const Lattice& lattice, bool whole_numbers) {
+    answer_ = mostly_constant() ? Answer{} : measured(lattice, whole_numbers);
   }
 
  private:
@@ -222,27 +232,20 @@ class ChannelBlocks {
   }
 
   void copy_plane(const LatestRows& rows, int x, int y, float* to) const {
-    if (kind_ == PlaneKind::channel) return copy_block(rows, channel_, x, y, scale_, to, 1);
+    if (kind_ == PlaneKind::channel) return copy_block(rows, channel_, x, y, to);
     std::array<std::array<float, batch_samples>, 3> of;
-    for (int c = 0; c < 3; ++c) copy_block(rows, c, x, y, scale_, of[c].data(), 1);
+    for (int c = 0; c < 3; ++c) copy_block(rows, c, x, y, of[c].data());
     for (int i = 0; i < batch_samples; ++i) {
       to[i] = kind_ == PlaneKind::mean ? (of[0][i] + of[1][i] + of[2][i]) / 3.0F
                                        : of[0][i] - 2.0F * of[1][i] + of[2][i];
     }
   }
 
-  void leave_out_unmeasured() {
-    if (measured_.size() < spectra_.size()) spectra_.keep(measured_);
-  }
+  // Exactly constant blocks carry no noise. Few of them are a frame around the picture, many are the picture.
+  bool mostly_constant() const { return constant_blocks_ > static_cast<std::int64_t>(spectra_.size()); }
 
-  Answer measured(const BlockTransform& transform, const Lattice& lattice, bool whole_numbers) const {
-    // Exactly constant blocks carry no noise. Few of them are a frame around the picture, many are the
-    // picture.
-    if (constant_blocks_ > static_cast<std::int64_t>(spectra_.size())) return {};
-    FlatBlocksQuestion question{.transform = &transform, .blocks = &spectra_};
-    question.least_blocks = lattice.step < 4 ? 120 : 48;  // the more they overlap, the less each one adds
-    if (!beyond_limits_ && at_limits_) question.white = white_;
-    const FlatBlocksAnswer found = noise_variance(question);
+  Answer measured(const Lattice& lattice, bool whole_numbers) const {
+    const FlatBlocksAnswer& found = search_.answer();
     constexpr double rounding = 1.0 / 12;  // variance that rounding to whole numbers adds
     const double pixel_variance = found.variance / (double{scale_} * double{scale_});
     const double variance = std::max(0.0, whole_numbers ? pixel_variance - rounding : pixel_variance);
@@ -284,6 +287,7 @@ class ChannelBlocks {
   std::vector<SeenBlock> kinds_;  // of all blocks
   std::vector<std::uint32_t> measured_;
   BlockPool flattest_;
+  VarianceSearch search_;
   std::int64_t limited_blocks_ =
       0;  // of black and white samples only, which tell little: not among the measured ones
   std::int64_t constant_blocks_ = 0;  // of another level
@@ -321,7 +325,7 @@ struct WhiteNoise::Impl {
       for (int c = 0; c < spec.colour_channels(); ++c) {
         for (int n = 0; n < batch_blocks; ++n) {  // lanes without a block have the last one again
           const int column = first + std::min(n, count - 1);
-          copy_block(rows, c, column * lattice.step, y, scale, batch[c].samples[0] + n, batch_blocks);
+          copy_into_batch(rows, c, column * lattice.step, y, scale, batch[c].samples[0] + n);
         }
       }
       look_at_batch(batch.data(), spec.colour_channels(), rgb(), white, looks.data());
@@ -355,12 +359,32 @@ struct WhiteNoise::Impl {
     }
   }
 
+  // Of all planes at once, round by round.
+  void search_variances(Workers& workers) {
+    while (true) {
+      std::vector<VarianceSearch*> open;
+      for (ChannelBlocks& plane : planes) {
+        if (!plane.search().done()) open.push_back(&plane.search());
+      }
+      if (open.empty()) return;
+      const auto count = static_cast<std::int64_t>(open.size());
+      workers.for_each_quietly(count, [&](std::int64_t n, int) { open[n]->begin_round(); });
+      workers.for_each_quietly(set_count * count, [&](std::int64_t n, int) {
+        open[n / set_count]->add_set(static_cast<int>(n % set_count));
+      });
+      for (VarianceSearch* search : open) search->end_round();
+    }
+  }
+
   NoiseEstimate result(Workers& workers) {
     const bool whole_numbers = spec.type == PixelType::u8 || spec.type == PixelType::u16;
     const int channels = spec.colour_channels();
-    workers.for_each_quietly(static_cast<std::int64_t>(planes.size()), [&](std::int64_t n, int) {
-      planes[static_cast<std::size_t>(n)].find_answer(transform, lattice, whole_numbers && n < channels);
-    });
+    const auto count = static_cast<std::int64_t>(planes.size());
+    const auto plane = [&](std::int64_t n) -> ChannelBlocks& { return planes[static_cast<std::size_t>(n)]; };
+    workers.for_each_quietly(count, [&](std::int64_t n, int) { plane(n).start_search(transform, lattice); });
+    search_variances(workers);
+    workers.for_each_quietly(
+        count, [&](std::int64_t n, int) { plane(n).find_answer(lattice, whole_numbers && n < channels); });
     NoiseEstimate estimate;
     for (int c = 0; c < channels; ++c) estimate.channels.push_back(planes[c].answer().sigma);
     if (rgb()) tell_apart(estimate, whole_numbers);
