@@ -181,32 +181,34 @@ HWY_ATTR void Limits(D d, const float* block, float white, int lane, BatchLook& 
   hn::StoreU(below_white ? none : CountOf(d, block, white), d, look.white + lane);
 }
 
-template <class D>
-HWY_ATTR void Neighbours(D d, const float* block, int lane, BatchLook& look) {
+// What the pairs of a line of samples, `step` samples apart, add to the count of equal ones, the sum of the
+// squares and the least square.
+template <class D, class VI, class V>
+HWY_ATTR void AddPairs(D d, const float* line, int step, VI& equal, V& sum, V& least) {
   const hn::RebindToSigned<D> di;
   const auto infinity = hn::Set(d, std::numeric_limits<float>::infinity());
-  auto equal = hn::Zero(di);
+  auto before = hn::LoadU(d, line);
+  for (int i = 1; i < side; ++i) {
+    const auto value = hn::LoadU(d, line + i * step * batch_blocks);
+    const auto difference = hn::Sub(value, before);
+    const auto square = hn::Mul(difference, difference);
+    const auto none = hn::Eq(difference, hn::Zero(d));
+    equal = hn::Sub(equal, hn::BitCast(di, hn::VecFromMask(d, none)));
+    sum = hn::Add(sum, square);
+    least = hn::Min(least, hn::IfThenElse(none, infinity, square));
+    before = value;
+  }
+}
+
+template <class D>
+HWY_ATTR void Neighbours(D d, const float* block, int lane, BatchLook& look) {
+  auto equal = hn::Zero(hn::RebindToSigned<D>());
   auto across = hn::Zero(d);
   auto down = hn::Zero(d);
-  auto least = infinity;
-  for (int i = 0; i < samples; ++i) {
-    const auto value = hn::LoadU(d, block + i * batch_blocks);
-    if (i % side + 1 < side) {
-      const auto difference = hn::Sub(value, hn::LoadU(d, block + (i + 1) * batch_blocks));
-      const auto square = hn::Mul(difference, difference);
-      const auto none = hn::Eq(difference, hn::Zero(d));
-      equal = hn::Sub(equal, hn::BitCast(di, hn::VecFromMask(d, none)));
-      across = hn::Add(across, square);
-      least = hn::Min(least, hn::IfThenElse(none, infinity, square));
-    }
-    if (i + side < samples) {
-      const auto difference = hn::Sub(value, hn::LoadU(d, block + (i + side) * batch_blocks));
-      const auto square = hn::Mul(difference, difference);
-      const auto none = hn::Eq(difference, hn::Zero(d));
-      equal = hn::Sub(equal, hn::BitCast(di, hn::VecFromMask(d, none)));
-      down = hn::Add(down, square);
-      least = hn::Min(least, hn::IfThenElse(none, infinity, square));
-    }
+  auto least = hn::Set(d, std::numeric_limits<float>::infinity());
+  for (int i = 0; i < side; ++i) {
+    AddPairs(d, block + i * side * batch_blocks, 1, equal, across, least);
+    AddPairs(d, block + i * batch_blocks, side, equal, down, least);
   }
   hn::StoreU(hn::ConvertTo(d, equal), d, look.equal + lane);
   hn::StoreU(hn::Add(across, down), d, look.difference + lane);

@@ -173,9 +173,8 @@ class FlatnessGroups {
   }
 
   void add_block(int set, std::size_t block, Sums& sums) const {
-    for (int band = 0; band < band_count; ++band) {
-      sums.energies[static_cast<std::size_t>(band)] += double{blocks_.energy(set, band)[block]};
-    }
+    const SpectrumTable::Energies& energies = blocks_.energies(set)[block];
+    for (int band = 0; band < band_count; ++band) sums.energies[band] += double{energies[band]};
     sums.busyness += double{blocks_.busyness(set)[block]};
     sums.shares += shapes_.uncut() ? 1 : double{shapes_.variance_shares[block]};
     sums.kurtosis += shapes_.uncut() ? 0 : double{shapes_.kurtoses[block]};
@@ -341,11 +340,10 @@ FlatBlocksAnswer combined(const FlatnessGroups& found, const BlockTransform& tra
 double median_variance(const SpectrumTable& blocks, const BlockTransform& transform) {
   std::vector<float> energies(blocks.size());
   int coefficients = 0;
-  for (int band = 0; band < band_count; ++band) {
-    coefficients += transform.coefficients(band);
-    for (int set = 0; set < set_count; ++set) {
-      const float* energy = blocks.energy(set, band);
-      for (std::size_t i = 0; i < energies.size(); ++i) energies[i] += energy[i];
+  for (int band = 0; band < band_count; ++band) coefficients += transform.coefficients(band);
+  for (int set = 0; set < set_count; ++set) {
+    for (std::size_t i = 0; i < energies.size(); ++i) {
+      for (const float energy : blocks.energies(set)[i]) energies[i] += energy;
     }
   }
   return divided(value_of_rank(energies, energies.size() / 2), coefficients);
@@ -387,20 +385,21 @@ void SpectrumTable::set(std::size_t block, const BlockSpectrum& spectrum) {
   equal()[block] = static_cast<float>(spectrum.neighbours.equal);
   difference()[block] = static_cast<float>(spectrum.neighbours.difference);
   step()[block] = static_cast<float>(spectrum.neighbours.step);
-  for (int set = 0; set < set_count; ++set) {
-    busyness(set)[block] = static_cast<float>(spectrum.busyness[set]);
+  for (int n = 0; n < set_count; ++n) {
+    busyness(n)[block] = static_cast<float>(spectrum.busyness[n]);
     for (int band = 0; band < band_count; ++band) {
-      energy(set, band)[block] = static_cast<float>(spectrum.energy[set][band]);
+      energies(n)[block][band] = static_cast<float>(spectrum.energy[n][band]);
     }
   }
 }
 
 void SpectrumTable::keep(const std::vector<std::uint32_t>& blocks) {
   size_ = blocks.size();
-  for (std::size_t n = 0; n < columns; ++n) {
-    float* numbers = column(n);
+  const auto move_up = [&](auto* numbers) {
     for (std::size_t i = 0; i < blocks.size(); ++i) numbers[i] = numbers[blocks[i]];
-  }
+  };
+  for (std::size_t n = 0; n < columns; ++n) move_up(column(n));
+  for (int n = 0; n < set_count; ++n) move_up(energies(n));
 }
 
 struct VarianceSearch::Round {

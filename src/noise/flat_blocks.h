@@ -11,11 +11,16 @@
 
 namespace ungrain {
 
-// The spectra of many blocks, number by number: a BlockSpectrum's in floats.
+// The spectra of many blocks: a BlockSpectrum's numbers in floats.
 class SpectrumTable {
  public:
+  using Energies = std::array<float, band_count>;  // of a block in one set
+
   explicit SpectrumTable(std::size_t blocks)  // of which nothing is known yet
-      : size_(blocks), capacity_(blocks), numbers_(new float[columns * blocks]) {}
+      : size_(blocks),
+        capacity_(blocks),
+        numbers_(new float[columns * blocks]),
+        energies_(new Energies[set_count * blocks]) {}
 
   std::size_t size() const { return size_; }
 
@@ -24,20 +29,20 @@ class SpectrumTable {
   const float* difference() const { return column(2); }
   const float* step() const { return column(3); }
   const float* busyness(int set) const { return column(4 + set); }
-  const float* energy(int set, int band) const { return column(4 + set_count + set * band_count + band); }
+  const Energies* energies(int set) const { return energies_.get() + set * capacity_; }
 
   float* mean() { return column(0); }
   float* equal() { return column(1); }
   float* difference() { return column(2); }
   float* step() { return column(3); }
   float* busyness(int set) { return column(4 + set); }
-  float* energy(int set, int band) { return column(4 + set_count + set * band_count + band); }
+  Energies* energies(int set) { return energies_.get() + set * capacity_; }
 
   void set(std::size_t block, const BlockSpectrum& spectrum);
   void keep(const std::vector<std::uint32_t>& blocks);  // only these; ascending
 
  private:
-  static constexpr std::size_t columns = 4 + set_count + set_count * band_count;
+  static constexpr std::size_t columns = 4 + set_count;
 
   const float* column(std::size_t n) const { return numbers_.get() + n * capacity_; }
   float* column(std::size_t n) { return numbers_.get() + n * capacity_; }
@@ -45,6 +50,7 @@ class SpectrumTable {
   std::size_t size_;
   std::size_t capacity_;
   std::unique_ptr<float[]> numbers_;
+  std::unique_ptr<Energies[]> energies_;
 };
 
 struct FlatBlocksQuestion {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace ungrain {
@@ -89,11 +90,10 @@ void FlatWindows::look_at(const LatestRows& rows, int first, int end, int worker
   if (windows_across_ == 0) return;
   Share& share = shares_[static_cast<std::size_t>(worker)];
   const int first_top = std::max(0, first - flatness_window + 1);
-  int next_cells = -1;  // the first row of cells that has not been added
   for (int y = (first_top + step_ - 1) / step_ * step_; y + flatness_window <= end; y += step_) {
-    for (next_cells = std::max(next_cells, y); next_cells + flatness_cell <= y + flatness_window;
-         next_cells += cell_step_) {
-      add_cells(rows, next_cells, share);
+    if (y < share.first_cells || y > share.next_cells) share.first_cells = share.next_cells = y;
+    for (; share.next_cells + flatness_cell <= y + flatness_window; share.next_cells += cell_step_) {
+      add_cells(rows, share.next_cells, share);
     }
     look_at_row(rows, y, share);
   }
@@ -146,43 +146,75 @@ NoiseBlock FlatWindows::block_at(std::int64_t place) const {
 
 void FlatWindows::collect(const LatestRows& rows, Workers& workers) {
   if (windows_across_ == 0) return;
+  std::array<std::vector<Wanted>, level_count> wanted;
   workers.for_each_quietly(level_count, [&](std::int64_t n, int) {
-    LevelBlocks& level = levels_[static_cast<std::size_t>(n)];
+    const auto index = static_cast<std::size_t>(n);
+    LevelBlocks& level = levels_[index];
     for (Share& share : shares_) {
-      Level& found = share.levels[static_cast<std::size_t>(n)];
+      Level& found = share.levels[index];
       level.windows += std::exchange(found.windows, 0);
       level.constant += std::exchange(found.constant, 0);
     }
-    fetch(rows, static_cast<int>(n), &Level::by_window, level.by_window);
-    fetch(rows, static_cast<int>(n), &Level::by_ring, level.by_ring);
+    make_room(index, &Level::by_window, level.by_window, wanted[index]);
+    make_room(index, &Level::by_ring, level.by_ring, wanted[index]);
+  });
+  const std::vector<Wanted> all = in_order_of_rows(wanted, rows.end());
+  constexpr std::int64_t part = 256;
+  const auto count = static_cast<std::int64_t>(all.size());
+  workers.for_each_quietly((count + part - 1) / part, [&](std::int64_t n, int) {
+    for (std::int64_t i = n * part; i < std::min(count, (n + 1) * part); ++i) {
+      constexpr std::int64_t ahead = 3;
+      if (i + ahead < count) prefetch(rows, all[static_cast<std::size_t>(i + ahead)]);
+      fetch(rows, all[static_cast<std::size_t>(i)]);
+    }
   });
 }
 
-// The flattest of all first: none of them is fetched in vain.
-void FlatWindows::fetch(const LatestRows& rows, int level, FlatCandidates Level::*of, BlockPool& pool) {
+// The flattest of all first: what is given room stays.
+void FlatWindows::make_room(std::size_t level, FlatCandidates Level::*of, BlockPool& pool,
+                            std::vector<Wanted>& wanted) {
   std::vector<FlatCandidates::Candidate> all;
-  for (Share& share : shares_) (share.levels[static_cast<std::size_t>(level)].*of).move_to(all);
+  for (Share& share : shares_) (share.levels[level].*of).move_to(all);
   if (all.size() > BlockPool::most) {
     std::nth_element(all.begin(), all.begin() + BlockPool::most, all.end());
     all.resize(BlockPool::most);
   }
   std::sort(all.begin(), all.end());
-  constexpr std::size_t ahead = 4;  // blocks lie all over the image, far from any cache
-  for (std::size_t n = 0; n < all.size(); ++n) {
-    const FlatCandidates::Candidate& candidate = all[n];
+  for (const FlatCandidates::Candidate& candidate : all) {
     if (!pool.wants(candidate.texture, candidate.place)) break;
-    if (n + ahead < all.size()) {
-      const NoiseBlock soon = block_at(all[n + ahead].place);
-      prefetch_block(rows, soon.x, soon.y);
-    }
-    const NoiseBlock block = block_at(candidate.place);
-    float* to = pool.add(candidate.texture, candidate.place, block_samples());
-    for (int c = 0; c < channels_; ++c, to += measured_side * measured_side) {
-      copy_block(rows, first_channel_ + c, block.x, block.y, to);
-    }
+    wanted.push_back({candidate.place, pool.add(candidate.texture, candidate.place, block_samples())});
   }
   const double limit = pool.full() ? pool.blocks().front().texture : std::numeric_limits<double>::infinity();
-  for (Share& share : shares_) (share.levels[static_cast<std::size_t>(level)].*of).start(limit);
+  for (Share& share : shares_) (share.levels[level].*of).start(limit);
+}
+
+// Blocks lie all over the image. Flat ones have flat neighbours: fetched in the image's order, they are often
+// in a cache already.
+std::vector<FlatWindows::Wanted> FlatWindows::in_order_of_rows(
+    const std::array<std::vector<Wanted>, level_count>& levels, int end) const {
+  std::vector<std::size_t> first(static_cast<std::size_t>(end) + 1);  // of each row among all
+  for (const std::vector<Wanted>& level : levels) {
+    for (const Wanted& block : level) ++first[static_cast<std::size_t>(block.place / width_) + 1];
+  }
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<Wanted> all(first.back());
+  for (const std::vector<Wanted>& level : levels) {
+    for (const Wanted& block : level) all[first[static_cast<std::size_t>(block.place / width_)]++] = block;
+  }
+  return all;
+}
+
+void FlatWindows::prefetch(const LatestRows& rows, const Wanted& wanted) const {
+  const NoiseBlock block = block_at(wanted.place);
+  prefetch_block(rows, block.x, block.y);
+}
+
+void FlatWindows::fetch(const LatestRows& rows, const Wanted& wanted) const {
+  const NoiseBlock block = block_at(wanted.place);
+  for (int c = 0; c < channels_; ++c) {
+    float* to = wanted.to + static_cast<std::ptrdiff_t>(c) * measured_side * measured_side;
+    copy_block(rows, first_channel_ + c, block.x, block.y, to);
+  }
 }
 
 }  // namespace ungrain

@@ -36,7 +36,7 @@ class BlockPool {
   bool wants(double texture, std::int64_t place) const {
     return !full() || Block{texture, place, 0} < blocks_.front();
   }
-  // The place where the samples of a block that is wanted go.
+  // The place where the samples of a block that is wanted go; it stays where it is until the block goes.
   float* add(double texture, std::int64_t place, std::size_t samples);
 
   const std::vector<Block>& blocks() const { return blocks_; }  // a heap, the least flat first
@@ -117,10 +117,19 @@ class FlatWindows {
     std::vector<std::vector<float>> quads;  // two rows of sums over 2 x 2 pixels
     std::array<int, 2> quad_tops{-1, -1};   // the image's rows that they begin with
     std::vector<std::vector<float>> cells;  // the latest rows of cells that a window may need
+    int first_cells =
+        0;  // rows of cells that begin in [first_cells, next_cells) were added one after the other
+    int next_cells = -1;
     std::vector<double> sums;
     std::vector<double> textures;
     std::vector<double> rings;
     std::vector<std::int32_t> places;
+  };
+
+  // A block that was given room in a pool: its samples are still to be fetched.
+  struct Wanted {
+    std::int64_t place = 0;
+    float* to = nullptr;
   };
 
   std::size_t block_samples() const {
@@ -128,7 +137,11 @@ class FlatWindows {
   }
   void add_cells(const LatestRows& rows, int y, Share& share) const;
   void look_at_row(const LatestRows& rows, int y, Share& share) const;
-  void fetch(const LatestRows& rows, int level, FlatCandidates Level::*of, BlockPool& pool);
+  void make_room(std::size_t level, FlatCandidates Level::*of, BlockPool& pool, std::vector<Wanted>& wanted);
+  std::vector<Wanted> in_order_of_rows(const std::array<std::vector<Wanted>, level_count>& levels,
+                                       int end) const;
+  void prefetch(const LatestRows& rows, const Wanted& wanted) const;
+  void fetch(const LatestRows& rows, const Wanted& wanted) const;
 
   int width_;
   int first_channel_;

@@ -122,7 +122,7 @@ class ChannelBlocks {
         spectra_.busyness(set)[block] = look.busyness[set][n];
         all += look.busyness[set][n];
         for (int band = 0; band < band_count; ++band) {
-          spectra_.energy(set, band)[block] = look.energy[set][band][n];
+          spectra_.energies(set)[block][band] = look.energy[set][band][n];
           all += look.energy[set][band][n];
         }
       }
@@ -165,10 +165,22 @@ class ChannelBlocks {
 
   // Once all blocks of some rows are known. Keeps the flattest of them.
   void collect(const LatestRows& rows, const Lattice& lattice, int first_row, int end_row) {
+    FlatCandidates candidates;
+    if (flattest_.full()) candidates.start(flattest_.blocks().front().texture);
     for (int row = first_row; row < end_row; ++row) {
       for (int column = 0; column < lattice.columns(); ++column) {
-        collect_block(rows, lattice, row, column);
+        collect_block(lattice, row, column, candidates);
       }
+    }
+    candidates.keep_flattest();
+    std::vector<FlatCandidates::Candidate> flat;
+    candidates.move_to(flat);
+    std::sort(flat.begin(), flat.end());
+    for (const FlatCandidates::Candidate& block : flat) {
+      if (!flattest_.wants(block.texture, block.place)) break;
+      copy_plane(rows, static_cast<int>(block.place % lattice.columns_of_pixels),
+                 static_cast<int>(block.place / lattice.columns_of_pixels),
+                 flattest_.add(block.texture, block.place, batch_samples));
     }
   }
 
@@ -213,7 +225,7 @@ class ChannelBlocks {
     return seen;
   }
 
-  void collect_block(const LatestRows& rows, const Lattice& lattice, int row, int column) {
+  void collect_block(const Lattice& lattice, int row, int column, FlatCandidates& flattest) {
     const std::size_t block = static_cast<std::size_t>(row) * lattice.columns() + column;
     const SeenBlock& seen = kinds_[block];
     beyond_limits_ = beyond_limits_ || seen.beyond_limits;
@@ -224,11 +236,8 @@ class ChannelBlocks {
     measured_.push_back(static_cast<std::uint32_t>(block));
     if (!lattice.whole_blocks()) return;  // smaller ones are alike by chance
     const double busyness = double{spectra_.busyness(0)[block]} + double{spectra_.busyness(1)[block]};
-    const int x = column * lattice.step;
-    const int y = row * lattice.step;
-    const std::int64_t place = std::int64_t{y} * lattice.columns_of_pixels + x;
-    if (flattest_.wants(busyness, place))
-      copy_plane(rows, x, y, flattest_.add(busyness, place, batch_samples));
+    flattest.offer(busyness,
+                   std::int64_t{row * lattice.step} * lattice.columns_of_pixels + column * lattice.step);
   }
 
   void copy_plane(const LatestRows& rows, int x, int y, float* to) const {

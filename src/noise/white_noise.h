@@ -41,17 +41,21 @@ void check_complete(const ImageSpec& image, int seen);
 // them.
 Workers estimate_workers(const ImageSpec& image, int threads);
 
-// Looks at the rows [first, rows.end()) in pieces: look(first, end, worker).
+// Looks at the rows [first, rows.end()) in pieces: look(first, end, worker). A worker's pieces are large,
+// since it looks at some rows before them again, but given out in small parts, whose rows stay in a core's
+// cache.
 template <class Look>
 void look_in_pieces(const LatestRows& rows, int first, Workers& workers, const Look& look) {
-  constexpr int thinnest = 32;  // a piece looks at some rows of its neighbour again
-  constexpr int thickest = 96;
+  constexpr int thinnest = 32;
+  constexpr int thickest = 128;
+  constexpr int part = 32;
   const int wanted = (rows.end() - first) / (4 * workers.count());
   const int piece = wanted < thinnest ? thinnest : wanted > thickest ? thickest : wanted;
   const int pieces = (rows.end() - first + piece - 1) / piece;
   workers.for_each_quietly(pieces, [&](std::int64_t n, int worker) {
     const int from = first + static_cast<int>(n) * piece;
-    look(from, rows.end() - from < piece ? rows.end() : from + piece, worker);
+    const int end = rows.end() - from < piece ? rows.end() : from + piece;
+    for (int y = from; y < end; y += part) look(y, end - y < part ? end : y + part, worker);
   });
 }
 
