@@ -218,10 +218,6 @@ HWY_ATTR void Neighbours(D d, const float* block, int lane, BatchLook& look) {
 // ---- channels
 
 template <class D, class V>
-HWY_ATTR V MeanOf(D d, V red, V green, V blue) {
-  return hn::Div(hn::Add(hn::Add(red, green), blue), hn::Set(d, 3.0F));
-}
-template <class D, class V>
 HWY_ATTR V DifferenceOf(D d, V red, V green, V blue) {
   return hn::Add(hn::Sub(red, hn::Mul(hn::Set(d, 2.0F), green)), blue);
 }
@@ -230,16 +226,25 @@ struct Coefficients {
   alignas(64) float values[5][samples * batch_blocks];
 };
 
-// The mean's and the difference's numbers from those of the three channels: of samples, or, since the
-// transform is linear, of coefficients.
+// The mean and the difference of the three channels' samples. Divided by 3, the mean of three whites is
+// white.
 template <class D>
-HWY_ATTR void Combine(D d, const float* red, const float* green, const float* blue, float* mean,
-                      float* difference) {
-  const auto r = hn::LoadU(d, red);
-  const auto g = hn::LoadU(d, green);
-  const auto b = hn::LoadU(d, blue);
-  hn::StoreU(MeanOf(d, r, g, b), d, mean);
-  hn::StoreU(DifferenceOf(d, r, g, b), d, difference);
+HWY_ATTR void CombineSamples(D d, BatchChannel* batch, int i, int lane) {
+  const auto r = hn::LoadU(d, batch[0].samples[i] + lane);
+  const auto g = hn::LoadU(d, batch[1].samples[i] + lane);
+  const auto b = hn::LoadU(d, batch[2].samples[i] + lane);
+  hn::StoreU(hn::Div(hn::Add(hn::Add(r, g), b), hn::Set(d, 3.0F)), d, batch[3].samples[i] + lane);
+  hn::StoreU(DifferenceOf(d, r, g, b), d, batch[4].samples[i] + lane);
+}
+
+// Their coefficients: the transform is linear.
+template <class D>
+HWY_ATTR void CombineCoefficients(D d, Coefficients& coefficients, int at) {
+  const auto r = hn::LoadU(d, coefficients.values[0] + at);
+  const auto g = hn::LoadU(d, coefficients.values[1] + at);
+  const auto b = hn::LoadU(d, coefficients.values[2] + at);
+  hn::StoreU(Times(d, hn::Add(hn::Add(r, g), b), 1.0F / 3), d, coefficients.values[3] + at);
+  hn::StoreU(DifferenceOf(d, r, g, b), d, coefficients.values[4] + at);
 }
 
 void LookAtBatch(BatchChannel* batch, int channels, bool rgb, float white, BatchLook* looks) {
@@ -251,11 +256,8 @@ void LookAtBatch(BatchChannel* batch, int channels, bool rgb, float white, Batch
     for (int c = 0; c < channels; ++c)
       Transform(d, batch[c].samples[0] + lane, coefficients.values[c] + lane);
     for (int i = 0; rgb && i < samples; ++i) {
-      Combine(d, batch[0].samples[i] + lane, batch[1].samples[i] + lane, batch[2].samples[i] + lane,
-              batch[3].samples[i] + lane, batch[4].samples[i] + lane);
-      const int at = i * batch_blocks + lane;
-      Combine(d, coefficients.values[0] + at, coefficients.values[1] + at, coefficients.values[2] + at,
-              coefficients.values[3] + at, coefficients.values[4] + at);
+      CombineSamples(d, batch, i, lane);
+      CombineCoefficients(d, coefficients, i * batch_blocks + lane);
     }
     for (int plane = 0; plane < planes; ++plane) {
       const float* block = batch[plane].samples[0] + lane;

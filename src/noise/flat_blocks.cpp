@@ -119,16 +119,21 @@ class FlatnessGroups {
     std::vector<std::size_t> last_ranks;
     for (const std::size_t edge : edges_) last_ranks.push_back(edge - 1);
     const std::vector<Key> last_keys = keys_of_ranks(keys, last_ranks);
+    std::array<Key, most_groups> ends;  // a fixed number of them is compared faster
+    ends.fill(no_key);
+    std::copy(last_keys.begin(), last_keys.end(), ends.begin());
     for (std::size_t i = 0; i < keys.size(); ++i) {  // in the order of the image
       if (keys[i] > last_keys.back()) continue;
       std::size_t group = 0;
-      for (const Key last : last_keys) group += keys[i] > last ? 1 : 0;
+      for (const Key last : ends) group += keys[i] > last ? 1 : 0;
       add_block(set, i, to.sums[group]);
       if (group == 0) add_neighbours(i, to.neighbours);
     }
   }
 
  private:
+  static constexpr std::size_t most_groups = 6;  // find_edges()
+
   struct Sums {
     BandEnergies energies{};
     double busyness = 0;
