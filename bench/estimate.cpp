@@ -1,8 +1,8 @@
-// ungrain-bench-estimate FILE RUNS THREADS [WIDTH HEIGHT]: what a noise estimate costs. The picture is tiled to
-// WIDTH x HEIGHT pixels (20 Mpixel: 5472 3648). Prints the median, the least and the processor's milliseconds of
-// the white estimate, of the model of the image as a whole and of the same in bands of rows, and the model's
-// numbers, to see that a faster version finds the same. The white estimate takes every processor that it may run
-// on; `taskset -c 0` gives it one.
+// ungrain-bench-estimate FILE RUNS THREADS [WIDTH HEIGHT]: what a noise estimate costs. The picture is tiled
+// to WIDTH x HEIGHT pixels (20 Mpixel: 5472 3648). Prints the median, the least and the processor's
+// milliseconds of the white estimate, of the model of the image as a whole and of the same in bands of rows,
+// and the model's numbers, to see that a faster version finds the same. The white estimate takes every
+// processor that it may run on; `taskset -c 0` gives it one.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -76,8 +76,9 @@ NoiseModelEstimate in_bands(const ConstImageView& image, const NoiseModelOptions
 
 void print(const NoiseModelEstimate& found) {
   const std::string_view finding = name(found.finding);
-  std::printf("%.*s, %d of %d levels calm; white %.17g, correlation %.17g\n", static_cast<int>(finding.size()),
-              finding.data(), found.calm_levels, found.levels, found.white.sigma, found.white.correlation);
+  std::printf("%.*s, %d of %d levels calm; white %.17g, correlation %.17g\n",
+              static_cast<int>(finding.size()), finding.data(), found.calm_levels, found.levels,
+              found.white.sigma, found.white.correlation);
   for (const NoiseModel::Channel& channel : found.model.channels) {
     for (std::size_t n = 0; n < channel.levels.size(); ++n) {
       std::printf(" %.9g:%.9g", channel.levels[n], channel.deviations[n]);
