@@ -31,24 +31,35 @@ class GaussianNodes {
   std::vector<double> weights_;
 };
 
+// Of many means before the cut, after it.
 struct Moments {
-  double mean = 0;
-  double second = 0;  // about the mean, as the fourth
-  double fourth = 0;
+  std::vector<double> mean;
+  std::vector<double> second;  // about the mean, as the fourth
+  std::vector<double> fourth;
 };
 
-Moments moments_after_cut(double centre, double sigma, double white) {
+// Each node's sums in the order of the weights, many nodes at a time.
+Moments moments_after_cut(const std::vector<double>& centres, double sigma, double white) {
   static const GaussianNodes nodes;
-  const auto value = [&](int i) {
-    return std::clamp(centre + sigma * GaussianNodes::position(i), 0.0, white);
+  const std::size_t count = centres.size();
+  Moments moments{std::vector<double>(count), std::vector<double>(count), std::vector<double>(count)};
+  const auto value = [white](double centre, double offset) {
+    return std::clamp(centre + offset, 0.0, white);
   };
-  Moments moments;
-  for (int i = 0; i < GaussianNodes::count; ++i) moments.mean += nodes.weight(i) * value(i);
   for (int i = 0; i < GaussianNodes::count; ++i) {
-    const double deviation = value(i) - moments.mean;
-    const double square = deviation * deviation;
-    moments.second += nodes.weight(i) * square;
-    moments.fourth += nodes.weight(i) * square * square;
+    const double weight = nodes.weight(i);
+    const double offset = sigma * GaussianNodes::position(i);
+    for (std::size_t n = 0; n < count; ++n) moments.mean[n] += weight * value(centres[n], offset);
+  }
+  for (int i = 0; i < GaussianNodes::count; ++i) {
+    const double weight = nodes.weight(i);
+    const double offset = sigma * GaussianNodes::position(i);
+    for (std::size_t n = 0; n < count; ++n) {
+      const double deviation = value(centres[n], offset) - moments.mean[n];
+      const double square = deviation * deviation;
+      moments.second[n] += weight * square;
+      moments.fourth[n] += weight * square * square;
+    }
   }
   return moments;
 }
@@ -60,22 +71,40 @@ ClippedGaussian::ClippedGaussian(double sigma, double white) {
   // in.
   const double felt = std::min(4 * sigma, white / 2);
   add_nodes(-3 * sigma, felt, sigma, white);
-  add_nodes(white - felt, white + 3 * sigma, sigma, white);
+  add_mirrored(white);
 }
 
 void ClippedGaussian::add_nodes(double first, double last, double sigma, double white) {
-  constexpr int nodes = 129;
-  for (int i = 0; i < nodes; ++i) {
-    const Moments moments = moments_after_cut(first + (last - first) * i / (nodes - 1), sigma, white);
+  constexpr std::size_t nodes = 129;
+  std::vector<double> centres;
+  for (std::size_t i = 0; i < nodes; ++i) {
+    centres.push_back(first + (last - first) * static_cast<double>(i) / (nodes - 1));
+  }
+  const Moments moments = moments_after_cut(centres, sigma, white);
+  for (std::size_t i = 0; i < nodes; ++i) {
     // Far outside the kurtosis is positive and large; such areas are of no use, and none is claimed for them.
-    const double kurtosis = moments.second > 0 ? moments.fourth / (moments.second * moments.second) - 3 : 0;
-    means_.push_back(moments.mean);
-    shapes_.push_back({moments.second / (sigma * sigma), std::min(kurtosis, 0.0)});
+    const double second = moments.second[i];
+    const double kurtosis = second > 0 ? moments.fourth[i] / (second * second) - 3 : 0;
+    means_.push_back(moments.mean[i]);
+    shapes_.push_back({second / (sigma * sigma), std::min(kurtosis, 0.0)});
+  }
+}
+
+// What black does to noise near it, white does the other way round.
+void ClippedGaussian::add_mirrored(double white) {
+  const std::size_t count = means_.size();
+  for (std::size_t i = count; i-- > 0;) {
+    means_.push_back(white - means_[i]);
+    shapes_.push_back(Shape{shapes_[i]});
   }
 }
 
 ClippedGaussian::Shape ClippedGaussian::at_mean(double mean) const {
-  const auto above = std::upper_bound(means_.begin(), means_.end(), mean);
+  const std::ptrdiff_t near_black = static_cast<std::ptrdiff_t>(means_.size() / 2);
+  const auto middle = means_.begin() + near_black;
+  // Most means lie between the nodes near black and those near white.
+  const bool between_both = mean >= middle[-1] && mean < middle[0];
+  const auto above = between_both ? middle : std::upper_bound(means_.begin(), means_.end(), mean);
   if (above == means_.begin()) return shapes_.front();
   if (above == means_.end()) return shapes_.back();
   const auto i = static_cast<std::size_t>(above - means_.begin());

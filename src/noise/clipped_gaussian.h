@@ -18,6 +18,7 @@ class ClippedGaussian {
 
  private:
   void add_nodes(double first, double last, double sigma, double white);  // first, last: before the cut
+  void add_mirrored(double white);
 
   std::vector<double> means_;  // rising
   std::vector<Shape> shapes_;

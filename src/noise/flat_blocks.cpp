@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "core/portable_math.h"
@@ -18,39 +19,140 @@ constexpr double flattest_share = 0.01;  // of the blocks, to measure in
 constexpr int middle_band = 2;
 constexpr int highest_band = band_count - 1;
 
+// ---- the blocks of given ranks
+
+// A number that is not negative, and where it stands: ordered as the numbers are, equal ones by their place.
+using Key = std::uint64_t;
+constexpr Key no_key = ~Key{0};  // of what does not count
+
+std::uint32_t bits_of(float value) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+Key key_of(float value, std::size_t place) { return Key{bits_of(value)} << 32U | place; }
+
+// The keys that have the ranks (from 0, ascending) among all. A histogram of their leading bits says which
+// few keys to order.
+std::vector<Key> keys_of_ranks(const std::vector<Key>& keys, const std::vector<std::size_t>& ranks) {
+  constexpr int bin_shift = 32 + 20;  // sign, exponent and 3 bits of the number
+  std::vector<std::uint32_t> bins(std::size_t{1} << (64 - bin_shift));
+  for (const Key key : keys) ++bins[key >> bin_shift];
+  struct Bin {
+    std::size_t bin = 0;
+    std::size_t before = 0;  // keys in earlier bins
+    std::vector<Key> keys;
+  };
+  std::vector<Bin> wanted;
+  std::size_t before = 0;
+  for (std::size_t bin = 0, next = 0; bin < bins.size() && next < ranks.size(); before += bins[bin++]) {
+    if (ranks[next] >= before + bins[bin]) continue;
+    wanted.push_back({bin, before, {}});
+    wanted.back().keys.reserve(bins[bin]);
+    while (next < ranks.size() && ranks[next] < before + bins[bin]) ++next;
+  }
+  std::vector<std::int8_t> slots(bins.size(), -1);
+  for (std::size_t n = 0; n < wanted.size(); ++n) slots[wanted[n].bin] = static_cast<std::int8_t>(n);
+  for (const Key key : keys) {
+    const std::int8_t slot = slots[key >> bin_shift];
+    if (slot >= 0) wanted[static_cast<std::size_t>(slot)].keys.push_back(key);
+  }
+  std::vector<Key> found;
+  std::size_t n = 0;
+  for (const std::size_t rank : ranks) {
+    while (rank >= wanted[n].before + wanted[n].keys.size()) ++n;
+    const auto at = wanted[n].keys.begin() + static_cast<std::ptrdiff_t>(rank - wanted[n].before);
+    std::nth_element(wanted[n].keys.begin(), at, wanted[n].keys.end());
+    found.push_back(*at);
+  }
+  return found;
+}
+
+float value_of_rank(std::vector<float> values, std::size_t rank) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
 // ---- noise power of groups of blocks, from the flattest to the busiest
 
-// What the cut at black and white left of one block's noise.
-using Shape = ClippedGaussian::Shape;
-constexpr Shape uncut{1, 0};
+// What the cut at black and white left of the blocks' noise. Empty where nothing was cut.
+struct Shapes {
+  std::vector<float> variance_shares = {};
+  std::vector<float> kurtoses = {};  // excess
+  float least_share = 0;             // blocks that have less are left out
+  std::size_t candidates = 0;        // those that are not
+
+  bool uncut() const { return variance_shares.empty(); }
+};
 
 double divided(double a, double b) { return b > 0 ? a / b : 0; }
 
 class FlatnessGroups {
  public:
-  FlatnessGroups(const FlatBlocksQuestion& question, const std::vector<Shape>& shapes,
-                 const std::vector<std::uint32_t>& candidates)
+  // Once each set was added to, on any thread, the powers can be had.
+  FlatnessGroups(const FlatBlocksQuestion& question, const Shapes& shapes)
       : transform_(*question.transform), blocks_(*question.blocks), shapes_(shapes) {
-    find_edges(candidates.size(), question.least_blocks);
-    powers_.resize(edges_.size() - 1);
-    for (int set = 0; set < set_count; ++set) add_set(set, candidates);
-    for (BandPowers& group : powers_) {
+    find_edges(shapes.candidates, question.least_blocks);
+    for (SetGroups& set : sets_) set.sums.resize(edges_.size());
+  }
+
+  std::vector<BandPowers> powers() const {
+    std::vector<BandPowers> powers(edges_.size());
+    for (std::size_t group = 0; group < powers.size(); ++group) {
+      for (int set = 0; set < set_count; ++set) add_group(set, sets_[set].sums[group], powers[group]);
       for (int band = 0; band < band_count; ++band) {
-        group[band] = divided(group[band], transform_.coefficients(band));
+        powers[group][band] = divided(powers[group][band], transform_.coefficients(band));
       }
+    }
+    return powers;
+  }
+  Neighbours neighbours() const {  // of the flattest group
+    Neighbours mean;
+    for (const SetGroups& set : sets_) mean.add(set.neighbours, 1);
+    return mean;
+  }
+
+  void add_set(int set) {
+    SetGroups& to = sets_[set];
+    const std::vector<Key> keys = keys_of(set);
+    std::vector<std::size_t> last_ranks;
+    for (const std::size_t edge : edges_) last_ranks.push_back(edge - 1);
+    const std::vector<Key> last_keys = keys_of_ranks(keys, last_ranks);
+    std::array<Key, most_groups> ends;  // a fixed number of them is compared faster
+    ends.fill(no_key);
+    std::copy(last_keys.begin(), last_keys.end(), ends.begin());
+    for (std::size_t i = 0; i < keys.size(); ++i) {  // in the order of the image
+      if (keys[i] > last_keys.back()) continue;
+      std::size_t group = 0;
+      for (const Key last : ends) group += keys[i] > last ? 1 : 0;
+      add_block(set, i, to.sums[group]);
+      if (group == 0) add_neighbours(i, to.neighbours);
     }
   }
 
-  const std::vector<BandPowers>& powers() const { return powers_; }
-  const Neighbours& neighbours() const { return neighbours_; }  // of the flattest group
-
  private:
-  // Where the groups begin among the candidates in order of flatness. The first is measured in; the others
+  static constexpr std::size_t most_groups = 6;  // find_edges()
+
+  struct Sums {
+    BandEnergies energies{};
+    double busyness = 0;
+    double shares =
+        0;  // of the noise's variance that the cut left: cut blocks count less, and are made up for
+    double kurtosis = 0;
+    std::size_t blocks = 0;
+  };
+  struct SetGroups {
+    std::vector<Sums> sums;
+    Neighbours neighbours;
+  };
+
+  // Where the groups end among the candidates in order of flatness. The first is measured in; the others
   // tell how the bands rise with the detail.
   void find_edges(std::size_t candidates, int least_blocks) {
     const auto count = static_cast<double>(candidates);
     double last = std::min(1.0, std::max(flattest_share, least_blocks / count));
-    edges_ = {0, position(last, count)};
+    edges_ = {position(last, count)};
     for (const double share : {2.5 * last, 0.1, 0.2, 0.4, 0.7}) {
       if (share <= 1.5 * last || share > 1) continue;
       edges_.push_back(position(share, count));
@@ -61,42 +163,41 @@ class FlatnessGroups {
     return static_cast<std::size_t>(std::ceil(share * count));
   }
 
-  void add_set(int set, const std::vector<std::uint32_t>& candidates) {
-    std::vector<std::pair<double, std::uint32_t>> by_busyness;
-    by_busyness.reserve(candidates.size());
-    for (const std::uint32_t block : candidates) {
-      by_busyness.emplace_back(blocks_[block].busyness[set] / shapes_[block].variance_share, block);
+  std::vector<Key> keys_of(int set) const {
+    std::vector<Key> keys(blocks_.size());
+    const float* busyness = blocks_.busyness(set);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (shapes_.uncut()) {
+        keys[i] = key_of(busyness[i], i);
+      } else {
+        const float share = shapes_.variance_shares[i];
+        keys[i] = share < shapes_.least_share ? no_key : key_of(busyness[i] / share, i);
+      }
     }
-    std::sort(by_busyness.begin(), by_busyness.end());
-    std::vector<std::uint32_t> order;
-    order.reserve(candidates.size());
-    for (const auto& [busyness, block] : by_busyness) order.push_back(block);
-    for (std::size_t i = 0; i < edges_[1]; ++i) {
-      neighbours_.add(blocks_[order[i]].neighbours, 1 / static_cast<double>(set_count * edges_[1]));
-    }
-    for (std::size_t group = 0; group + 1 < edges_.size(); ++group) {
-      add_group(set, order.data() + edges_[group], edges_[group + 1] - edges_[group], powers_[group]);
-    }
+    return keys;
   }
 
-  void add_group(int set, const std::uint32_t* members, std::size_t count, BandPowers& sums) const {
-    BandEnergies energies{};
-    double busyness = 0;
-    double shares =
-        0;  // of the noise's variance that the cut left: cut blocks count less, and are made up for
-    double kurtosis = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      const BlockSpectrum& block = blocks_[members[i]];
-      for (int band = 0; band < band_count; ++band) energies[band] += block.energy[set][band];
-      busyness += block.busyness[set];
-      shares += shapes_[members[i]].variance_share;
-      kurtosis += shapes_[members[i]].excess_kurtosis / static_cast<double>(count);
-    }
-    const double slope = dependence(set, kurtosis);
-    const double selected = divided(busyness, shares * transform_.busyness_coefficients(set));
+  void add_block(int set, std::size_t block, Sums& sums) const {
+    const SpectrumTable::Energies& energies = blocks_.energies(set)[block];
+    for (int band = 0; band < band_count; ++band) sums.energies[band] += double{energies[band]};
+    sums.busyness += double{blocks_.busyness(set)[block]};
+    sums.shares += shapes_.uncut() ? 1 : double{shapes_.variance_shares[block]};
+    sums.kurtosis += shapes_.uncut() ? 0 : double{shapes_.kurtoses[block]};
+    ++sums.blocks;
+  }
+
+  void add_neighbours(std::size_t block, Neighbours& mean) const {
+    const Neighbours found{blocks_.equal()[block], blocks_.difference()[block], blocks_.step()[block]};
+    mean.add(found, 1 / static_cast<double>(set_count * edges_.front()));
+  }
+
+  void add_group(int set, const Sums& found, BandPowers& sums) const {
+    const double slope = dependence(set, divided(found.kurtosis, static_cast<double>(found.blocks)));
+    const double selected = divided(found.busyness, found.shares * transform_.busyness_coefficients(set));
     for (int band = 0; band < band_count; ++band) {
       const int coefficients = transform_.coefficients(set, band);
-      sums[band] += (divided(energies[band], shares) - slope * selected * coefficients) / (1 - slope);
+      sums[band] +=
+          (divided(found.energies[band], found.shares) - slope * selected * coefficients) / (1 - slope);
     }
   }
 
@@ -111,11 +212,10 @@ class FlatnessGroups {
   }
 
   const BlockTransform& transform_;
-  const std::vector<BlockSpectrum>& blocks_;
-  const std::vector<Shape>& shapes_;
-  std::vector<std::size_t> edges_;
-  std::vector<BandPowers> powers_;
-  Neighbours neighbours_;
+  const SpectrumTable& blocks_;
+  const Shapes& shapes_;
+  std::vector<std::size_t> edges_;  // one past each group
+  std::array<SetGroups, set_count> sets_;
 };
 
 // ---- one variance from the bands
@@ -229,7 +329,7 @@ double trust(const std::vector<BandPowers>& groups, double variance) {
 }
 
 FlatBlocksAnswer combined(const FlatnessGroups& found, const BlockTransform& transform) {
-  const std::vector<BandPowers>& groups = found.powers();
+  const std::vector<BandPowers> groups = found.powers();
   if (!all_bands_there(transform)) return {mean_over(groups.front(), transform), 0, found.neighbours()};
   const double detail = detail_seen(groups);
   const double by_groups = variance_of_highest_band(groups);
@@ -241,68 +341,39 @@ FlatBlocksAnswer combined(const FlatnessGroups& found, const BlockTransform& tra
 
 // ---- noise that was cut off
 
-double median_variance(const std::vector<BlockSpectrum>& blocks, const BlockTransform& transform) {
-  std::vector<double> variances;
-  for (const BlockSpectrum& block : blocks) {
-    BandPowers powers{};
-    for (int band = 0; band < band_count; ++band) {
-      powers[band] = divided(block.energy[0][band] + block.energy[1][band], transform.coefficients(band));
+// Of all that the blocks show besides shading.
+double median_variance(const SpectrumTable& blocks, const BlockTransform& transform) {
+  std::vector<float> energies(blocks.size());
+  int coefficients = 0;
+  for (int band = 0; band < band_count; ++band) coefficients += transform.coefficients(band);
+  for (int set = 0; set < set_count; ++set) {
+    for (std::size_t i = 0; i < energies.size(); ++i) {
+      for (const float energy : blocks.energies(set)[i]) energies[i] += energy;
     }
-    variances.push_back(mean_over(powers, transform));
   }
-  const auto middle = variances.begin() + static_cast<std::ptrdiff_t>(variances.size() / 2);
-  std::nth_element(variances.begin(), middle, variances.end());
-  return *middle;
-}
-
-std::vector<Shape> shapes_for(double variance, const FlatBlocksQuestion& question) {
-  const ClippedGaussian noise(std::sqrt(variance), question.white);
-  constexpr double least_share = 0.02;  // far outside nothing is left to divide by
-  std::vector<Shape> shapes;
-  for (const BlockSpectrum& block : *question.blocks) {
-    Shape shape = noise.at_mean(block.mean);
-    shape.variance_share = std::max(shape.variance_share, least_share);
-    shapes.push_back(shape);
-  }
-  return shapes;
+  return divided(value_of_rank(energies, energies.size() / 2), coefficients);
 }
 
 // Blocks that the cut hurt much more than others are left out.
-std::vector<std::uint32_t> least_cut(const std::vector<Shape>& shapes) {
-  std::vector<double> shares;
-  for (const Shape& shape : shapes) shares.push_back(shape.variance_share);
-  const auto high = shares.begin() + static_cast<std::ptrdiff_t>((shares.size() - 1) * 9 / 10);
-  std::nth_element(shares.begin(), high, shares.end());
-  const double least = 0.7 * *high;
-  std::vector<std::uint32_t> blocks;
-  for (std::uint32_t i = 0; i < shapes.size(); ++i) {
-    if (shapes[i].variance_share >= least) blocks.push_back(i);
-  }
-  return blocks;
+void leave_out_most_cut(Shapes& shapes) {
+  const std::vector<float>& shares = shapes.variance_shares;
+  shapes.least_share = 0.7F * value_of_rank(shares, (shares.size() - 1) * 9 / 10);
+  shapes.candidates = static_cast<std::size_t>(
+      std::count_if(shares.begin(), shares.end(), [&](float share) { return share >= shapes.least_share; }));
 }
 
-// The strength says how much the cut took from each block, and that the strength. From above: a strength that
-// is too low would take black areas, whose noise is cut in half, for calm ones and stay there.
-FlatBlocksAnswer variance_before_cut(const FlatBlocksQuestion& question) {
-  constexpr int most_rounds = 16;
-  constexpr double settled = 1e-3;
-  FlatBlocksAnswer answer{median_variance(*question.blocks, *question.transform), 0, {}};
-  for (int round = 0; round < most_rounds && answer.variance > 0; ++round) {
-    const std::vector<Shape> shapes = shapes_for(answer.variance, question);
-    const FlatnessGroups groups(question, shapes, least_cut(shapes));
-    const FlatBlocksAnswer next = combined(groups, *question.transform);
-    const bool done = std::fabs(next.variance - answer.variance) <= settled * answer.variance;
-    answer = next;
-    if (done) break;
+Shapes shapes_for(double variance, const FlatBlocksQuestion& question) {
+  const ClippedGaussian noise(std::sqrt(variance), question.white);
+  constexpr float least_share = 0.02F;  // far outside nothing is left to divide by
+  const std::size_t count = question.blocks->size();
+  Shapes shapes{std::vector<float>(count), std::vector<float>(count)};
+  for (std::size_t i = 0; i < count; ++i) {
+    const ClippedGaussian::Shape shape = noise.at_mean(question.blocks->mean()[i]);
+    shapes.variance_shares[i] = std::max(static_cast<float>(shape.variance_share), least_share);
+    shapes.kurtoses[i] = static_cast<float>(shape.excess_kurtosis);
   }
-  return answer;
-}
-
-FlatBlocksAnswer variance_uncut(const FlatBlocksQuestion& question) {
-  const std::vector<Shape> shapes(question.blocks->size(), uncut);
-  std::vector<std::uint32_t> all(shapes.size());
-  for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
-  return combined(FlatnessGroups(question, shapes, all), *question.transform);
+  leave_out_most_cut(shapes);
+  return shapes;
 }
 
 }  // namespace
@@ -314,9 +385,67 @@ double falls_evenly(const BandPowers& powers) {
   return ramp(low, 1, 1.4) * (1 - ramp(ratio_of(high, low), 1.3, 1.8));
 }
 
-FlatBlocksAnswer noise_variance(const FlatBlocksQuestion& question) {
-  if (question.blocks->empty()) return {};
-  return question.white > 0 ? variance_before_cut(question) : variance_uncut(question);
+void SpectrumTable::set(std::size_t block, const BlockSpectrum& spectrum) {
+  mean()[block] = static_cast<float>(spectrum.mean);
+  equal()[block] = static_cast<float>(spectrum.neighbours.equal);
+  difference()[block] = static_cast<float>(spectrum.neighbours.difference);
+  step()[block] = static_cast<float>(spectrum.neighbours.step);
+  for (int n = 0; n < set_count; ++n) {
+    busyness(n)[block] = static_cast<float>(spectrum.busyness[n]);
+    for (int band = 0; band < band_count; ++band) {
+      energies(n)[block][band] = static_cast<float>(spectrum.energy[n][band]);
+    }
+  }
+}
+
+void SpectrumTable::keep(const std::vector<std::uint32_t>& blocks) {
+  size_ = blocks.size();
+  const auto move_up = [&](auto* numbers) {
+    for (std::size_t i = 0; i < blocks.size(); ++i) numbers[i] = numbers[blocks[i]];
+  };
+  for (std::size_t n = 0; n < columns; ++n) move_up(column(n));
+  for (int n = 0; n < set_count; ++n) move_up(energies(n));
+}
+
+struct VarianceSearch::Round {
+  Round(const FlatBlocksQuestion& question, Shapes found)
+      : shapes(std::move(found)), groups(question, shapes) {}
+  Shapes shapes;
+  FlatnessGroups groups;
+};
+
+VarianceSearch::VarianceSearch() = default;
+VarianceSearch::~VarianceSearch() = default;
+VarianceSearch::VarianceSearch(VarianceSearch&&) noexcept = default;
+VarianceSearch& VarianceSearch::operator=(VarianceSearch&&) noexcept = default;
+
+void VarianceSearch::start(const FlatBlocksQuestion& question) {
+  question_ = question;
+  done_ = question.blocks->size() == 0;
+  if (done_ || !is_cut()) return;
+  answer_.variance = median_variance(*question.blocks, *question.transform);
+  done_ = !(answer_.variance > 0);
+}
+
+void VarianceSearch::begin_round() {
+  if (is_cut()) {
+    round_ = std::make_unique<Round>(question_, shapes_for(answer_.variance, question_));
+  } else {
+    round_ = std::make_unique<Round>(question_, Shapes{.candidates = question_.blocks->size()});
+  }
+}
+
+void VarianceSearch::add_set(int set) { round_->groups.add_set(set); }
+
+// The strength says how much the cut took from each block, and that the strength. From above: a strength that
+// is too low would take black areas, whose noise is cut in half, for calm ones and stay there.
+void VarianceSearch::end_round() {
+  constexpr int most_rounds = 16;
+  constexpr double settled = 1e-3;
+  const FlatBlocksAnswer next = combined(round_->groups, *question_.transform);
+  const bool is_settled = std::fabs(next.variance - answer_.variance) <= settled * answer_.variance;
+  answer_ = next;
+  done_ = !is_cut() || is_settled || ++rounds_ == most_rounds || !(answer_.variance > 0);
 }
 
 }  // namespace ungrain

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include "core/convert.h"
+#include <numeric>
+#include <utility>
 
 namespace ungrain {
 namespace {
@@ -11,11 +11,14 @@ namespace {
 constexpr int cells_along = flatness_window / flatness_cell;
 constexpr int block_offset = (flatness_window - measured_side) / 2;  // of a block in its window
 
+std::size_t quad_slot(int top) { return static_cast<std::size_t>(top / 2 % 2); }
+
 }  // namespace
 
 float* BlockPool::add(double texture, std::int64_t place, std::size_t samples) {
   std::size_t at = samples_.size();
-  if (blocks_.size() < most) {
+  if (!full()) {
+    samples_.reserve(most * samples);
     samples_.resize(at + samples);
   } else {
     at = blocks_.front().samples;
@@ -27,12 +30,22 @@ float* BlockPool::add(double texture, std::int64_t place, std::size_t samples) {
   return samples_.data() + at;
 }
 
-void BlockPool::merge(const BlockPool& other, std::size_t samples) {
-  for (const Block& block : other.blocks_) {
-    if (wants(block.texture, block.place)) {
-      std::copy_n(other.samples(block), samples, add(block.texture, block.place, samples));
-    }
-  }
+void FlatCandidates::keep_flattest() {
+  if (candidates_.size() <= BlockPool::most) return;
+  const auto last = candidates_.begin() + (BlockPool::most - 1);
+  std::nth_element(candidates_.begin(), last, candidates_.end());
+  candidates_.resize(BlockPool::most);
+  limit_ = candidates_.back().texture;
+}
+
+void FlatCandidates::start(double limit) {
+  candidates_.clear();
+  limit_ = limit;
+}
+
+void FlatCandidates::move_to(std::vector<Candidate>& all) {
+  all.insert(all.end(), candidates_.begin(), candidates_.end());
+  candidates_.clear();
 }
 
 // Up to 1.5 million windows: more make no difference. Above 4 pixels the step is a multiple of the cells', so
@@ -45,84 +58,85 @@ int FlatWindows::step(const ImageSpec& image) {
   return step;
 }
 
-FlatWindows::FlatWindows(const ImageSpec& image, int first_channel, int channels, int first_row)
+FlatWindows::FlatWindows(const ImageSpec& image, int first_channel, int channels)
     : width_(image.width),
       first_channel_(first_channel),
       channels_(channels),
-      first_row_(first_row),
-      next_row_(first_row),
       step_(step(image)),
       cell_step_(std::min(step_, flatness_cell)),
       windows_across_(width_ < flatness_window ? 0 : (width_ - flatness_window) / step_ + 1),
-      white_(image.white()),
-      rows_(static_cast<std::size_t>(channels) * flatness_window, Row(static_cast<std::size_t>(width_))),
-      channel_sums_(flatness_cell, Row(static_cast<std::size_t>(width_))),
-      column_sums_(static_cast<std::size_t>(width_)),
-      cells_(static_cast<std::size_t>(flatness_window / cell_step_),
-             Row(static_cast<std::size_t>(width_ / cell_step_ + 1))) {}
+      cells_across_(width_ < flatness_window ? 0 : (width_ - flatness_cell) / cell_step_ + 1),
+      quad_sums_(image, first_channel, channels) {
+  const double samples = static_cast<double>(flatness_window) * flatness_window * channels_;
+  level_scale_ = static_cast<double>(level_count) * level_count / (samples * image.white());
+}
 
-void FlatWindows::add_rows(const ConstImageView& rows) {
+void FlatWindows::prepare(int workers) {
+  shares_.resize(static_cast<std::size_t>(workers));
+  for (Share& share : shares_) {
+    if (!share.quads.empty() || windows_across_ == 0) continue;
+    const auto cells = static_cast<std::size_t>(cells_across_);
+    share.samples.resize(static_cast<std::size_t>(quad_sums_.scratch()));
+    share.quads.assign(2, std::vector<float>(static_cast<std::size_t>(width_ / 2)));
+    share.cells.assign(static_cast<std::size_t>(flatness_window / cell_step_), std::vector<float>(cells));
+    share.sums.resize(4 * cells);
+    share.textures.resize(cells);
+    share.rings.resize(cells);
+    share.places.resize(cells);
+  }
+}
+
+void FlatWindows::look_at(const LatestRows& rows, int first, int end, int worker) {
   if (windows_across_ == 0) return;
-  for (int y = 0; y < rows.spec.height; ++y, ++next_row_) {
-    float* loaded[max_channels];
-    for (int c = 0; c < channels_; ++c) {
-      loaded[c] = rows_[c * flatness_window + next_row_ % flatness_window].data();
+  Share& share = shares_[static_cast<std::size_t>(worker)];
+  const int first_top = std::max(0, first - flatness_window + 1);
+  for (int y = (first_top + step_ - 1) / step_ * step_; y + flatness_window <= end; y += step_) {
+    if (y < share.first_cells || y > share.next_cells) share.first_cells = share.next_cells = y;
+    for (; share.next_cells + flatness_cell <= y + flatness_window; share.next_cells += cell_step_) {
+      add_cells(rows, share.next_cells, share);
     }
-    if (channels_ > 1) {
-      load_channels(rows, y, channels_, loaded);  // the image's first ones: only rgb is looked at together
-    } else {
-      load_row(rows, y, first_channel_, loaded[0]);
-    }
-    Row& sum = channel_sums_[next_row_ % flatness_cell];
-    std::copy_n(loaded[0], width_, sum.data());
-    for (int c = 1; c < channels_; ++c) {
-      for (int x = 0; x < width_; ++x) sum[x] += loaded[c][x];
-    }
-    const int cell_row = next_row_ - flatness_cell + 1;
-    if (cell_row >= first_row_ && cell_row % cell_step_ == 0) add_cells(cell_row);
-    const int window_row = next_row_ - flatness_window + 1;
-    if (window_row >= first_row_ && window_row % step_ == 0) add_windows(window_row);
+    look_at_row(rows, y, share);
   }
 }
 
 // Sums, not means: of whole numbers they are exact, and a constant window has a texture of exactly 0.
-void FlatWindows::add_cells(int y) {
-  // By their place in the store, not by their order: the sum's bits must not depend on the first row.
-  const std::vector<Row>& rows = channel_sums_;
-  for (int x = 0; x < width_; ++x) column_sums_[x] = (rows[0][x] + rows[1][x]) + (rows[2][x] + rows[3][x]);
-  Row& to = cells_[y / cell_step_ % cells_.size()];
-  for (int x = 0, n = 0; x + flatness_cell <= width_; x += cell_step_, ++n) {
-    const float* sum = column_sums_.data() + x;
-    to[n] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+void FlatWindows::add_cells(const LatestRows& rows, int y, Share& share) const {
+  for (const int top : {y, y + 2}) {
+    const std::size_t slot = quad_slot(top);
+    if (std::exchange(share.quad_tops[slot], top) == top) continue;  // where cells overlap
+    quad_sums_(rows.row(top), rows.row(top + 1), share.samples.data(), share.quads[slot].data());
   }
+  std::vector<float>& to = share.cells[static_cast<std::size_t>(y / cell_step_) % share.cells.size()];
+  cell_sums(share.quads[quad_slot(y)].data(), share.quads[quad_slot(y + 2)].data(), cell_step_, cells_across_,
+            to.data());
 }
 
-void FlatWindows::add_windows(int y) {
-  const float* in[cells_along];
-  for (int k = 0; k < cells_along; ++k) in[k] = cells(y + k * flatness_cell).data();
-  const int apart = flatness_cell / cell_step_;  // from a cell to its neighbour
-  const double samples = static_cast<double>(flatness_cell) * flatness_cell * channels_;
+void FlatWindows::look_at_row(const LatestRows& rows, int y, Share& share) const {
+  WindowRow row{.cell_count = cells_across_,
+                .apart = flatness_cell / cell_step_,
+                .level_scale = level_scale_,
+                .level_count = level_count};
+  for (int k = 0; k < cells_along; ++k) {
+    const auto at = static_cast<std::size_t>((y + k * flatness_cell) / cell_step_);
+    row.cells[k] = share.cells[at % share.cells.size()].data();
+  }
+  look_at_windows(row, share.sums.data(), {share.textures.data(), share.rings.data(), share.places.data()});
+  const std::int64_t first_place = static_cast<std::int64_t>(y) * width_;
+  const int cells_apart = step_ / cell_step_;
   for (int n = 0; n < windows_across_; ++n) {
-    const int first = n * (step_ / cell_step_);
-    double sum = 0;
-    double squares = 0;
-    double centre = 0;
-    double centre_squares = 0;
-    for (int j = 0; j < cells_along; ++j) {
-      for (int i = 0; i < cells_along; ++i) {
-        const double cell = in[j][first + i * apart];
-        const bool inside = (i == 1 || i == 2) && (j == 1 || j == 2);
-        sum += cell;
-        squares += cell * cell;
-        if (inside) centre += cell;
-        if (inside) centre_squares += cell * cell;
-      }
-    }
-    const double texture = (16 * squares - sum * sum) / (256 * samples * samples);
+    const auto cell = static_cast<std::size_t>(n * cells_apart);
+    const double texture = share.textures[cell];
     if (!std::isfinite(texture)) continue;
-    const double ring_sum = sum - centre;
-    const double ring = (12 * (squares - centre_squares) - ring_sum * ring_sum) / (144 * samples * samples);
-    add_window(n * step_, y, sum / (16 * samples), texture, ring);
+    const int x = n * step_;
+    Level& level = share.levels[static_cast<std::size_t>(share.places[cell])];
+    if (texture == 0 &&
+        is_constant_block(rows, first_channel_, channels_, x + block_offset, y + block_offset)) {
+      ++level.constant;
+      continue;
+    }
+    ++level.windows;
+    level.by_window.offer(texture, first_place + x);
+    level.by_ring.offer(share.rings[cell], first_place + x);
   }
 }
 
@@ -130,49 +144,76 @@ NoiseBlock FlatWindows::block_at(std::int64_t place) const {
   return {static_cast<int>(place % width_) + block_offset, static_cast<int>(place / width_) + block_offset};
 }
 
-void FlatWindows::add_window(int x, int y, double level, double texture, double ring) {
-  const double place = level_count * std::sqrt(std::max(level, 0.0) / white_);
-  LevelBlocks& blocks = levels_[static_cast<std::size_t>(std::min(place, level_count - 1.0))];
-  if (texture == 0 && is_constant(x + block_offset, y + block_offset)) {
-    ++blocks.constant;
-    return;
-  }
-  ++blocks.windows;
-  const std::int64_t index = static_cast<std::int64_t>(y) * width_ + x;
-  const auto offer = [&](BlockPool& pool, double flatness) {
-    if (!pool.wants(flatness, index)) return;
-    copy_block(x + block_offset, y + block_offset, pool.add(flatness, index, block_samples()));
-  };
-  offer(blocks.by_window, texture);
-  offer(blocks.by_ring, ring);
-}
-
-bool FlatWindows::is_constant(int x, int y) const {
-  for (int c = 0; c < channels_; ++c) {
-    const float first = row(c, y)[x];
-    for (int dy = 0; dy < measured_side; ++dy) {
-      const float* from = row(c, y + dy) + x;
-      if (std::any_of(from, from + measured_side, [&](float value) { return value != first; })) return false;
+void FlatWindows::collect(const LatestRows& rows, Workers& workers) {
+  if (windows_across_ == 0) return;
+  std::array<std::vector<Wanted>, level_count> wanted;
+  workers.for_each_quietly(level_count, [&](std::int64_t n, int) {
+    const auto index = static_cast<std::size_t>(n);
+    LevelBlocks& level = levels_[index];
+    for (Share& share : shares_) {
+      Level& found = share.levels[index];
+      level.windows += std::exchange(found.windows, 0);
+      level.constant += std::exchange(found.constant, 0);
     }
-  }
-  return true;
-}
-
-void FlatWindows::copy_block(int x, int y, float* to) const {
-  for (int c = 0; c < channels_; ++c) {
-    for (int dy = 0; dy < measured_side; ++dy, to += measured_side) {
-      std::copy_n(row(c, y + dy) + x, measured_side, to);
+    make_room(index, &Level::by_window, level.by_window, wanted[index]);
+    make_room(index, &Level::by_ring, level.by_ring, wanted[index]);
+  });
+  const std::vector<Wanted> all = in_order_of_rows(wanted, rows.end());
+  constexpr std::int64_t part = 256;
+  const auto count = static_cast<std::int64_t>(all.size());
+  workers.for_each_quietly((count + part - 1) / part, [&](std::int64_t n, int) {
+    for (std::int64_t i = n * part; i < std::min(count, (n + 1) * part); ++i) {
+      constexpr std::int64_t ahead = 3;
+      if (i + ahead < count) prefetch(rows, all[static_cast<std::size_t>(i + ahead)]);
+      fetch(rows, all[static_cast<std::size_t>(i)]);
     }
-  }
+  });
 }
 
-void FlatWindows::merge(const FlatWindows& strip) {
-  for (std::size_t n = 0; n < levels_.size(); ++n) {
-    const LevelBlocks& from = strip.levels_[n];
-    levels_[n].windows += from.windows;
-    levels_[n].constant += from.constant;
-    levels_[n].by_window.merge(from.by_window, block_samples());
-    levels_[n].by_ring.merge(from.by_ring, block_samples());
+// The flattest of all first: what is given room stays.
+void FlatWindows::make_room(std::size_t level, FlatCandidates Level::*of, BlockPool& pool,
+                            std::vector<Wanted>& wanted) {
+  std::vector<FlatCandidates::Candidate> all;
+  for (Share& share : shares_) (share.levels[level].*of).move_to(all);
+  if (all.size() > BlockPool::most) {
+    std::nth_element(all.begin(), all.begin() + BlockPool::most, all.end());
+    all.resize(BlockPool::most);
+  }
+  std::sort(all.begin(), all.end());
+  for (const FlatCandidates::Candidate& candidate : all) {
+    if (!pool.wants(candidate.texture, candidate.place)) break;
+    wanted.push_back({candidate.place, pool.add(candidate.texture, candidate.place, block_samples())});
+  }
+  const double limit = pool.full() ? pool.blocks().front().texture : std::numeric_limits<double>::infinity();
+  for (Share& share : shares_) (share.levels[level].*of).start(limit);
+}
+
+// Blocks lie all over the image. Flat ones have flat neighbours: fetched in the image's order, they are often
+// in a cache already.
+std::vector<FlatWindows::Wanted> FlatWindows::in_order_of_rows(
+    const std::array<std::vector<Wanted>, level_count>& levels, int end) const {
+  std::vector<std::size_t> first(static_cast<std::size_t>(end) + 1);  // of each row among all
+  for (const std::vector<Wanted>& level : levels) {
+    for (const Wanted& block : level) ++first[static_cast<std::size_t>(block.place / width_) + 1];
+  }
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<Wanted> all(first.back());
+  for (const std::vector<Wanted>& level : levels) {
+    for (const Wanted& block : level) all[first[static_cast<std::size_t>(block.place / width_)]++] = block;
+  }
+  return all;
+}
+
+void FlatWindows::prefetch(const LatestRows& rows, const Wanted& wanted) const {
+  const NoiseBlock block = block_at(wanted.place);
+  prefetch_block(rows, block.x, block.y);
+}
+
+void FlatWindows::fetch(const LatestRows& rows, const Wanted& wanted) const {
+  const NoiseBlock block = block_at(wanted.place);
+  for (int c = 0; c < channels_; ++c) {
+    float* to = wanted.to + static_cast<std::ptrdiff_t>(c) * measured_side * measured_side;
+    copy_block(rows, first_channel_ + c, block.x, block.y, to);
   }
 }
 

@@ -3,8 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
+#include "cpu/parallel.h"
+#include "noise/latest_rows.h"
+#include "noise/window_sums_simd.h"
 #include "ungrain/image.h"
 #include "ungrain/noise_model.h"
 
@@ -20,7 +24,7 @@ class BlockPool {
   static constexpr int most = 256;
 
   struct Block {
-    double texture = 0;       // variance of the cells' means
+    double texture = 0;       // how flat it is: a multiple of the variance of the cells' sums
     std::int64_t place = 0;   // in reading order: of equally flat blocks the first ones are kept
     std::size_t samples = 0;  // where its samples begin in samples()
     friend bool operator<(const Block& a, const Block& b) {
@@ -28,12 +32,12 @@ class BlockPool {
     }
   };
 
+  bool full() const { return blocks_.size() == most; }
   bool wants(double texture, std::int64_t place) const {
-    return blocks_.size() < most || Block{texture, place, 0} < blocks_.front();
+    return !full() || Block{texture, place, 0} < blocks_.front();
   }
-  // The place where the samples of a block that is wanted go.
+  // The place where the samples of a block that is wanted go; it stays where it is until the block goes.
   float* add(double texture, std::int64_t place, std::size_t samples);
-  void merge(const BlockPool& other, std::size_t samples);
 
   const std::vector<Block>& blocks() const { return blocks_; }  // a heap, the least flat first
   const float* samples(const Block& block) const { return samples_.data() + block.samples; }
@@ -53,17 +57,45 @@ struct LevelBlocks {
   BlockPool by_ring;
 };
 
-// Looks at the windows of an image, or of a strip of it, row by row. Levels and textures are of the mean of
-// its channels; a block's samples are those channels', one 8 x 8 block after the other.
+// Windows that may be among the flattest: those of one worker, or of all before their samples are fetched.
+class FlatCandidates {
+ public:
+  struct Candidate {
+    double texture = 0;
+    std::int64_t place = 0;
+    friend bool operator<(const Candidate& a, const Candidate& b) {
+      return a.texture != b.texture ? a.texture < b.texture : a.place < b.place;
+    }
+  };
+
+  void offer(double texture, std::int64_t place) {
+    if (!(texture <= limit_)) return;
+    candidates_.push_back({texture, place});
+    if (candidates_.size() == 2 * BlockPool::most) keep_flattest();
+  }
+  void keep_flattest();
+  void start(double limit);  // with none; texture above the limit is of no use
+  void move_to(std::vector<Candidate>& all);
+
+ private:
+  std::vector<Candidate> candidates_;
+  double limit_ = std::numeric_limits<double>::infinity();
+};
+
+// Looks at the windows of an image. Levels and textures are of the mean of its channels; a block's samples
+// are those channels', one 8 x 8 block after the other.
 class FlatWindows {
  public:
   static constexpr int level_count = 64;  // from black to white, evenly in the root of the level
 
-  // Channels [first, first + count) of the image; rows from first_row on.
-  FlatWindows(const ImageSpec& image, int first_channel, int channels, int first_row = 0);
+  FlatWindows(const ImageSpec& image, int first_channel,
+              int channels);  // [first, first + count) of the image
 
-  void add_rows(const ConstImageView& rows);
-  void merge(const FlatWindows& strip);
+  // The windows whose last row is in [first, end): in pieces on several threads at once, one piece a worker
+  // at a time, and then collect() with the same rows. The result does not depend on the pieces.
+  void prepare(int workers);
+  void look_at(const LatestRows& rows, int first, int end, int worker);
+  void collect(const LatestRows& rows, Workers& workers);
 
   // In the middle of a range of levels.
   double level_of(int range) const {
@@ -71,41 +103,61 @@ class FlatWindows {
     return root * root * white_;
   }
   int channels() const { return channels_; }
-  int windows_across() const { return windows_across_; }
   NoiseBlock block_at(std::int64_t place) const;  // of BlockPool::Block
   const std::array<LevelBlocks, level_count>& levels() const { return levels_; }
 
   static int step(const ImageSpec& image);  // pixels from a window to the next
 
  private:
-  using Row = std::vector<float>;
+  // What one worker found, and its scratch memory.
+  struct Level {
+    std::int64_t windows = 0;
+    std::int64_t constant = 0;
+    FlatCandidates by_window;
+    FlatCandidates by_ring;
+  };
+  struct Share {
+    std::array<Level, level_count> levels;
+    std::vector<float> samples;
+    std::vector<std::vector<float>> quads;  // two rows of sums over 2 x 2 pixels
+    std::array<int, 2> quad_tops{-1, -1};   // the image's rows that they begin with
+    std::vector<std::vector<float>> cells;  // the latest rows of cells that a window may need
+    int first_cells =
+        0;  // rows of cells that begin in [first_cells, next_cells) were added one after the other
+    int next_cells = -1;
+    std::vector<double> sums;
+    std::vector<double> textures;
+    std::vector<double> rings;
+    std::vector<std::int32_t> places;
+  };
+
+  // A block that was given room in a pool: its samples are still to be fetched.
+  struct Wanted {
+    std::int64_t place = 0;
+    float* to = nullptr;
+  };
 
   std::size_t block_samples() const {
     return static_cast<std::size_t>(channels_) * measured_side * measured_side;
   }
-  void add_cells(int y);
-  void add_windows(int y);
-  void add_window(int x, int y, double level, double texture, double ring);
-  bool is_constant(int x, int y) const;
-  void copy_block(int x, int y, float* to) const;
-  const Row& cells(int y) const { return cells_[y / cell_step_ % cells_.size()]; }
-  const float* row(int channel, int y) const {
-    return rows_[channel * flatness_window + y % flatness_window].data();
-  }
+  void add_cells(const LatestRows& rows, int y, Share& share) const;
+  void look_at_row(const LatestRows& rows, int y, Share& share) const;
+  void make_room(std::size_t level, FlatCandidates Level::*of, BlockPool& pool, std::vector<Wanted>& wanted);
+  std::vector<Wanted> in_order_of_rows(const std::array<std::vector<Wanted>, level_count>& levels,
+                                       int end) const;
+  void prefetch(const LatestRows& rows, const Wanted& wanted) const;
+  void fetch(const LatestRows& rows, const Wanted& wanted) const;
 
   int width_;
   int first_channel_;
   int channels_;
-  int first_row_;
-  int next_row_;
   int step_;
   int cell_step_;  // between cells, along both axes
   int windows_across_;
-  double white_;
-  std::vector<Row> rows_;          // the latest 16 of each channel
-  std::vector<Row> channel_sums_;  // of the latest four rows
-  Row column_sums_;                // of those four
-  std::vector<Row> cells_;         // the latest rows of cells that a window may need: sums over 4 x 4 pixels
+  int cells_across_;
+  double level_scale_;
+  QuadSums quad_sums_;
+  std::vector<Share> shares_;  // one a worker
   std::array<LevelBlocks, level_count> levels_;
 };
 

@@ -371,12 +371,20 @@ LevelNoise measure_group(const FlatWindows& windows, const LevelGroup& group, co
   return agree && by_ring.spread < calm_spread ? by_ring : by_window;
 }
 
-std::vector<LevelNoise> measure_levels(const FlatWindows& windows, const ImageSpec& spec) {
+std::vector<LevelNoise> measure_levels(const FlatWindows& windows, const ImageSpec& spec, Workers& workers) {
   constexpr std::int64_t many_pixels = 500000;
   const int most = static_cast<std::int64_t>(spec.width) * spec.height < many_pixels ? 6 : 8;
   const LevelMeasure measure(spec, windows.channels());
+  const std::vector<LevelGroup> groups = level_groups(windows, most);
+  std::vector<LevelNoise> found(groups.size());
+  workers.for_each_quietly(static_cast<std::int64_t>(groups.size()), [&](std::int64_t n, int) {
+    const LevelGroup& group = groups[static_cast<std::size_t>(n)];
+    if (group.constant > group.windows || group.windows == 0) return;
+    found[static_cast<std::size_t>(n)] = measure_group(windows, group, measure);
+  });
   std::vector<LevelNoise> levels;
-  for (const LevelGroup& group : level_groups(windows, most)) {
+  for (std::size_t n = 0; n < groups.size(); ++n) {
+    const LevelGroup& group = groups[n];
     // Exactly constant blocks: few are a frame around the picture, many are the picture.
     if (group.constant > group.windows) {
       const double place = (group.first + group.end) / (2.0 * FlatWindows::level_count);
@@ -385,7 +393,7 @@ std::vector<LevelNoise> measure_levels(const FlatWindows& windows, const ImageSp
       if (level < near_limit * spec.white() || level > (1 - near_limit) * spec.white()) continue;
       levels.push_back(measure.none(level));
     } else if (group.windows > 0) {
-      LevelNoise noise = measure_group(windows, group, measure);
+      LevelNoise& noise = found[n];
       if (noise.limited > clipped_share) continue;
       if (!levels.empty() && noise.level <= levels.back().level) continue;
       levels.push_back(std::move(noise));
@@ -776,11 +784,12 @@ class ModelBuilder {
 };
 
 // Photon noise: white at each level, its variance along a line. Colour has less texture: it tells.
-std::optional<MeasuredModel> photon_model(const FlatWindows& windows, const ImageSpec& spec) {
+std::optional<MeasuredModel> photon_model(const FlatWindows& windows, const ImageSpec& spec,
+                                          Workers& workers) {
   const int channels = windows.channels();
   std::vector<LevelFit> fits;
   for (int c = channels - 1; c >= 0; --c) {
-    std::optional<LevelFit> fit = fit_levels(windows, spec, c);
+    std::optional<LevelFit> fit = fit_levels(windows, spec, c, workers);
     if (!fit || (fits.empty() && !fit->is_line())) return {};
     fits.insert(fits.begin(), std::move(*fit));
   }
@@ -817,11 +826,11 @@ std::vector<NoiseBlock> flattest_of_each_level(const FlatWindows& windows) {
 
 MeasuredModel measured_model(const FlatWindows& windows, const ImageSpec& spec,
                              const MeasuredModelOptions& options) {
-  if (std::optional<MeasuredModel> photons = photon_model(windows, spec)) {
+  if (std::optional<MeasuredModel> photons = photon_model(windows, spec, *options.workers)) {
     photons->blocks = flattest_of_each_level(windows);
     return *photons;
   }
-  std::vector<LevelNoise> levels = measure_levels(windows, spec);
+  std::vector<LevelNoise> levels = measure_levels(windows, spec, *options.workers);
   std::vector<NoiseBlock> blocks;
   for (const LevelNoise& level : levels) {
     for (const std::int64_t place : level.places) blocks.push_back(windows.block_at(place));

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "cpu/parallel.h"
 #include "noise/flat_windows.h"
 #include "ungrain/noise_model.h"
 
@@ -26,6 +27,7 @@ struct MeasuredModelOptions {
   double white_luminance = 0;  // the white estimate of the first channel: luminance, or the only one
   std::optional<double> iso;
   std::vector<int> jpeg_steps;  // NoiseModelOptions's
+  Workers* workers = nullptr;   // to measure the levels on
 };
 
 // `windows` of an rgb image's three channels, or of one channel.

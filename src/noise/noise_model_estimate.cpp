@@ -9,6 +9,7 @@
 #include "noise/measured_model.h"
 #include "noise/noise_model.h"
 #include "noise/read_in_bands.h"
+#include "noise/white_noise.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
 #include "ungrain/noise_model.h"
@@ -98,7 +99,8 @@ void add_level_range(NoiseModelEstimate& found, const std::vector<FlatWindows>& 
 // Each group of channels has a finding of its own. Where one of an image's independent channels is white its
 // part of the model is the white estimate's.
 NoiseModelEstimate combined(const ImageSpec& spec, const NoiseEstimate& white,
-                            const std::vector<FlatWindows>& windows, const NoiseModelOptions& options) {
+                            const std::vector<FlatWindows>& windows, const NoiseModelOptions& options,
+                            Workers& workers) {
   NoiseModelEstimate result;
   result.white = white;
   result.model = white_noise_model(spec, white.channels, white.correlation);
@@ -107,7 +109,8 @@ NoiseModelEstimate combined(const ImageSpec& spec, const NoiseEstimate& white,
     const MeasuredModel measured = measured_model(group, spec,
                                                   {.white_luminance = result.model.deviation(channel, 0),
                                                    .iso = options.iso,
-                                                   .jpeg_steps = options.jpeg_steps});
+                                                   .jpeg_steps = options.jpeg_steps,
+                                                   .workers = &workers});
     if (measured.colour_deviation) {
       keep_colour_noise(result.white, *measured.colour_deviation);
       result.model = white_noise_model(spec, result.white.channels, result.white.correlation);
@@ -128,41 +131,38 @@ NoiseModelEstimate combined(const ImageSpec& spec, const NoiseEstimate& white,
   return result;
 }
 
-int first_of(int part, int parts, int items) {
-  return static_cast<int>(static_cast<std::int64_t>(part) * items / parts);
-}
-
-// A strip of windows for each thread. The blocks kept are the flattest of all, whoever found them.
-FlatWindows windows_of(const ConstImageView& image, const ChannelGroup& group, Workers& workers) {
-  const int step = FlatWindows::step(image.spec);
-  const int tops = std::max(0, image.spec.height - flatness_window) / step + 1;  // rows of windows
-  const int strips = std::min(workers.count(), tops);
-  std::vector<FlatWindows> found;
-  for (int n = 0; n < strips; ++n) {
-    found.emplace_back(image.spec, group.first, group.count, first_of(n, strips, tops) * step);
-  }
-  workers.for_each_quietly(strips, [&](std::int64_t n, int) {
-    const int first = first_of(static_cast<int>(n), strips, tops) * step;
-    const int last = (first_of(static_cast<int>(n) + 1, strips, tops) - 1) * step;
-    const int end = std::min(last + flatness_window, image.spec.height);
-    found[static_cast<std::size_t>(n)].add_rows(image.rows(first, end - first));
-  });
-  for (int n = 1; n < strips; ++n) found.front().merge(found[static_cast<std::size_t>(n)]);
-  return std::move(found.front());
-}
-
 }  // namespace
 
 struct NoiseModelEstimator::Impl {
   Impl(const ImageSpec& estimated, const NoiseModelOptions& chosen)
-      : spec(estimated), options(chosen), white(estimated) {
-    for (const ChannelGroup& group : channel_groups(spec))
-      windows.emplace_back(spec, group.first, group.count);
+      : spec(estimated),
+        options(chosen),
+        rows(estimated),
+        white(estimated),
+        workers(estimate_workers(estimated, chosen.threads)) {
+    for (const ChannelGroup& group : channel_groups(spec)) {
+      windows.emplace_back(spec, group.first, group.count).prepare(workers.count());
+    }
   }
+
+  // One pass over the rows for both.
+  void add_rows(const ConstImageView& image) {
+    rows.add(image, [&](const LatestRows& latest, int first) {
+      look_in_pieces(latest, first, workers, [&](int from, int end, int worker) {
+        for (FlatWindows& group : windows) group.look_at(latest, from, end, worker);
+        white.look_at(latest, from, end);
+      });
+      for (FlatWindows& group : windows) group.collect(latest, workers);
+      white.collect(latest, first, latest.end(), workers);
+    });
+  }
+
   ImageSpec spec;
   NoiseModelOptions options;
-  NoiseEstimator white;
+  RowCollector rows;
+  WhiteNoise white;
   std::vector<FlatWindows> windows;
+  Workers workers;
 };
 
 NoiseModelEstimator::NoiseModelEstimator(const ImageSpec& spec, const NoiseModelOptions& options) {
@@ -175,23 +175,23 @@ NoiseModelEstimator::NoiseModelEstimator(NoiseModelEstimator&&) noexcept = defau
 NoiseModelEstimator& NoiseModelEstimator::operator=(NoiseModelEstimator&&) noexcept = default;
 
 void NoiseModelEstimator::add_rows(const ConstImageView& image) {
-  impl_->white.add_rows(image);  // checks the rows
-  for (FlatWindows& windows : impl_->windows) windows.add_rows(image);
+  check_readable(image);
+  check_rows(impl_->spec, image.spec, impl_->rows.rows());
+  impl_->add_rows(image);
 }
 
 NoiseModelEstimate NoiseModelEstimator::finish() const {
-  return combined(impl_->spec, impl_->white.finish(), impl_->windows, impl_->options);
+  check_complete(impl_->spec, impl_->rows.rows());
+  return combined(impl_->spec, impl_->white.result(impl_->workers), impl_->windows, impl_->options,
+                  impl_->workers);
 }
 
 NoiseModelEstimate estimate_noise_model(const ConstImageView& image, const NoiseModelOptions& options) {
   check_options(options);
-  const NoiseEstimate white = estimate_noise(image);  // checks the image
-  Workers workers(options.threads);
-  std::vector<FlatWindows> windows;
-  for (const ChannelGroup& group : channel_groups(image.spec)) {
-    windows.push_back(windows_of(image, group, workers));
-  }
-  return combined(image.spec, white, windows, options);
+  check_readable(image);
+  NoiseModelEstimator estimator(image.spec, options);
+  estimator.add_rows(image);
+  return estimator.finish();
 }
 
 NoiseModelEstimate estimate_noise_model(RowReader& rows, const ImageSpec& spec,

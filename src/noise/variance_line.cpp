@@ -1,6 +1,7 @@
 #include "noise/variance_line.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -27,20 +28,40 @@ struct Limits {
   bool white = false;
 };
 
-Limits limits_of(const FlatWindows& windows, double white) {
-  double least = 0;
-  double most = white;
-  for (const LevelBlocks& level : windows.levels()) {
-    const BlockPool& pool = level.by_window;
-    for (const BlockPool::Block& block : pool.blocks()) {
-      const float* samples = pool.samples(block);
-      for (int i = 0; i < windows.channels() * measured_side * measured_side; ++i) {
-        least = std::min(least, double{samples[i]});
-        most = std::max(most, double{samples[i]});
+// The least and the most of samples, eight by eight: the compiler can make a vector of them.
+struct Extremes {
+  float least = 0;
+  float most = 0;
+};
+Extremes extremes_of(const BlockPool& pool, int samples) {
+  constexpr int lanes = 8;  // blocks have 64 samples a channel
+  std::array<float, lanes> least{};
+  std::array<float, lanes> most{};
+  for (const BlockPool::Block& block : pool.blocks()) {
+    const float* from = pool.samples(block);
+    for (int i = 0; i < samples; i += lanes) {
+      for (int n = 0; n < lanes; ++n) {
+        least[n] = std::min(least[n], from[i + n]);
+        most[n] = std::max(most[n], from[i + n]);
       }
     }
   }
-  return {least >= 0, most <= white};
+  return {*std::min_element(least.begin(), least.end()), *std::max_element(most.begin(), most.end())};
+}
+
+Limits limits_of(const FlatWindows& windows, double white, Workers& workers) {
+  std::array<Extremes, FlatWindows::level_count> found;
+  const int samples = windows.channels() * measured_side * measured_side;
+  workers.for_each_quietly(FlatWindows::level_count, [&](std::int64_t n, int) {
+    found[static_cast<std::size_t>(n)] =
+        extremes_of(windows.levels()[static_cast<std::size_t>(n)].by_window, samples);
+  });
+  Limits limits{true, true};
+  for (const Extremes& of_level : found) {
+    limits.black = limits.black && of_level.least >= 0;
+    limits.white = limits.white && double{of_level.most} <= white;
+  }
+  return limits;
 }
 
 double mean_over(const NoiseModel::Spectrum& powers, const FrequencyBand& band) {
@@ -86,14 +107,23 @@ LevelVariance measure(const LevelBlocks& range, int channels, int channel, doubl
   return found;
 }
 
-std::vector<LevelVariance> level_variances(const FlatWindows& windows, const ImageSpec& spec, int channel) {
+std::vector<LevelVariance> level_variances(const FlatWindows& windows, const ImageSpec& spec, int channel,
+                                           Workers& workers) {
   const double white = spec.white();
   const double rounding = is_float(spec.type) ? 0 : 1.0 / 12;
   const double least_deviation = (spec.type == PixelType::u8 ? 0.15 / 255 : 1e-6) * white;
+  const auto tells = [](const LevelBlocks& range) {
+    return range.constant <= range.windows && range.by_window.blocks().size() >= fewest_blocks;
+  };
+  std::array<LevelVariance, FlatWindows::level_count> found;
+  workers.for_each_quietly(FlatWindows::level_count, [&](std::int64_t n, int) {
+    const LevelBlocks& range = windows.levels()[static_cast<std::size_t>(n)];
+    if (tells(range)) found[static_cast<std::size_t>(n)] = measure(range, windows.channels(), channel, white);
+  });
   std::vector<LevelVariance> levels;
-  for (const LevelBlocks& range : windows.levels()) {
-    if (range.constant > range.windows || range.by_window.blocks().size() < fewest_blocks) continue;
-    LevelVariance level = measure(range, windows.channels(), channel, white);
+  for (std::size_t n = 0; n < found.size(); ++n) {
+    if (!tells(windows.levels()[n])) continue;
+    LevelVariance& level = found[n];
     level.high = std::max(level.high - rounding, least_deviation * least_deviation);
     level.middle = std::max(level.middle - rounding, least_deviation * least_deviation);
     // Texture raises the middle band more than the high one: what shows it has less to say.
@@ -286,9 +316,10 @@ bool LevelFit::is_line() const {
          at_brightest > least_change * least_change * darkest;
 }
 
-std::optional<LevelFit> fit_levels(const FlatWindows& windows, const ImageSpec& spec, int channel) {
-  const Limits limits = limits_of(windows, spec.white());
-  std::vector<LevelVariance> levels = level_variances(windows, spec, channel);
+std::optional<LevelFit> fit_levels(const FlatWindows& windows, const ImageSpec& spec, int channel,
+                                   Workers& workers) {
+  const Limits limits = limits_of(windows, spec.white(), workers);
+  std::vector<LevelVariance> levels = level_variances(windows, spec, channel, workers);
   std::vector<LevelVariance> uncut;
   std::vector<LevelVariance> cut;
   for (const LevelVariance& level : levels) {

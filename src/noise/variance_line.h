@@ -37,7 +37,8 @@ struct LevelFit {
 };
 
 // Empty where there are too few levels to tell.
-std::optional<LevelFit> fit_levels(const FlatWindows& windows, const ImageSpec& spec, int channel);
+std::optional<LevelFit> fit_levels(const FlatWindows& windows, const ImageSpec& spec, int channel,
+                                   Workers& workers);
 
 // White noise of that variance at each level.
 NoiseModel::Channel line_channel(const LevelFit& fit, const ImageSpec& spec);

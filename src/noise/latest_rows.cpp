@@ -1,0 +1,159 @@
+#include "noise/latest_rows.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "core/convert.h"
+#include "core/half.h"
+#include "noise/block_batch_simd.h"
+
+namespace ungrain {
+namespace {
+
+constexpr int side = 8;
+
+struct Half {
+  std::uint16_t bits;
+};
+
+template <class Sample>
+float value_at(const std::byte* at) {
+  Sample sample;
+  std::memcpy(&sample, at, sizeof sample);
+  if constexpr (std::is_same_v<Sample, Half>) {
+    return half_to_float(sample.bits);
+  } else {
+    return static_cast<float>(sample);
+  }
+}
+
+// Calls with a value of the type that the samples have.
+template <class Call>
+auto with_sample_type(PixelType type, const Call& call) {
+  switch (type) {
+    case PixelType::u8:
+      return call(std::uint8_t{});
+    case PixelType::u16:
+      return call(std::uint16_t{});
+    case PixelType::f16:
+      return call(Half{});
+    case PixelType::f32:
+      break;
+  }
+  return call(float{});
+}
+
+}  // namespace
+
+float sample_at(const LatestRows& rows, int x, int y, int channel) {
+  return with_sample_type(rows.spec().type,
+                          [&]<class Sample>(Sample) { return value_at<Sample>(rows.sample(x, y, channel)); });
+}
+
+namespace {
+
+// The distances between samples are known to the compiler where they are usual ones.
+template <class Sample, std::ptrdiff_t step, int stride>
+void copy_row_of_block(const std::byte* from, float scale, float* to) {
+  for (int dx = 0; dx < side; ++dx) to[dx * stride] = scale * value_at<Sample>(from + dx * step);
+}
+
+template <class Sample, int stride>
+void copy_block_rows(const LatestRows& rows, int channel, int x, int y, float scale, float* to) {
+  constexpr std::ptrdiff_t size = sizeof(Sample);
+  for (int dy = 0; dy < side; ++dy, to += static_cast<std::ptrdiff_t>(side) * stride) {
+    const std::byte* from = rows.sample(x, y + dy, channel);
+    const std::ptrdiff_t step = rows.stride_x(y + dy);
+    if (step == size) {
+      copy_row_of_block<Sample, size, stride>(from, scale, to);
+    } else if (step == 3 * size) {
+      copy_row_of_block<Sample, 3 * size, stride>(from, scale, to);
+    } else if (step == 4 * size) {
+      copy_row_of_block<Sample, 4 * size, stride>(from, scale, to);
+    } else {
+      for (int dx = 0; dx < side; ++dx) to[dx * stride] = scale * value_at<Sample>(from + dx * step);
+    }
+  }
+}
+
+}  // namespace
+
+void copy_block(const LatestRows& rows, int channel, int x, int y, float* to) {
+  with_sample_type(rows.spec().type,
+                   [&]<class Sample>(Sample) { copy_block_rows<Sample, 1>(rows, channel, x, y, 1, to); });
+}
+
+void copy_into_batch(const LatestRows& rows, int channel, int x, int y, float scale, float* to) {
+  with_sample_type(rows.spec().type, [&]<class Sample>(Sample) {
+    copy_block_rows<Sample, batch_blocks>(rows, channel, x, y, scale, to);
+  });
+}
+
+void prefetch_block(const LatestRows& rows, int x, int y) {
+#if defined(__GNUC__)
+  for (int dy = 0; dy < side; ++dy) __builtin_prefetch(rows.sample(x, y + dy, 0));
+#endif
+}
+
+namespace {
+
+bool is_constant_channel(const LatestRows& rows, int channel, int x, int y) {
+  return with_sample_type(rows.spec().type, [&]<class Sample>(Sample) {
+    const float first = value_at<Sample>(rows.sample(x, y, channel));
+    for (int dy = 0; dy < side; ++dy) {
+      const std::byte* from = rows.sample(x, y + dy, channel);
+      const std::ptrdiff_t step = rows.stride_x(y + dy);
+      for (int dx = 0; dx < side; ++dx) {
+        if (value_at<Sample>(from + dx * step) != first) return false;
+      }
+    }
+    return true;
+  });
+}
+
+// Whole numbers that lie side by side are equal where their bytes are.
+bool are_constant_bytes(const LatestRows& rows, int channel, std::ptrdiff_t pixel, int x, int y) {
+  const auto bytes = static_cast<std::size_t>(pixel);
+  const std::byte* first = rows.sample(x, y, channel);
+  if (std::memcmp(first, first + bytes, (side - 1) * bytes) != 0) return false;
+  for (int dy = 1; dy < side; ++dy) {
+    if (std::memcmp(first, rows.sample(x, y + dy, channel), side * bytes) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_constant_block(const LatestRows& rows, int first_channel, int channels, int x, int y) {
+  const std::ptrdiff_t pixel = static_cast<std::ptrdiff_t>(channels) * bytes_per_sample(rows.spec().type);
+  const bool packed =
+      !is_float(rows.spec().type) && rows.has_pixels_of(pixel, y) && rows.has_pixels_of(pixel, y + side - 1);
+  if (packed) return are_constant_bytes(rows, first_channel, pixel, x, y);
+  for (int c = first_channel; c < first_channel + channels; ++c) {
+    if (!is_constant_channel(rows, c, x, y)) return false;
+  }
+  return true;
+}
+
+RowCollector::RowCollector(const ImageSpec& image) : height_(image.height) {
+  ImageSpec spec = image;
+  spec.height = std::min(reach - 1 + thick, image.height);
+  kept_ = Image(spec);
+}
+
+void RowCollector::keep(const ConstImageView& band, int wanted) {
+  const int from_band = std::min(band.spec.height, wanted);
+  const int from_kept = std::min(kept_rows_, wanted - from_band);
+  const ImageView to = kept_.view();
+  if (from_kept < kept_rows_) {
+    for (int y = 0; y < from_kept; ++y) copy_pixels(to, kept_rows_ - from_kept + y, to, y);
+  }
+  for (int y = 0; y < from_band; ++y) {
+    copy_pixels(band, band.spec.height - from_band + y, to, from_kept + y);
+  }
+  kept_rows_ = from_kept + from_band;
+}
+
+}  // namespace ungrain

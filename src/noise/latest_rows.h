@@ -1,0 +1,94 @@
+// The rows of an image that comes in bands of any height, as those who look at windows of it need them.
+#pragma once
+
+#include <cstddef>
+
+#include "ungrain/image.h"
+
+namespace ungrain {
+
+// The newest rows and those before them that a window may still reach.
+class LatestRows {
+ public:
+  LatestRows(const ConstImageView& before, const ConstImageView& newest, int first_newest)
+      : before_(before), newest_(newest), first_newest_(first_newest) {}
+
+  const ImageSpec& spec() const { return newest_.spec; }  // its height is that of the newest rows
+  int end() const { return first_newest_ + newest_.spec.height; }
+
+  ConstImageView row(int y) const {
+    return y < first_newest_ ? before_.rows(y - first_newest_ + before_.spec.height, 1)
+                             : newest_.rows(y - first_newest_, 1);
+  }
+  // Its first sample in column x.
+  const std::byte* sample(int x, int y, int channel) const {
+    const ConstImageView& view = y < first_newest_ ? before_ : newest_;
+    const int row = y < first_newest_ ? y - first_newest_ + before_.spec.height : y - first_newest_;
+    return static_cast<const std::byte*>(view.data) + row * view.strides.y + x * view.strides.x +
+           channel * view.strides.channel;
+  }
+  // Whether the samples of row y lie packed in pixels of so many bytes.
+  bool has_pixels_of(std::ptrdiff_t bytes, int y) const {
+    const Strides& strides = y < first_newest_ ? before_.strides : newest_.strides;
+    const std::ptrdiff_t sample = bytes_per_sample(newest_.spec.type);
+    return strides.x == bytes && (bytes == sample || strides.channel == sample);
+  }
+  std::ptrdiff_t stride_x(int y) const { return y < first_newest_ ? before_.strides.x : newest_.strides.x; }
+
+ private:
+  ConstImageView before_;  // may have no rows
+  ConstImageView newest_;
+  int first_newest_;
+};
+
+float sample_at(const LatestRows& rows, int x, int y, int channel);
+
+// A block of 8 x 8 samples of a channel, and the same times `scale` as one block of a batch
+// (block_batch_simd.h).
+void copy_block(const LatestRows& rows, int channel, int x, int y, float* to);
+void copy_into_batch(const LatestRows& rows, int channel, int x, int y, float scale, float* to);
+
+// Asks the caches for a block that will be copied soon.
+void prefetch_block(const LatestRows& rows, int x, int y);
+
+// Whether a block's samples are all equal, in each of the channels [first, first + count).
+bool is_constant_block(const LatestRows& rows, int first_channel, int channels, int x, int y);
+
+// Keeps the rows that windows may still reach, and gathers thin bands into thicker ones, which are looked at
+// faster.
+class RowCollector {
+ public:
+  static constexpr int reach = 16;  // rows before the newest one, itself included, that a window may need
+
+  explicit RowCollector(const ImageSpec& image);
+
+  // The next rows. Calls look(rows, first) with all that have not been looked at, [first, rows.end()), once
+  // they are many enough or the image's last.
+  template <class Look>
+  void add(const ConstImageView& band, const Look& look) {
+    const int end = added_ + band.spec.height;
+    const bool enough = end - looked_at_ >= thick || end == height_;
+    if (enough) {
+      look(LatestRows(kept(), band, added_), looked_at_);
+      looked_at_ = end;
+    }
+    if (end < height_) keep(band, end - looked_at_ + reach - 1);
+    added_ = end;
+  }
+
+  int rows() const { return added_; }
+
+ private:
+  static constexpr int thick = 64;
+
+  ConstImageView kept() const { return kept_.view().rows(0, kept_rows_); }
+  void keep(const ConstImageView& band, int wanted);  // the latest `wanted` rows, as far as there are so many
+
+  int height_;
+  Image kept_;  // the first kept_rows_ of it are the latest
+  int kept_rows_ = 0;
+  int added_ = 0;
+  int looked_at_ = 0;
+};
+
+}  // namespace ungrain

@@ -1,0 +1,504 @@
+#include "noise/white_noise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "core/half.h"
+#include "noise/block_batch_simd.h"
+#include "noise/block_spectrum.h"
+#include "noise/drawn_blocks.h"
+#include "noise/flat_blocks.h"
+#include "noise/flat_windows.h"
+#include "ungrain/error.h"
+
+namespace ungrain {
+namespace {
+
+[[noreturn]] void fail(const std::string& what) { throw Error(ErrorCode::invalid_argument, what); }
+
+// ---- where the blocks lie
+
+// A lattice of blocks, as far apart along x as along y.
+struct Lattice {
+  explicit Lattice(const ImageSpec& spec)
+      : block_width(std::min(spec.width, BlockTransform::largest_side)),
+        block_height(std::min(spec.height, BlockTransform::largest_side)),
+        columns_of_pixels(spec.width),
+        rows_of_pixels(spec.height) {
+    // Overlapping blocks find more flat places, the more so the smaller the image.
+    constexpr std::int64_t most_blocks = 40000;
+    constexpr std::int64_t few_blocks = 1000;
+    if (blocks() <= few_blocks) return;
+    step = 4;
+    if (blocks() <= most_blocks) return;
+    step = 8;
+    while (blocks() > most_blocks) ++step;
+  }
+
+  int columns() const { return (columns_of_pixels - block_width) / step + 1; }
+  std::int64_t blocks() const {
+    return std::int64_t{columns()} * ((rows_of_pixels - block_height) / step + 1);
+  }
+  bool whole_blocks() const {
+    return block_width == BlockTransform::largest_side && block_height == BlockTransform::largest_side;
+  }
+  // Whether a row or a column belongs to a block.
+  bool uses(int place, int pixels, int block) const {
+    return step <= block || (place % step < block && place - place % step + block <= pixels);
+  }
+  // The rows of blocks whose last row is before `end`.
+  int rows_before(int end) const { return end < block_height ? 0 : (end - block_height) / step + 1; }
+
+  int block_width;
+  int block_height;
+  int columns_of_pixels;
+  int rows_of_pixels;
+  int step = 2;
+};
+
+std::vector<int> sampled(const Lattice& lattice, int pixels, int block) {
+  std::vector<int> places;
+  for (int place = 0; place < pixels; ++place) {
+    if (lattice.uses(place, pixels, block)) places.push_back(place);
+  }
+  return places;
+}
+
+// ---- one channel
+
+// White as the samples, which are compared with it, have it: 0.3 is no float. Larger than the type's numbers
+// it stays.
+double white_of_samples(const ImageSpec& spec) {
+  auto white = static_cast<float>(spec.white());
+  if (spec.type == PixelType::f16) white = half_to_float(float_to_half(white));
+  return std::isfinite(white) ? white : spec.white();
+}
+
+// Blocks are looked at in floats, times a power of 2 that makes white about 1: their squares then neither
+// overflow nor vanish.
+float scale_for(double white) {
+  constexpr int most = 120;  // and its reciprocal are floats
+  return std::ldexp(1.0F, std::clamp(-std::ilogb(white), -most, most));
+}
+
+// White that no sample has.
+float scaled_white(double white, float scale) {
+  const double scaled = white * double{scale};
+  return scaled < double{std::numeric_limits<float>::max()} ? static_cast<float>(scaled)
+                                                            : std::numeric_limits<float>::infinity();
+}
+
+// What a number of the image's channels is made of: one of them, the mean of three, or red - 2 green + blue.
+enum class PlaneKind : std::uint8_t { channel, mean, difference };
+
+class ChannelBlocks {
+ public:
+  ChannelBlocks(PlaneKind kind, int channel, const Lattice& lattice, float scale, float white)
+      : kind_(kind),
+        channel_(channel),
+        scale_(scale),
+        white_(white),
+        spectra_(static_cast<std::size_t>(lattice.blocks())),
+        kinds_(static_cast<std::size_t>(lattice.blocks())) {}
+
+  struct Answer {
+    double sigma = 0;
+    double detail = 0;  // FlatBlocksAnswer's
+  };
+  const Answer& answer() const { return answer_; }
+
+  // Block n of a batch is block first + n of the image; on any thread.
+  void set(std::size_t first, std::size_t count, const BatchLook& look) {
+    for (std::size_t n = 0; n < count; ++n) {
+      const std::size_t block = first + n;
+      double all = look.mean[n];
+      for (int set = 0; set < set_count; ++set) {
+        spectra_.busyness(set)[block] = look.busyness[set][n];
+        all += look.busyness[set][n];
+        for (int band = 0; band < band_count; ++band) {
+          spectra_.energies(set)[block][band] = look.energy[set][band][n];
+          all += look.energy[set][band][n];
+        }
+      }
+      spectra_.mean()[block] = look.mean[n];
+      const float limited = look.black[n] + look.white[n];
+      kinds_[block] = kind_of({.finite = std::isfinite(all),
+                               .smallest = look.smallest[n],
+                               .largest = look.largest[n],
+                               .limited = static_cast<int>(limited),
+                               .samples = batch_samples});
+      const auto by_chance = [](double at_limit) {  // two of the samples in any order
+        return at_limit * (at_limit - 1) / (static_cast<double>(batch_samples) * (batch_samples - 1));
+      };
+      spectra_.equal()[block] = static_cast<float>(double{look.equal[n]} / batch_pairs -
+                                                   by_chance(look.black[n]) - by_chance(look.white[n]));
+      spectra_.difference()[block] = look.difference[n] / batch_pairs;
+      spectra_.step()[block] = std::sqrt(look.least_square[n]);
+    }
+  }
+
+  // A block of any size; on any thread.
+  void set(std::size_t block, const double* samples, const Lattice& lattice,
+           const BlockTransform& transform) {
+    const int count = lattice.block_width * lattice.block_height;
+    const auto [smallest, largest] = std::minmax_element(samples, samples + count);
+    double sum = 0;
+    for (int i = 0; i < count; ++i) sum += samples[i];
+    const auto limited = std::count_if(samples, samples + count,
+                                       [&](double value) { return value == 0 || value == double{white_}; });
+    kinds_[block] = kind_of({.finite = std::isfinite(sum),
+                             .smallest = *smallest,
+                             .largest = *largest,
+                             .limited = static_cast<int>(limited),
+                             .samples = count});
+    if (kinds_[block].kind != SeenBlock::Kind::other) return;
+    BlockSpectrum spectrum = transform(samples);
+    spectrum.neighbours = neighbours_of(samples, lattice.block_width, lattice.block_height, double{white_});
+    spectra_.set(block, spectrum);
+  }
+
+  // Once all blocks of some rows are known. Keeps the flattest of them.
+  void collect(const LatestRows& rows, const Lattice& lattice, int first_row, int end_row) {
+    FlatCandidates candidates;
+    if (flattest_.full()) candidates.start(flattest_.blocks().front().texture);
+    for (int row = first_row; row < end_row; ++row) {
+      for (int column = 0; column < lattice.columns(); ++column) {
+        collect_block(lattice, row, column, candidates);
+      }
+    }
+    candidates.keep_flattest();
+    std::vector<FlatCandidates::Candidate> flat;
+    candidates.move_to(flat);
+    std::sort(flat.begin(), flat.end());
+    for (const FlatCandidates::Candidate& block : flat) {
+      if (!flattest_.wants(block.texture, block.place)) break;
+      copy_plane(rows, static_cast<int>(block.place % lattice.columns_of_pixels),
+                 static_cast<int>(block.place / lattice.columns_of_pixels),
+                 flattest_.add(block.texture, block.place, batch_samples));
+    }
+  }
+
+  // Once all blocks were collected: first a search for the variance, then the answer.
+  void start_search(const BlockTransform& transform, const Lattice& lattice) {
+    if (measured_.size() < spectra_.size()) spectra_.keep(measured_);
+    search_ = VarianceSearch();
+    if (mostly_constant()) return;
+    FlatBlocksQuestion question{.transform = &transform, .blocks = &spectra_};
+    question.least_blocks = lattice.step < 4 ? 120 : 48;  // the more they overlap, the less each one adds
+    if (!beyond_limits_ && at_limits_) question.white = white_;
+    search_.start(question);
+  }
+  VarianceSearch& search() { return search_; }
+  void find_answer(const Lattice& lattice, bool whole_numbers) {
+    answer_ = mostly_constant() ? Answer{} : measured(lattice, whole_numbers);
+  }
+
+ private:
+  struct SeenBlock {
+    enum class Kind : std::uint8_t { not_finite, limited, constant, other };
+    Kind kind = Kind::not_finite;
+    bool beyond_limits = false;
+    bool at_limits = false;
+  };
+  struct BlockFacts {
+    bool finite = false;
+    double smallest = 0;
+    double largest = 0;
+    int limited = 0;
+    int samples = 0;
+  };
+
+  SeenBlock kind_of(const BlockFacts& facts) const {
+    SeenBlock seen;
+    if (!facts.finite) return seen;
+    seen.beyond_limits = facts.smallest < 0 || facts.largest > double{white_};
+    seen.at_limits = facts.limited > 0;
+    seen.kind = facts.limited == facts.samples    ? SeenBlock::Kind::limited
+                : facts.smallest == facts.largest ? SeenBlock::Kind::constant
+                                                  : SeenBlock::Kind::other;
+    return seen;
+  }
+
+  void collect_block(const Lattice& lattice, int row, int column, FlatCandidates& flattest) {
+    const std::size_t block = static_cast<std::size_t>(row) * lattice.columns() + column;
+    const SeenBlock& seen = kinds_[block];
+    beyond_limits_ = beyond_limits_ || seen.beyond_limits;
+    at_limits_ = at_limits_ || seen.at_limits;
+    if (seen.kind == SeenBlock::Kind::limited) ++limited_blocks_;
+    if (seen.kind == SeenBlock::Kind::constant) ++constant_blocks_;
+    if (seen.kind != SeenBlock::Kind::other) return;
+    measured_.push_back(static_cast<std::uint32_t>(block));
+    if (!lattice.whole_blocks()) return;  // smaller ones are alike by chance
+    const double busyness = double{spectra_.busyness(0)[block]} + double{spectra_.busyness(1)[block]};
+    flattest.offer(busyness,
+                   std::int64_t{row * lattice.step} * lattice.columns_of_pixels + column * lattice.step);
+  }
+
+  void copy_plane(const LatestRows& rows, int x, int y, float* to) const {
+    if (kind_ == PlaneKind::channel) return copy_block(rows, channel_, x, y, to);
+    std::array<std::array<float, batch_samples>, 3> of;
+    for (int c = 0; c < 3; ++c) copy_block(rows, c, x, y, of[c].data());
+    for (int i = 0; i < batch_samples; ++i) {
+      to[i] = kind_ == PlaneKind::mean ? (of[0][i] + of[1][i] + of[2][i]) / 3.0F
+                                       : of[0][i] - 2.0F * of[1][i] + of[2][i];
+    }
+  }
+
+  // Exactly constant blocks carry no noise. Few of them are a frame around the picture, many are the picture.
+  bool mostly_constant() const { return constant_blocks_ > static_cast<std::int64_t>(spectra_.size()); }
+
+  Answer measured(const Lattice& lattice, bool whole_numbers) const {
+    const FlatBlocksAnswer& found = search_.answer();
+    constexpr double rounding = 1.0 / 12;  // variance that rounding to whole numbers adds
+    const double pixel_variance = found.variance / (double{scale_} * double{scale_});
+    const double variance = std::max(0.0, whole_numbers ? pixel_variance - rounding : pixel_variance);
+    const double most = most_noise(found.neighbours, white_) / double{scale_};
+    const double sigma = std::min(std::sqrt(variance), most);
+    if (strong_for_a_drawing(sigma)) return {0, 1};
+    return {sigma * share_of_noise(lattice), found.detail};
+  }
+
+  // Strong noise would have put gray into the blocks that are all black and white, unless their light went
+  // far beyond white. Many of them are a drawing, whose smooth outlines are no noise.
+  bool strong_for_a_drawing(double sigma) const {
+    const auto others = static_cast<std::int64_t>(spectra_.size()) + constant_blocks_;
+    return 2 * limited_blocks_ > others && sigma * double{scale_} > 0.05 * double{white_};
+  }
+
+  // A block of a pattern comes again, noise does not.
+  double share_of_noise(const Lattice& lattice) const {
+    std::vector<BlockPool::Block> blocks = flattest_.blocks();
+    std::sort(blocks.begin(), blocks.end());
+    constexpr std::size_t compared = 128;
+    if (blocks.size() > compared) blocks.resize(compared);
+    std::vector<PlacedBlock> samples;
+    const std::int64_t width = lattice.columns_of_pixels;
+    for (const BlockPool::Block& block : blocks) {
+      samples.push_back({flattest_.samples(block), static_cast<int>(block.place % width),
+                         static_cast<int>(block.place / width)});
+    }
+    constexpr double pattern = 0.1;
+    constexpr double noise = 0.25;
+    return std::clamp((novelty(samples, 1, batch_samples) - pattern) / (noise - pattern), 0.0, 1.0);
+  }
+
+  PlaneKind kind_;
+  int channel_;
+  float scale_;  // all numbers but the answer's are of samples times this
+  float white_;
+  SpectrumTable spectra_;         // of all blocks; in the end, of the measured ones
+  std::vector<SeenBlock> kinds_;  // of all blocks
+  std::vector<std::uint32_t> measured_;
+  BlockPool flattest_;
+  VarianceSearch search_;
+  std::int64_t limited_blocks_ =
+      0;  // of black and white samples only, which tell little: not among the measured ones
+  std::int64_t constant_blocks_ = 0;  // of another level
+  bool beyond_limits_ = false;        // whether a sample was seen outside black to white: nothing was cut off
+  bool at_limits_ = false;            // whether one was black or white
+  Answer answer_;
+};
+
+}  // namespace
+
+struct WhiteNoise::Impl {
+  explicit Impl(const ImageSpec& estimated)
+      : spec(estimated),
+        lattice(estimated),
+        transform(lattice.block_width, lattice.block_height),
+        scale(scale_for(spec.white())),
+        white(scaled_white(white_of_samples(spec), scale)) {
+    for (int c = 0; c < spec.colour_channels(); ++c) add_plane(PlaneKind::channel, c);
+    if (spec.colour != Colour::rgb) return;
+    add_plane(PlaneKind::mean, 0);
+    add_plane(PlaneKind::difference, 0);
+  }
+
+  void add_plane(PlaneKind kind, int channel) { planes.emplace_back(kind, channel, lattice, scale, white); }
+  bool rgb() const { return spec.colour == Colour::rgb; }
+
+  void look_at_row(const LatestRows& rows, int row) {
+    const int y = row * lattice.step;
+    const int columns = lattice.columns();
+    const std::size_t first_block = static_cast<std::size_t>(row) * columns;
+    std::array<BatchChannel, 5> batch;
+    std::array<BatchLook, 5> looks;
+    for (int first = 0; first < columns; first += batch_blocks) {
+      const int count = std::min(batch_blocks, columns - first);
+      for (int c = 0; c < spec.colour_channels(); ++c) {
+        for (int n = 0; n < batch_blocks; ++n) {  // lanes without a block have the last one again
+          const int column = first + std::min(n, count - 1);
+          copy_into_batch(rows, c, column * lattice.step, y, scale, batch[c].samples[0] + n);
+        }
+      }
+      look_at_batch(batch.data(), spec.colour_channels(), rgb(), white, looks.data());
+      for (std::size_t plane = 0; plane < planes.size(); ++plane) {
+        planes[plane].set(first_block + first, static_cast<std::size_t>(count), looks[plane]);
+      }
+    }
+  }
+
+  // Blocks smaller than 8 x 8, of a thin image.
+  void look_at_thin_row(const LatestRows& rows, int row) {
+    for (int column = 0; column < lattice.columns(); ++column) look_at_thin_block(rows, row, column);
+  }
+  void look_at_thin_block(const LatestRows& rows, int row, int column) {
+    const std::size_t block = static_cast<std::size_t>(row) * lattice.columns() + column;
+    std::array<std::array<double, batch_samples>, 5> samples;
+    const int count = lattice.block_width * lattice.block_height;
+    for (int c = 0; c < spec.colour_channels(); ++c) {
+      for (int i = 0; i < count; ++i) {
+        const int x = column * lattice.step + i % lattice.block_width;
+        const int y = row * lattice.step + i / lattice.block_width;
+        samples[c][i] = double{scale} * double{sample_at(rows, x, y, c)};
+      }
+    }
+    for (int i = 0; rgb() && i < count; ++i) {
+      samples[3][i] = (samples[0][i] + samples[1][i] + samples[2][i]) / 3;
+      samples[4][i] = samples[0][i] - 2 * samples[1][i] + samples[2][i];
+    }
+    for (std::size_t plane = 0; plane < planes.size(); ++plane) {
+      planes[plane].set(block, samples[plane].data(), lattice, transform);
+    }
+  }
+
+  // Of all planes at once, round by round.
+  void search_variances(Workers& workers) {
+    while (true) {
+      std::vector<VarianceSearch*> open;
+      for (ChannelBlocks& plane : planes) {
+        if (!plane.search().done()) open.push_back(&plane.search());
+      }
+      if (open.empty()) return;
+      const auto count = static_cast<std::int64_t>(open.size());
+      workers.for_each_quietly(count, [&](std::int64_t n, int) { open[n]->begin_round(); });
+      workers.for_each_quietly(set_count * count, [&](std::int64_t n, int) {
+        open[n / set_count]->add_set(static_cast<int>(n % set_count));
+      });
+      for (VarianceSearch* search : open) search->end_round();
+    }
+  }
+
+  NoiseEstimate result(Workers& workers) {
+    const bool whole_numbers = spec.type == PixelType::u8 || spec.type == PixelType::u16;
+    const int channels = spec.colour_channels();
+    const auto count = static_cast<std::int64_t>(planes.size());
+    const auto plane = [&](std::int64_t n) -> ChannelBlocks& { return planes[static_cast<std::size_t>(n)]; };
+    workers.for_each_quietly(count, [&](std::int64_t n, int) { plane(n).start_search(transform, lattice); });
+    search_variances(workers);
+    workers.for_each_quietly(
+        count, [&](std::int64_t n, int) { plane(n).find_answer(lattice, whole_numbers && n < channels); });
+    NoiseEstimate estimate;
+    for (int c = 0; c < channels; ++c) estimate.channels.push_back(planes[c].answer().sigma);
+    if (rgb()) tell_apart(estimate, whole_numbers);
+    double squares = 0;
+    for (const double sigma : estimate.channels) squares += sigma * sigma;
+    estimate.sigma = std::sqrt(squares / channels);
+    return estimate;
+  }
+
+  // What rgb channels have in common: their noise's correlation; or detail, which is in all channels alike
+  // and of which a difference of colours has little. Where there is detail, that difference says how much is
+  // noise.
+  void tell_apart(NoiseEstimate& estimate, bool whole_numbers) const {
+    const ChannelBlocks::Answer& of_mean = planes[3].answer();
+    estimate.correlation = correlation(estimate.channels, of_mean.sigma);
+    if (of_mean.detail == 0) return;
+    const double of_colour = planes[4].answer().sigma;
+    const std::vector<double>& sigma = estimate.channels;
+    const double independent =
+        sigma[0] * sigma[0] + 4 * sigma[1] * sigma[1] + sigma[2] * sigma[2];  // its variance
+    const double rounding = whole_numbers ? 6.0 / 12 : 0;
+    const double found = of_colour * of_colour - rounding;
+    if (of_colour == 0 || independent == 0 || found >= independent) return;  // gray stored as rgb has none
+    const double noise_share = 1 - of_mean.detail * (1 - std::max(found, 0.0) / independent);
+    for (double& value : estimate.channels) value *= std::sqrt(noise_share);
+    estimate.correlation *= 1 - of_mean.detail;
+  }
+
+  // The variance of the channels' mean is a ninth of all their variances and covariances.
+  static double correlation(const std::vector<double>& sigma, double of_mean) {
+    const double products = sigma[0] * sigma[1] + sigma[1] * sigma[2] + sigma[2] * sigma[0];
+    if (products == 0) return 0;
+    const double squares = sigma[0] * sigma[0] + sigma[1] * sigma[1] + sigma[2] * sigma[2];
+    const double found = (9 * of_mean * of_mean - squares) / (2 * products);
+    constexpr double by_chance = 0.1;  // what errors of the estimates make of independent noise
+    return found < by_chance ? 0 : std::min(found, 1.0);
+  }
+
+  ImageSpec spec;
+  Lattice lattice;
+  BlockTransform transform;
+  float scale;
+  float white;
+  std::vector<ChannelBlocks> planes;  // the channels; of rgb also their mean and red - 2 green + blue
+};
+
+WhiteNoise::WhiteNoise(const ImageSpec& image) : impl_(std::make_unique<Impl>(image)) {}
+WhiteNoise::~WhiteNoise() = default;
+WhiteNoise::WhiteNoise(WhiteNoise&&) noexcept = default;
+WhiteNoise& WhiteNoise::operator=(WhiteNoise&&) noexcept = default;
+
+void WhiteNoise::look_at(const LatestRows& rows, int first, int end) {
+  const Lattice& lattice = impl_->lattice;
+  for (int row = lattice.rows_before(first); row < lattice.rows_before(end); ++row) {
+    if (lattice.whole_blocks()) {
+      impl_->look_at_row(rows, row);
+    } else {
+      impl_->look_at_thin_row(rows, row);
+    }
+  }
+}
+
+void WhiteNoise::collect(const LatestRows& rows, int first, int end, Workers& workers) {
+  const Lattice& lattice = impl_->lattice;
+  workers.for_each_quietly(static_cast<std::int64_t>(impl_->planes.size()), [&](std::int64_t n, int) {
+    impl_->planes[static_cast<std::size_t>(n)].collect(rows, lattice, lattice.rows_before(first),
+                                                       lattice.rows_before(end));
+  });
+}
+
+NoiseEstimate WhiteNoise::result(Workers& workers) { return impl_->result(workers); }
+
+std::vector<int> WhiteNoise::sampled_columns() const {
+  return sampled(impl_->lattice, impl_->spec.width, impl_->lattice.block_width);
+}
+std::vector<int> WhiteNoise::sampled_rows() const {
+  return sampled(impl_->lattice, impl_->spec.height, impl_->lattice.block_height);
+}
+
+void check_readable(const ConstImageView& view) {
+  validate(view.spec);
+  if (view.space.memory != Space::Memory::host) {
+    throw Error(ErrorCode::unsupported, "noise is estimated in host memory only");
+  }
+  if (view.data == nullptr) fail("an image without pixels has no noise to estimate");
+}
+
+// Of the type and the range as of everything else: the estimate is in the units of the first rows.
+void check_rows(const ImageSpec& image, const ImageSpec& rows, int seen) {
+  ImageSpec expected = image;
+  expected.height = rows.height;
+  if (rows != expected) fail("the rows of one estimate must have one width, type, range, colour and alpha");
+  if (rows.height > image.height - seen) {
+    fail(fmt::format("{} more rows after {} are too many for an image of {}", rows.height, seen,
+                     image.height));
+  }
+}
+
+void check_complete(const ImageSpec& image, int seen) {
+  if (seen < image.height) fail(fmt::format("the estimate has seen {} of its {} rows", seen, image.height));
+}
+
+Workers estimate_workers(const ImageSpec& image, int threads) {
+  constexpr std::int64_t few_pixels = 1 << 16;
+  return Workers(std::int64_t{image.width} * image.height < few_pixels ? 1 : threads);
+}
+
+}  // namespace ungrain

@@ -1,0 +1,62 @@
+// How much white noise an image has: its blocks, row by row, and the answer.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cpu/parallel.h"
+#include "noise/latest_rows.h"
+#include "ungrain/estimate.h"
+
+namespace ungrain {
+
+class WhiteNoise {
+ public:
+  explicit WhiteNoise(const ImageSpec& image);
+  ~WhiteNoise();
+  WhiteNoise(WhiteNoise&&) noexcept;
+  WhiteNoise& operator=(WhiteNoise&&) noexcept;
+
+  // The blocks whose last row is in [first, end): in pieces on several threads at once, and then collect()
+  // with all of them. The result does not depend on the pieces.
+  void look_at(const LatestRows& rows, int first, int end);
+  void collect(const LatestRows& rows, int first, int end, Workers& workers);
+
+  NoiseEstimate result(Workers& workers);  // after the last row
+
+  std::vector<int> sampled_columns() const;  // NoiseEstimator's
+  std::vector<int> sampled_rows() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Throw Error: the view has pixels in host memory; the rows are the image's next ones after `seen`.
+void check_readable(const ConstImageView& view);
+void check_rows(const ImageSpec& image, const ImageSpec& rows, int seen);
+void check_complete(const ImageSpec& image, int seen);
+
+// As many threads as were asked for (0: one for each processor), unless the image is too small to be worth
+// them.
+Workers estimate_workers(const ImageSpec& image, int threads);
+
+// Looks at the rows [first, rows.end()) in pieces: look(first, end, worker). A worker's pieces are large,
+// since it looks at some rows before them again, but given out in small parts, whose rows stay in a core's
+// cache.
+template <class Look>
+void look_in_pieces(const LatestRows& rows, int first, Workers& workers, const Look& look) {
+  constexpr int thinnest = 32;
+  constexpr int thickest = 128;
+  constexpr int part = 32;
+  const int wanted = (rows.end() - first) / (4 * workers.count());
+  const int piece = wanted < thinnest ? thinnest : wanted > thickest ? thickest : wanted;
+  const int pieces = (rows.end() - first + piece - 1) / piece;
+  workers.for_each_quietly(pieces, [&](std::int64_t n, int worker) {
+    const int from = first + static_cast<int>(n) * piece;
+    const int end = rows.end() - from < piece ? rows.end() : from + piece;
+    for (int y = from; y < end; y += part) look(y, end - y < part ? end : y + part, worker);
+  });
+}
+
+}  // namespace ungrain
