@@ -44,8 +44,8 @@ void run_curves(const StageCall& call, const std::vector<PointCurve>& curves) {
 void run_fill(const StageCall& call, const std::vector<ChannelFill>& fills, bool wraps) {
   for_plane_rows(call, [&](int plane, int y) {
     const ChannelFill& fill = fills[static_cast<std::size_t>(plane)];
-    const FillTables black{fill.black.shape, fill.black.beyond.data(), fill.black.spread.data()};
-    const FillTables white{fill.white.shape, fill.white.beyond.data(), fill.white.spread.data()};
+    const FillTables black{fill.black.shape, fill.black.draws.data()};
+    const FillTables white{fill.white.shape, fill.white.draws.data()};
     float* to = call.out.row(plane, y);
     for (int x = call.out.rect.x0; x < call.out.rect.x1; ++x) {
       to[x - call.out.rect.x0] = filled_sample(black, white, call.in[0], call.image, wraps, plane, x, y);
@@ -135,8 +135,8 @@ NoiseStages noise_stages(const Method& method, const MethodParams& params, const
     const ChannelDeviation real = deviation.divided_by(noise.applied_strength);
     if (cut) {
       ChannelFill fill;
-      if (noise.cut_at_black && !none) fill.black = filling_curves(real, white, false);
-      if (noise.cut_at_white && !none) fill.white = filling_curves(real, white, true);
+      if (noise.cut_at_black && !none) fill.black = filling_curves(real, spec, false);
+      if (noise.cut_at_white && !none) fill.white = filling_curves(real, spec, true);
       stages.fill.push_back(std::move(fill));
     }
     if (stabilizes) {
