@@ -12,6 +12,7 @@
 #include "denoise_raw.h"
 #include "io/exif_iso.h"
 #include "io/failure.h"
+#include "noise/stabilize.h"
 #include "noise_text.h"
 #include "page_rows.h"
 #include "signals.h"
@@ -79,12 +80,39 @@ void set_channels(const fs::path& file, const std::string& kind, ImageSpec& spec
   spec.colour = kind == "multi" ? Colour::multi : spec.colour_channels() == 1 ? Colour::gray : Colour::rgb;
 }
 
-// What rounding to integers makes (a deviation of 0.29), or what floats hardly tell apart, is none.
-bool is_noise(const NoiseModelEstimate& found, const ImageSpec& spec) {
-  const double least = is_float(spec.type) ? 1e-6 * spec.white() : 0.3;
+// Of the image's channels, over all levels and frequencies.
+double largest_deviation(const NoiseModelEstimate& found, const ImageSpec& spec) {
   const std::vector<double> deviations =
       found.finding == NoiseFinding::white ? found.white.channels : image_deviations(found.model, spec);
-  return std::any_of(deviations.begin(), deviations.end(), [&](double each) { return each >= least; });
+  return *std::max_element(deviations.begin(), deviations.end());
+}
+
+// What rounding to integers makes (a deviation of 0.29), or what floats hardly tell apart, is none.
+bool is_noise(const NoiseModelEstimate& found, const ImageSpec& spec) {
+  return largest_deviation(found, spec) >= (is_float(spec.type) ? 1e-6 * spec.white() : 0.3);
+}
+
+// Whether all of this noise is less than what the output's whole numbers can tell: half a step over all
+// levels, as much as rounding changes a sample, and nowhere a whole one. Floats tell everything.
+bool is_too_weak(const NoiseModelEstimate& found, const ImageSpec& spec, const ImageSpec& output) {
+  if (is_float(output.type)) return false;
+  const double step = spec.white() / output.white();
+  double at_any_level = 0;
+  for (const NoiseModel::Channel& channel : found.model.channels) {
+    for (const double level : channel.levels) {
+      for (int c = 0; c < spec.colour_channels(); ++c)
+        at_any_level = std::max(at_any_level, ChannelDeviation(found.model, spec, c).at(level));
+    }
+  }
+  return largest_deviation(found, spec) < step / 2 && at_any_level < step;
+}
+
+// The image as it is.
+MethodParams without_effect(MethodParams params) {
+  NoiseHandling handling = params.noise();
+  handling.keep_grain = 1;
+  params.set_noise(std::move(handling));
+  return params;
 }
 
 // One run over one file.
@@ -120,7 +148,7 @@ class FileRun {
     outcome_.out = output_info(outcome_.in, result.path(), settings_);
     outcome_.not_kept = io::metadata_not_kept(result.path(), outcome_.out, *input_);
     prepare_page();
-    if (!outcome_.noise_found && can_copy(result.path())) {
+    if ((!outcome_.noise_found || outcome_.noise_too_weak) && can_copy(result.path())) {
       io::copy_file(files_.input, *input_, result.path());
       outcome_.copied = true;
       outcome_.not_kept = "";
@@ -146,6 +174,13 @@ class FileRun {
                               "not for it",
                               shown_input(files_.input), settings_.range ? "--range" : "--channels"));
     }
+    if (params_->noise().clipping == Clipping::everywhere) {
+      throw Error(ErrorCode::io,
+                  fmt::format("{}: --clipping undo is not for camera raw files", shown_input(files_.input)));
+    }
+    NoiseHandling handling = params_->noise();
+    handling.clipping = Clipping::keep;  // the mosaic's noise is evened as a whole
+    params_->set_noise(std::move(handling));
     denoise_raw(file, result.path(), *params_, options_, settings_, outcome_);
     result.deliver();
     outcome_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
@@ -176,15 +211,27 @@ class FileRun {
     if (measures_line) set_measured_line();
     const std::optional<double> iso = io::iso_speed(input_->metadata());
     const Resolved resolved = resolve_with_noise(*params_, *rows_, spec(), {.iso = iso});
-    if (resolved.noise) {
-      const bool found = is_noise(*resolved.noise, spec());
-      outcome_.noise_found = page_ == 0 ? found : outcome_.noise_found || found;
-      const std::string limit = limit_text(*resolved.noise);
-      if (page_ == 0)
-        outcome_.noise =
-            noise_text(*resolved.noise, spec(), iso) + (limit.empty() ? "" : fmt::format(" ({})", limit));
+    if (resolved.noise && is_left(*resolved.noise, iso)) {
+      make_denoiser(without_effect(resolved.params));
+      return;
     }
+    const NoiseHandling& noise = resolved.params.noise();
+    outcome_.undone_at_black = outcome_.undone_at_black || noise.cut_at_black;
+    outcome_.undone_at_white = outcome_.undone_at_white || noise.cut_at_white;
     make_denoiser(resolved.params);
+  }
+
+  // Whether what was found on this page is too little to filter it. A picture that is left may be one of
+  // several.
+  bool is_left(const NoiseModelEstimate& measured, std::optional<double> iso) {
+    const NoiseHandling& asked = params_->noise();
+    const bool more = asked.strength > 1 || asked.luminance > 1 || asked.chroma > 1;
+    const bool found = is_noise(measured, spec());
+    const bool weak = found && !more && is_too_weak(measured, spec(), outcome_.out.spec);
+    outcome_.noise_found = found || (page_ > 0 && outcome_.noise_found);
+    outcome_.noise_too_weak = weak && (page_ == 0 || outcome_.noise_too_weak);
+    if (page_ == 0) outcome_.noise = noise_text(measured, spec(), iso);
+    return !found || weak;
   }
 
   // --noise poisson-gaussian: a line through the variances of this page.
@@ -199,10 +246,9 @@ class FileRun {
     handling.model = std::make_shared<const NoiseModel>(poisson_gaussian_model(spec(), lines));
     params_->set_noise(std::move(handling));
     const double scale = 255 / spec().white();
-    outcome_.noise_found =
-        outcome_.noise_found && std::any_of(lines.begin(), lines.end(), [](const PoissonGaussian& line) {
-          return line.a > 0 || line.b > 0;
-        });
+    outcome_.noise_found = outcome_.noise_found &&
+                           std::any_of(lines.begin(), lines.end(),
+                                       [](const PoissonGaussian& line) { return line.a > 0 || line.b > 0; });
     if (page_ == 0)
       outcome_.noise = fmt::format("gain {:.3g}, read noise {:.3g} of 255 (poisson-gaussian, measured)",
                                    lines[0].a * scale, std::sqrt(lines[0].b) * scale);
