@@ -110,6 +110,12 @@ std::string device_text(const Report& report) {
                      report.gpus == 1 ? "" : "s");
 }
 
+// Where clipped noise was made up for: "black and white".
+std::string undone_text(const Outcome& outcome) {
+  if (outcome.undone_at_black) return outcome.undone_at_white ? "black and white" : "black";
+  return outcome.undone_at_white ? "white" : "";
+}
+
 std::string line_text(const FilePair& files, const Outcome& outcome) {
   std::string strengths;
   for (const Strength& strength : outcome.report.strengths) {
@@ -127,12 +133,19 @@ std::string line_text(const FilePair& files, const Outcome& outcome) {
     line += fmt::format("  no noise found: written unchanged; {} tells it",
                         outcome.method == "bm3d" ? "--sigma" : "--sigma or another strength");
   }
-  if (outcome.noise_found && !outcome.noise.empty()) line += fmt::format("  noise: {} ->", outcome.noise);
+  if (const std::string undone = undone_text(outcome); !undone.empty())
+    line += fmt::format("  clipped noise at {} undone", undone);
+  if (outcome.noise_too_weak) {
+    line += fmt::format("  noise: {}: too weak to matter, left as it is", outcome.noise);
+  } else if (outcome.noise_found && !outcome.noise.empty()) {
+    line += fmt::format("  noise: {} ->", outcome.noise);
+  }
   if (!outcome.copied) {
     const bool told = line.ends_with("->");
     line += fmt::format("{}{}{}  {} x{}  {:.2f} s  {:.1f} Mpixel/s", told ? " " : "  ", outcome.method,
-                        outcome.noise_found ? strengths : "", device_text(outcome.report),
-                        outcome.report.threads, outcome.seconds, pixels / outcome.seconds / 1e6);
+                        outcome.noise_found && !outcome.noise_too_weak ? strengths : "",
+                        device_text(outcome.report), outcome.report.threads, outcome.seconds,
+                        pixels / outcome.seconds / 1e6);
   }
   if (outcome.report.nonfinite_pixels > 0) {
     line += fmt::format("  {} pixels were not finite", outcome.report.nonfinite_pixels);
@@ -183,6 +196,8 @@ nlohmann::json to_json(const FilePair& files, const Outcome& outcome) {
   json["range_from"] = outcome.range_from;
   json["noise_found"] = outcome.noise_found;
   if (!outcome.noise.empty()) json["noise"] = outcome.noise;
+  if (outcome.noise_too_weak) json["noise_too_weak"] = true;
+  if (const std::string undone = undone_text(outcome); !undone.empty()) json["clipping_undone"] = undone;
   if (!outcome.in.note.empty()) json["note"] = outcome.in.note;
   if (!outcome.not_kept.empty()) json["metadata_not_kept"] = outcome.not_kept;
   return json;

@@ -12,6 +12,7 @@
 #include "denoise_raw.h"
 #include "io/exif_iso.h"
 #include "io/failure.h"
+#include "noise/stabilize.h"
 #include "noise_text.h"
 #include "page_rows.h"
 #include "signals.h"
@@ -79,11 +80,37 @@ void set_channels(const fs::path& file, const std::string& kind, ImageSpec& spec
   spec.colour = kind == "multi" ? Colour::multi : spec.colour_channels() == 1 ? Colour::gray : Colour::rgb;
 }
 
+double largest_deviation(const NoiseModelEstimate& found) {
+  return *std::max_element(found.deviations.begin(), found.deviations.end());
+}
+
 // What rounding to integers makes (a deviation of 0.29), or what floats hardly tell apart, is none.
 bool is_noise(const NoiseModelEstimate& found, const ImageSpec& spec) {
-  const double least = is_float(spec.type) ? 1e-6 * spec.white() : 0.3;
-  return std::any_of(found.deviations.begin(), found.deviations.end(),
-                     [&](double each) { return each >= least; });
+  return largest_deviation(found) >= (is_float(spec.type) ? 1e-6 * spec.white() : 0.3);
+}
+
+// Whether all of this noise is less than what the output's whole numbers can tell: half a step over all
+// levels, as much as rounding changes a sample, and nowhere a whole one. Floats tell everything.
+bool is_too_weak(const NoiseModelEstimate& found, const ImageSpec& spec, const ImageSpec& output) {
+  if (is_float(output.type)) return false;
+  const double step = spec.white() / output.white();
+  double at_any_level = 0;
+  for (const NoiseModel::Channel& channel : found.model.channels) {
+    for (double level : channel.levels) {
+      level = std::clamp(level, found.darkest, found.brightest);
+      for (int c = 0; c < spec.colour_channels(); ++c)
+        at_any_level = std::max(at_any_level, ChannelDeviation(found.model, spec, c).at(level));
+    }
+  }
+  return largest_deviation(found) < step / 2 && at_any_level < step;
+}
+
+// The image as it is.
+MethodParams without_effect(MethodParams params) {
+  NoiseHandling handling = params.noise();
+  handling.keep_grain = 1;
+  params.set_noise(std::move(handling));
+  return params;
 }
 
 // One run over one file.
@@ -119,7 +146,7 @@ class FileRun {
     outcome_.out = output_info(outcome_.in, result.path(), settings_);
     outcome_.not_kept = io::metadata_not_kept(result.path(), outcome_.out, *input_);
     prepare_page();
-    if (!outcome_.noise_found && can_copy(result.path())) {
+    if ((!outcome_.noise_found || outcome_.noise_too_weak) && can_copy(result.path())) {
       io::copy_file(files_.input, *input_, result.path());
       outcome_.copied = true;
       outcome_.not_kept = "";
@@ -145,6 +172,13 @@ class FileRun {
                               "not for it",
                               shown_input(files_.input), settings_.range ? "--range" : "--channels"));
     }
+    if (params_->noise().clipping == Clipping::everywhere) {
+      throw Error(ErrorCode::io,
+                  fmt::format("{}: --clipping undo is not for camera raw files", shown_input(files_.input)));
+    }
+    NoiseHandling handling = params_->noise();
+    handling.clipping = Clipping::keep;  // the mosaic's noise is evened as a whole
+    params_->set_noise(std::move(handling));
     denoise_raw(file, result.path(), *params_, options_, settings_, outcome_);
     result.deliver();
     outcome_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
@@ -176,15 +210,27 @@ class FileRun {
     const std::optional<double> iso = io::iso_speed(input_->metadata());
     const Resolved resolved = resolve_with_noise(*params_, *rows_, spec(),
                                                  {.iso = iso, .jpeg_steps = input_->metadata().jpeg_steps});
-    if (resolved.noise) {
-      const bool found = is_noise(*resolved.noise, spec());
-      outcome_.noise_found = page_ == 0 ? found : outcome_.noise_found || found;
-      const std::string limit = limit_text(*resolved.noise);
-      if (page_ == 0)
-        outcome_.noise =
-            noise_text(*resolved.noise, spec(), iso) + (limit.empty() ? "" : fmt::format(" ({})", limit));
+    if (resolved.noise && is_left(*resolved.noise, iso)) {
+      make_denoiser(without_effect(resolved.params));
+      return;
     }
+    const NoiseHandling& noise = resolved.params.noise();
+    outcome_.undone_at_black = outcome_.undone_at_black || noise.cut_at_black;
+    outcome_.undone_at_white = outcome_.undone_at_white || noise.cut_at_white;
     make_denoiser(resolved.params);
+  }
+
+  // Whether what was found on this page is too little to filter it. A picture that is left may be one of
+  // several.
+  bool is_left(const NoiseModelEstimate& measured, std::optional<double> iso) {
+    const NoiseHandling& asked = params_->noise();
+    const bool more = asked.strength > 1 || asked.luminance > 1 || asked.chroma > 1;
+    const bool found = is_noise(measured, spec());
+    const bool weak = found && !more && is_too_weak(measured, spec(), outcome_.out.spec);
+    outcome_.noise_found = found || (page_ > 0 && outcome_.noise_found);
+    outcome_.noise_too_weak = weak && (page_ == 0 || outcome_.noise_too_weak);
+    if (page_ == 0) outcome_.noise = noise_text(measured, spec(), iso);
+    return !found || weak;
   }
 
   // --noise poisson-gaussian: a line through the variances of this page.

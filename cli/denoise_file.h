@@ -45,9 +45,12 @@ struct Outcome {
   double seconds = 0;
   std::string_view range_from = "type";  // or metadata, values, --range
   bool noise_found = true;               // where it was measured
+  bool noise_too_weak = false;           // to make a difference: the picture is left as it is
   std::string noise;                     // what was found, in words; empty: it was not measured
-  bool copied = false;                   // byte by byte
-  std::string not_kept;                  // metadata that the output's format cannot hold
+  bool undone_at_black = false;          // noise that was cut off there
+  bool undone_at_white = false;
+  bool copied = false;   // byte by byte
+  std::string not_kept;  // metadata that the output's format cannot hold
 };
 
 // Everything that changes pixels or how they are stored, for --resume.

@@ -168,10 +168,8 @@ void print_json(const std::string& file, std::optional<int> number, const PageEs
 }
 
 void print_model(const PageEstimate& page) {
-  const std::string limit = limit_text(page.found);
-  print("{:>10} noise: {}; {} of {} levels show noise without texture{}\n", "",
-        noise_text(page.found, page.spec, page.iso), page.found.calm_levels, page.found.levels,
-        limit.empty() ? "" : "; " + limit);
+  print("{:>10} noise: {}; {} of {} levels show noise without texture\n", "",
+        noise_text(page.found, page.spec, page.iso), page.found.calm_levels, page.found.levels);
   const std::string text = to_text(page.found.model, page.spec);
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);
@@ -229,12 +227,11 @@ int estimate_each(const EstimateSettings& settings) {
         write_noise_model(settings.save, first.found.model, first.spec, access_of(file, settings.open));
       }
       if (!settings.plot.empty()) {
-        const std::string limit = limit_text(first.found);
-        write_page(settings.plot,
-                   {io::one_line(shown_input(file)), first.spec,
-                    noise_text(first.found, first.spec, first.iso) + (limit.empty() ? "" : "; " + limit),
-                    first.found.model, first.small.copy(), first.found.blocks},
-                   access_of(file, settings.open));
+        write_page(
+            settings.plot,
+            {io::one_line(shown_input(file)), first.spec, noise_text(first.found, first.spec, first.iso),
+             first.found.model, first.small.copy(), first.found.blocks},
+            access_of(file, settings.open));
       }
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;

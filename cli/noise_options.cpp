@@ -6,48 +6,53 @@
 
 #include "arguments.h"
 #include "commands.h"
+#include "core/noise_handling.h"
 
 namespace ungrain::cli {
 namespace {
 
 constexpr const char* group = "Noise (of every method)";
-constexpr double most_strength = 10;
 
 // Like a method's parameter: the same messages.
-double number_of(const std::string& option, const std::string& text, double most) {
+double number_of(const std::string& name, const std::string& text, double most) {
   ParamInfo info;
-  info.name = option.substr(2);
-  std::replace(info.name.begin(), info.name.end(), '-', '_');
+  info.name = name;
   info.kind = ParamKind::real;
   info.min = 0;
   info.max = most;
   return parse_amount(info, text);
 }
 
+Clipping clipping_of(const std::string& text) {
+  if (text == "auto") return Clipping::known;
+  if (text == "undo") return Clipping::everywhere;
+  if (text == "keep") return Clipping::keep;
+  throw UsageError(fmt::format("--clipping takes one of auto, undo, keep, got '{}'", text));
+}
+
 }  // namespace
 
-void NoiseOptions::add_number(CLI::App& app, const std::string& option, double NoiseHandling::*member,
-                              double most, const std::string& help) {
+void NoiseOptions::add_number(CLI::App& app, const std::string& name, const std::string& help) {
+  const auto* number = std::find_if(noise_numbers.begin(), noise_numbers.end(),
+                                    [&](const NoiseNumber& each) { return each.name == name; });
+  std::string option = "--" + name;
+  std::replace(option.begin(), option.end(), '_', '-');
   app.add_option_function<std::string>(
          option,
-         [this, option, member, most](const std::string& text) {
-           handling_.*member = number_of(option, text, most);
+         [this, option, number](const std::string& text) {
+           handling_.*number->member = number_of(number->name, text, number->most);
            given_[option] = text;
          },
-         help)
+         fmt::format("{} (0 to {}; default {})", help, number->most, handling_.*number->member))
       ->type_name("X")
       ->group(group);
 }
 
 void NoiseOptions::add_to(CLI::App& app) {
-  add_number(app, "--strength", &NoiseHandling::strength, most_strength,
-             "times the noise that is taken away: 0.7 leaves some, 1.3 takes more (0 to 10; default 1)");
-  add_number(app, "--keep-grain", &NoiseHandling::keep_grain, 1,
-             "the share of what was taken away that is put back (0 to 1; default 0)");
-  add_number(app, "--luminance", &NoiseHandling::luminance, most_strength,
-             "bm3d, rgb: times --strength for luminance (0 to 10; default 1)");
-  add_number(app, "--chroma", &NoiseHandling::chroma, most_strength,
-             "bm3d, rgb: times --strength for the colour differences (0 to 10; default 1)");
+  add_number(app, "strength", "times the noise that is taken away: 0.7 leaves some, 1.3 takes more");
+  add_number(app, "keep_grain", "the share of what was taken away that is put back");
+  add_number(app, "luminance", "bm3d, rgb: times --strength for luminance");
+  add_number(app, "chroma", "bm3d, rgb: times --strength for the colour differences");
   const auto add_text = [&](const std::string& option, const std::string& type, const std::string& help,
                             const auto& read) {
     app.add_option_function<std::string>(
@@ -71,12 +76,18 @@ void NoiseOptions::add_to(CLI::App& app) {
            });
   add_text("--gain", "X",
            "of --noise poisson-gaussian, on the 0-255 scale (a number from 0 up; default: measured)",
-           [this](const std::string& text) { gain_ = number_of("--gain", text, 1e6); });
+           [this](const std::string& text) { gain_ = number_of("gain", text, 1e6); });
   add_text("--read-noise", "X",
            "of --noise poisson-gaussian: a deviation, on the 0-255 scale (a number from 0 up; default 0 "
            "where the gain "
            "is given)",
-           [this](const std::string& text) { read_noise_ = number_of("--read-noise", text, 1e6); });
+           [this](const std::string& text) { read_noise_ = number_of("read_noise", text, 1e6); });
+  add_text(
+      "--clipping", "RULE",
+      "noise that was cut off at black and white, which shifts means: auto (undone where the noise is "
+      "known, be it measured or given), undo (with every method; the noise is measured for it where it is "
+      "not given) or keep (default auto)",
+      [this](const std::string& text) { handling_.clipping = clipping_of(text); });
   add_text("--noise-model", "FILE", "a model of the noise that ungrain estimate --save wrote (default: none)",
            [this](const std::string& text) { model_path_ = text; });
 }

@@ -26,10 +26,9 @@ class NoiseOptions {
   std::string text() const;  // all that was given, for --resume
 
  private:
-  void add_number(CLI::App& app, const std::string& option, double NoiseHandling::*member, double most,
-                  const std::string& help);
+  void add_number(CLI::App& app, const std::string& name, const std::string& help);  // of noise_numbers
 
-  NoiseHandling handling_;
+  NoiseHandling handling_ = {.clipping = Clipping::known};
   std::string kind_ = "auto";
   std::optional<double> gain_;
   std::optional<double> read_noise_;

@@ -70,13 +70,9 @@ std::string noise_text(const NoiseModelEstimate& found, const ImageSpec& spec, s
     text += is_coarse(found.model) ? " (coarse, as a camera makes it)" : " (not the same at all frequencies)";
   }
   if (iso) text += fmt::format(", ISO {:.0f}", *iso);
+  if (found.limited_by_iso) return text + "; luminance limited by the ISO speed";
+  if (found.limited_by_colour) return text + "; luminance limited by the colour differences' noise";
   return text;
-}
-
-std::string limit_text(const NoiseModelEstimate& found) {
-  if (found.limited_by_iso) return "luminance limited by the ISO speed";
-  if (found.limited_by_colour) return "luminance limited by the colour differences' noise";
-  return "";
 }
 
 std::string channel_name(const ImageSpec& spec, int channel) {

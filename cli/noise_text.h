@@ -9,11 +9,9 @@
 
 namespace ungrain::cli {
 
-// "9.1 luminance, 4.2 chroma (coarse, as a camera makes it), ISO 3200", of 255.
+// "9.1 luminance, 4.2 chroma (coarse, as a camera makes it), ISO 3200", of 255; and the rule that limited
+// what was measured, where one did.
 std::string noise_text(const NoiseModelEstimate& found, const ImageSpec& spec, std::optional<double> iso);
-
-// The rule that limited what was measured; empty: none did.
-std::string limit_text(const NoiseModelEstimate& found);
 
 // What the model's channel is called: "luminance", "red - blue", "channel 2".
 std::string channel_name(const ImageSpec& spec, int channel);

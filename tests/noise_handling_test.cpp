@@ -392,36 +392,155 @@ TEST(Stabilize, IsWorthMuchForPhotonNoise) {
 
 // ---- cuts
 
+class Rows : public RowReader {
+ public:
+  explicit Rows(const Image& image) : image_(image) {}
+  void read_rows(int first, const ImageView& rows) override {
+    const auto stride = static_cast<std::size_t>(image_.view().strides.y);
+    std::memcpy(rows.data, image_.samples<std::byte>() + first * stride, rows.spec.height * stride);
+  }
+
+ private:
+  const Image& image_;
+};
+
+// A constant with noise of 25, rounded to 8 bits.
+struct CutConstant {
+  explicit CutConstant(double level, int channels = 1)
+      : even(constant(floats(256, 256, channels), level)),
+        drawn(mean_of(noisy_of(even, noise))),
+        image(noisy_of(even, noise, bytes(256, 256, channels))) {}
+  // The mean's shift by filtering, the result being floats.
+  double shift(const MethodParams& resolved) const {
+    Image out(even.spec());
+    Denoiser::create(resolved, image.spec(), {.device = cpu}).run(image.view(), out.view());
+    return mean_of(out) - drawn;
+  }
+
+  Noise noise{NoiseKind::gaussian, 25, 4};
+  Image even;
+  double drawn;
+  Image image;
+};
+
+MethodParams given_sigma(const std::string& method, double sigma) {
+  MethodParams params = MethodParams::defaults(method);
+  params.set("sigma", sigma);
+  return params;
+}
+
 TEST(Cut, IsFoundAndItsMeanRestored) {
-  for (const double level : {5.0, 250.0}) {
-    const Image cut =
-        noisy_of(constant(floats(256, 256), level), {NoiseKind::gaussian, 25, 4}, bytes(256, 256));
-    ImageSpec float_spec = floats(256, 256);
+  for (const double level : {0.0, 5.0, 20.0, 250.0}) {
+    const CutConstant cut(level);
     for (const MethodInfo& method : methods()) {
       const MethodParams plain = MethodParams::defaults(method.name);
       if (!plain.needs_image()) continue;
-      const MethodParams found = resolve(plain, cut.view());
+      const MethodParams found = resolve(plain, cut.image.view());
       EXPECT_EQ(found.noise().cut_at_black, level < 128) << method.name;
       EXPECT_EQ(found.noise().cut_at_white, level > 128) << method.name;
-      Image out(float_spec);
-      Denoiser::create(found, cut.spec(), {.device = cpu}).run(cut.view(), out.view());
-      EXPECT_NEAR(mean_of(out), level, 0.5) << method.name;
+      EXPECT_NEAR(cut.shift(found), 0, 0.2) << method.name << level;
     }
   }
 }
 
-TEST(Cut, IsFoundRowByRowToo) {
-  class Rows : public RowReader {
-   public:
-    explicit Rows(const Image& image) : image_(image) {}
-    void read_rows(int first, const ImageView& rows) override {
-      const auto stride = static_cast<std::size_t>(image_.view().strides.y);
-      std::memcpy(rows.data, image_.samples<std::byte>() + first * stride, rows.spec.height * stride);
+TEST(Cut, IsUndoneWhereTheNoiseIsGiven) {
+  for (const double level : {0.0, 5.0, 20.0, 250.0}) {
+    const CutConstant cut(level);
+    const auto model = shared(white_noise_model(cut.image.spec(), {25}));
+    for (const MethodInfo& method : methods()) {
+      if (!MethodParams::defaults(method.name).needs_image()) continue;
+      SCOPED_TRACE(method.name + std::to_string(level));
+      const MethodParams with_sigma = with(given_sigma(method.name, 25), {.clipping = Clipping::known});
+      EXPECT_TRUE(with_sigma.needs_image());
+      const Resolved found = resolve_with_noise(with_sigma, cut.image.view());
+      EXPECT_FALSE(found.noise.has_value());
+      EXPECT_FALSE(found.params.needs_image());
+      EXPECT_EQ(found.params.noise().cut_at_black, level < 128);
+      EXPECT_EQ(found.params.noise().cut_at_white, level > 128);
+      EXPECT_NEAR(cut.shift(found.params), 0, 0.2);
+      const MethodParams with_model =
+          with(MethodParams::defaults(method.name), {.model = model, .clipping = Clipping::known});
+      EXPECT_NEAR(cut.shift(resolve(with_model, cut.image.view())), 0, 0.2);
     }
+  }
+}
 
-   private:
-    const Image& image_;
+TEST(Cut, IsUndoneForMethodsThatKnowNoNoise) {
+  const std::vector<MethodParams> those = {BoxParams{},
+                                           GaussianParams{},
+                                           MedianParams{},
+                                           MedianParams{.radius = 2},
+                                           BilateralParams{.sigma_range = 30},
+                                           BilateralParams{.sigma_range = 150},
+                                           NlmParams{.h = 30}};
+  for (const double level : {0.0, 5.0, 20.0, 250.0}) {
+    const CutConstant cut(level);
+    for (const MethodParams& params : those) {
+      SCOPED_TRACE(std::string(params.method()) + std::to_string(level));
+      const MethodParams found = resolve(with(params, {.clipping = Clipping::everywhere}), cut.image.view());
+      EXPECT_NE(found.noise().cut_model, nullptr);
+      EXPECT_EQ(found.noise().model, nullptr);
+      EXPECT_NEAR(cut.shift(found), 0, 0.2);
+      // Not unless it is asked for.
+      EXPECT_FALSE(with(params, {.clipping = Clipping::known}).needs_image());
+    }
+  }
+}
+
+TEST(Cut, IsKeptWhereNothingIsAsked) {
+  const CutConstant cut(5);
+  const MethodParams given = NlmParams{.search = 7, .sigma = 25};
+  EXPECT_EQ(resolve(given, cut.image.view()).noise(), NoiseHandling{});
+  EXPECT_GT(cut.shift(given), 5);
+  EXPECT_GT(cut.shift(resolve(with(given, {.clipping = Clipping::keep}), cut.image.view())), 5);
+  const MethodParams measured =
+      resolve(with(NlmParams{.search = 7}, {.clipping = Clipping::keep}), cut.image.view());
+  EXPECT_FALSE(measured.noise().cut_at_black);
+  EXPECT_GT(cut.shift(measured), 5);
+}
+
+TEST(Cut, IsLookedForByResolve) {
+  const ImageSpec gray = bytes(16, 16);
+  const auto message = [&](const MethodParams& params) {
+    return message_of([&] { Denoiser::create(params, gray); });
   };
+  EXPECT_EQ(message(with(NlmParams{.sigma = 5}, {.clipping = Clipping::known})),
+            "nlm: whether noise was cut off at black and white is left to be looked for; call resolve() with "
+            "the image first");
+  EXPECT_EQ(message(with(BoxParams{}, {.clipping = Clipping::everywhere})),
+            "box: whether noise was cut off at black and white is left to be looked for; call resolve() with "
+            "the image first");
+  EXPECT_EQ(message(with(BoxParams{}, {.clipping = Clipping::known})), "");
+  Image map(floats(16, 16));
+  EXPECT_EQ(refusal(Bm3dParams{.sigma_map = map.view()}, {.clipping = Clipping::everywhere}, gray),
+            "bm3d: undoing a cut at black or white and sigma_map exclude each other");
+  EXPECT_FALSE(with(Bm3dParams{.sigma_map = map.view()}, {.clipping = Clipping::known}).needs_image());
+  // Nothing is filtered: nothing to look for.
+  EXPECT_FALSE(with(NlmParams{.sigma = 5}, {.strength = 0, .clipping = Clipping::known}).needs_image());
+  EXPECT_EQ(
+      refusal(BoxParams{},
+              {.cut_at_black = true, .cut_model = shared(white_noise_model(bytes(9, 9, 3), {10}))}, gray),
+      "the noise model has 3 channels, the image 1 colours");
+}
+
+// The noise that was cut is not that of which less is taken away.
+TEST(Cut, IsUndoneWithTheWholeNoise) {
+  const CutConstant cut(5, 3);
+  const MethodParams halved = with(Bm3dParams{.sigma = {25}, .search = 9},
+                                   {.strength = 0.8, .luminance = 0.8, .clipping = Clipping::known});
+  EXPECT_NEAR(cut.shift(resolve(halved, cut.image.view())), 0, 0.3);
+}
+
+TEST(Cut, OfAGivenNoiseIsFoundRowByRowToo) {
+  const CutConstant cut(5, 3);
+  Rows rows(cut.image);
+  const MethodParams params = with(NlmParams{.sigma = 25}, {.clipping = Clipping::known});
+  const MethodParams by_rows = resolve(params, rows, cut.image.spec());
+  EXPECT_TRUE(by_rows.noise().cut_at_black);
+  EXPECT_EQ(by_rows.noise(), resolve(params, cut.image.view()).noise());
+}
+
+TEST(Cut, IsFoundRowByRowToo) {
   const Image dark = darkened(render_scene(floats(300, 200, 3)), 0.25);
   const Image cut = noisy_of(dark, {NoiseKind::gaussian, 25, 4}, bytes(300, 200, 3));
   Rows rows(cut);
@@ -527,6 +646,8 @@ std::vector<Handled> handled(const ImageSpec& spec) {
        false},
       {"curve", {.model = shared(bent_model(spec, white / 12)), .strength = 0.8, .keep_grain = 0.1}, false},
       {"cut", {.cut_at_black = true, .cut_at_white = true}},
+      {"cut_model",
+       {.cut_at_black = true, .cut_at_white = true, .cut_model = shared(bent_model(spec, white / 12))}},
       {"cut_curve",
        {.model = shared(bent_model(spec, white / 12)), .cut_at_black = true, .cut_at_white = true},
        false}};
@@ -556,7 +677,8 @@ void expect_agreement(Device device) {
         }
         const bool measures = params.needs_image();
         if (how.needs_sigma && measures) params.set("sigma", spec.white() / 10);
-        if (!measures && (how.noise.cut_at_black && how.noise.model == nullptr)) continue;
+        const bool noise_told = how.noise.model != nullptr || how.noise.cut_model != nullptr;
+        if (!measures && how.noise.cut_at_black && !noise_told) continue;
         params = with(params, how.noise);
         const Image expected = filtered(params, noisy, {.device = reference});
         const Image out = filtered(params, noisy, {.device = device});

@@ -135,7 +135,7 @@ class RowWriter {
 MethodParams resolve(const MethodParams& params, const ConstImageView& image);
 // The same from a stream of rows, which is read once, and only where params.needs_image().
 MethodParams resolve(const MethodParams& params, RowReader& image, const ImageSpec& spec);
-// The same, and what was measured: nothing where params.needs_image() was false.
+// The same, and what was measured of the noise: nothing where the method's parameters need none of it.
 struct Resolved {
   MethodParams params;
   std::optional<NoiseModelEstimate> noise;

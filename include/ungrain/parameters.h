@@ -76,18 +76,30 @@ MethodInfo method_info(std::string_view method);
 // may be given as any of the numeric forms that hold it exactly.
 using ParamValue = std::variant<std::monostate, double, std::string, std::vector<double>, ConstImageView>;
 
+// Where resolve() looks for noise that was cut off at black and white, as integer files do, to undo the cut:
+// samples at the limit are replaced by what they may have been, and means stay what they were.
+enum class Clipping : std::uint8_t {
+  measured,  // where the noise is measured
+  known,     // and where sigma or a noise model is given, so that resolve() looks at the image for this alone
+  everywhere,  // with every method: where it needs no noise, the noise is measured for this alone
+  keep,        // nowhere
+};
+
 // Which noise the image has and how much of it is removed: the same for every method. A method that takes no
 // noise model itself sees values whose noise is the same at all levels: they are transformed before it
 // (variance stabilisation) and back after it without bias.
 struct NoiseHandling {
   // In pixel units. Null: measured by resolve() where the method's noise level is unset.
   std::shared_ptr<const NoiseModel> model = {};
-  double strength = 1;        // 0 to 10: times every deviation of the noise
-  double luminance = 1;       // besides, of an rgb image's luminance: bm3d only
-  double chroma = 1;          // and of its colour differences: bm3d only
-  double keep_grain = 0;      // 0 to 1: the share of what was removed that is put back
-  bool cut_at_black = false;  // samples below 0 became 0; resolve() detects it where it measures
-  bool cut_at_white = false;  // likewise above the white level
+  double strength = 1;                     // 0 to 10: times every deviation of the noise
+  double luminance = 1;                    // besides, of an rgb image's luminance: bm3d only
+  double chroma = 1;                       // and of its colour differences: bm3d only
+  double keep_grain = 0;                   // 0 to 1: the share of what was removed that is put back
+  Clipping clipping = Clipping::measured;  // after resolve(): never `known` or `everywhere`, it has looked
+  bool cut_at_black = false;               // samples below 0 became 0: undone; resolve() detects it
+  bool cut_at_white = false;               // likewise above the white level
+  // The noise before it was cut, in pixel units. Null: as sigma or `model` says.
+  std::shared_ptr<const NoiseModel> cut_model = {};
   // What resolve_derived() has multiplied the deviations by: the noise itself is that much weaker.
   double applied_strength = 1;
   friend bool operator==(const NoiseHandling& a, const NoiseHandling& b);  // models by their values
@@ -121,7 +133,8 @@ class MethodParams {
   const NoiseHandling& noise() const { return noise_; }
   void set_noise(NoiseHandling handling) { noise_ = std::move(handling); }  // checked by validate()
 
-  // Whether a value that is needed is left to the image: resolve() must see it before a Denoiser is made.
+  // Whether a value that is needed, or whether its noise was cut, is left to the image: resolve() must see it
+  // before a Denoiser is made.
   bool needs_image() const;
 
   // Multiplies every strength that is set and is in pixel units: from the 0-255 scale to an image's by white

@@ -211,6 +211,10 @@ MethodParams resolve_sampled(const HeldParams& params, const ImageSpec& spec, co
     throw Error(ErrorCode::invalid_argument, "the sampled rows and columns are not those of the image");
   SampledRows reader(sampled, std::move(rows), std::move(columns));
   const nb::gil_scoped_release unlocked;
+  if (params.params.noise().clipping == Clipping::everywhere) {
+    throw Error(ErrorCode::invalid_argument,
+                "clipping='undo' needs a whole image at once, and this one comes in parts");
+  }
   if (!params.params.needs_image()) return resolve_derived(params.params, spec);
   return resolve_derived(with_level(params.params, estimate_noise(reader, spec)), spec);
 }

@@ -160,6 +160,15 @@ std::shared_ptr<const NoiseModel> read_model(nb::handle value) {
   return std::make_shared<const NoiseModel>(std::move(model));
 }
 
+Clipping read_clipping(nb::handle value) {
+  if (!nb::isinstance<nb::str>(value)) throw InvalidType("clipping takes a string, got " + shown(value));
+  const auto text = nb::cast<std::string>(value);
+  if (text == "auto") return Clipping::measured;
+  if (text == "undo") return Clipping::everywhere;
+  if (text == "keep") return Clipping::keep;
+  throw Error(ErrorCode::invalid_argument, "clipping takes one of auto, undo, keep, got '" + text + "'");
+}
+
 // What all methods have in common; false where the name is none of these.
 bool read_noise(NoiseHandling& noise, const std::string& name, nb::handle value) {
   const auto flag = [&] { return nb::cast<bool>(nb::bool_(nb::borrow(value))); };
@@ -175,6 +184,10 @@ bool read_noise(NoiseHandling& noise, const std::string& name, nb::handle value)
     noise.keep_grain = number(value, name);
   } else if (name == "applied_strength") {
     noise.applied_strength = number(value, name);
+  } else if (name == "clipping") {
+    noise.clipping = read_clipping(value);
+  } else if (name == "cut_model") {
+    noise.cut_model = read_model(value);
   } else if (name == "cut_at_black") {
     noise.cut_at_black = flag();
   } else if (name == "cut_at_white") {
@@ -196,6 +209,8 @@ void add_noise_values(const NoiseHandling& noise, nb::dict& dict) {
   if (noise.applied_strength != plain.applied_strength) dict["applied_strength"] = noise.applied_strength;
   if (noise.cut_at_black) dict["cut_at_black"] = true;
   if (noise.cut_at_white) dict["cut_at_white"] = true;
+  if (noise.cut_model != nullptr) dict["cut_model"] = to_dict(*noise.cut_model);
+  if (noise.clipping == Clipping::keep) dict["clipping"] = "keep";
 }
 
 const char* name_of(ParamKind kind) {

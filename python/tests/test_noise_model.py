@@ -118,3 +118,48 @@ def test_noise_that_was_cut_off_is_made_up_for():
     assert denoiser.params["cut_at_black"] and "cut_at_white" not in denoiser.params
     assert denoiser(noisy).mean() == pytest.approx(20, abs=0.6)
     assert noisy.mean() > 22.5
+
+
+def clipped(level=5):
+    return np.clip(np.rint(np.random.default_rng(0).normal(level, 25, (256, 256))), 0, 255).astype(np.uint8)
+
+
+def shift(image, level, *arguments, **options):
+    """Of the mean, in an area whose noise the method averages: as floats that may lie below black."""
+    return ungrain.denoise(image, *arguments, **options).astype(np.float64).mean() - level
+
+
+@pytest.mark.parametrize(("method", "given"), [("median", {}), ("box", {}), ("gaussian", {}), ("bilateral", {"sigma_range": 30}),
+                                               ("nlm", {"sigma": 25}), ("nlm", {})])
+def test_clipping_is_undone_where_it_is_asked_for(method, given):
+    image = clipped().astype(np.float32)  # whose result may lie below black
+    given = {**given, "range": 255}
+    assert abs(shift(image, 5, method, clipping="undo", **given)) < 0.35
+    assert shift(image, 5, method, clipping="keep", **given) > 1.5
+
+
+@pytest.mark.parametrize("given", [{"sigma": 25}, {"h": 30}, {"noise_model": ungrain.NoiseModel.by_level([0], [25])}])
+def test_with_noise_that_is_given_nothing_is_looked_for(given):
+    image = clipped()
+    expected = ungrain.Denoiser("nlm", shape=image.shape, dtype=image.dtype, **given)(image)
+    np.testing.assert_array_equal(ungrain.denoise(image, "nlm", **given), expected)
+    np.testing.assert_array_equal(ungrain.denoise(image, "nlm", clipping="keep", **given), expected)
+
+
+def test_what_clipping_takes():
+    image = clipped()
+    with pytest.raises(ungrain.Error, match="clipping takes one of auto, undo, keep, got 'always'"):
+        ungrain.nlm(image, clipping="always")
+    with pytest.raises(ungrain.InvalidType, match="clipping takes a string, got"):
+        ungrain.nlm(image, clipping=1)
+    with pytest.raises(ungrain.Error, match="nlm: clipping='undo' looks at an image; give one with like="):
+        ungrain.Denoiser("nlm", shape=image.shape, dtype=image.dtype, sigma=25, clipping="undo")
+
+
+@pytest.mark.parametrize("method", ["median", "nlm"])
+def test_undone_clipping_is_kept_through_pickles(method):
+    image = clipped()
+    denoiser = ungrain.Denoiser(method, like=image, clipping="undo")
+    assert denoiser.params["cut_at_black"]
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(denoiser))(image), denoiser(image))
+    np.testing.assert_array_equal(denoiser(image), ungrain.denoise(image, method, clipping="undo"))

@@ -169,7 +169,7 @@ def _with_sigma(sigma: Any, parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_noise(parameters: dict[str, Any], noise_model: Any, strength: float, luminance: float, chroma: float,
-                keep_grain: float) -> dict[str, Any]:
+                keep_grain: float, clipping: str) -> dict[str, Any]:
     """Only what is not the default: most calls have none of it."""
     if noise_model is not None:
         parameters["noise_model"] = noise_model
@@ -178,6 +178,8 @@ def _with_noise(parameters: dict[str, Any], noise_model: Any, strength: float, l
             parameters[name] = value
     if not (isinstance(keep_grain, (int, float)) and keep_grain == 0):
         parameters["keep_grain"] = keep_grain
+    if not (isinstance(clipping, str) and clipping == "auto"):
+        parameters["clipping"] = clipping
     return parameters
 
 
@@ -185,8 +187,8 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
             preset: str | None = None, axis: Axis = None, channel_axis: int = -1, channels: str = "auto",
             range: float | None = None, nonfinite: str = "fill", threads: int = 0, memory: int = 0,
             noise_model: NoiseModel | None = None, strength: float = 1, luminance: float = 1, chroma: float = 1,
-            keep_grain: float = 0, out: Array | None = None, stream: Any = None, progress: Progress = None,
-            **parameters: Any) -> Array:
+            keep_grain: float = 0, clipping: str = "auto", out: Array | None = None, stream: Any = None,
+            progress: Progress = None, **parameters: Any) -> Array:
     """Denoise an image, or a stack of images, with any method.
 
     Parameters
@@ -231,6 +233,11 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
         Besides, of an rgb image's luminance and colour differences. bm3d only.
     keep_grain : float from 0 to 1
         The share of what was taken away that is put back.
+    clipping : str
+        Noise that was cut off at black and white, which shifts means. "auto": found and undone where the noise is
+        measured; with ``sigma``, a noise model or another strength given, nothing is measured on the image and the
+        result is what the method's definition says. "undo": with every method, and with a ``sigma`` that is given too
+        (as the program does by default); where no noise is given it is measured for this. "keep": never.
     out : array, optional
         Where the result goes: an array of the same library, shape and type. ``out=image`` works in place.
     stream : optional
@@ -251,7 +258,8 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
     library, image = adopt(image)
     dtype = library.dtype_name(image)
     layout = (stack_axes(axis) if axis is not None else [], channel_axis, channels, white_level(dtype, range))
-    given = _with_noise(_with_sigma(sigma, parameters), noise_model, strength, luminance, chroma, keep_grain)
+    given = _with_noise(_with_sigma(sigma, parameters), noise_model, strength, luminance, chroma, keep_grain,
+                        clipping)
 
     def run(work: Any, target: Any, handle: int) -> float:
         on, device_ = library.device(image), device
@@ -305,7 +313,8 @@ class Denoiser:
     shape, dtype : optional
         Instead of ``like``. ``sigma``, or the strengths that follow it, must then be given.
     sigma, device, preset, channel_axis, channels, range, nonfinite, threads, memory, **parameters
-        As for ``ungrain.denoise``, ``noise_model``, ``strength``, ``luminance``, ``chroma`` and ``keep_grain`` too.
+        As for ``ungrain.denoise``, ``noise_model``, ``strength``, ``luminance``, ``chroma``, ``keep_grain`` and
+        ``clipping`` too.
 
     A Denoiser is for one thread at a time; ``clone()`` makes another for the next. It can be pickled, and so be sent to
     other processes: there it works with what was measured here, on the device of the same name. On GPU arrays a call puts the work on
@@ -349,6 +358,8 @@ class Denoiser:
             except (TypeError, ValueError, SyntaxError):  # by NumPy, of what it cannot read as a type
                 raise unsupported("dtype", dtype if isinstance(dtype, str) else shown(dtype)) from None
             if needs_image:
+                if given.get("clipping") == "undo":
+                    raise InvalidArgument(f"{method}: clipping='undo' looks at an image; give one with like=")
                 raise InvalidArgument(f"{method}: sigma is left to be measured; give it, or an image with like=")
         if self._dtype not in NATIVE.values() and self._dtype not in CONVERTED:
             raise unsupported("dtype", self._dtype)

@@ -17,15 +17,17 @@ inline constexpr int fill_window = 4;  // pixels: half-width of the square whose
 struct FillShape {
   bool on = false;
   float limit = 0;
-  float inwards = 1;  // or -1
-  CurveShape beyond;  // mean distance of a cut sample, by the mean distance of the samples around it
-  CurveShape spread;  // and its deviation
+  float inwards = 1;   // or -1
+  CurveShape by_mean;  // of each draw's table: a cut sample's distance by the mean of the samples around it
 };
+
+// What stands for a cut sample is drawn from so many values that are equally likely: each is the mean of such
+// a part of what noise beyond the limit is.
+inline constexpr int fill_draws = 16;
 
 struct FillCurves {
   FillShape shape;
-  std::vector<float> beyond;  // tables
-  std::vector<float> spread;
+  std::vector<float> draws;  // fill_draws tables one after the other
 };
 
 // Of a plane, at both; either may be off.
@@ -34,8 +36,8 @@ struct ChannelFill {
   FillCurves white;
 };
 
-// 0 or 1, the same for the same pixel whatever part of the image is worked on.
-UNGRAIN_HOST_DEVICE inline bool coin(int x, int y, int plane) {
+// 0 to fill_draws - 1, the same for the same pixel whatever part of the image is worked on.
+UNGRAIN_HOST_DEVICE inline int draw_of(int x, int y, int plane) {
   std::uint32_t h = static_cast<std::uint32_t>(x) * 0x9E3779B1U ^
                     static_cast<std::uint32_t>(y) * 0x85EBCA77U ^
                     static_cast<std::uint32_t>(plane) * 0xC2B2AE3DU;
@@ -44,9 +46,10 @@ UNGRAIN_HOST_DEVICE inline bool coin(int x, int y, int plane) {
   h ^= h >> 15U;
   h *= 0x846CA68BU;
   h ^= h >> 16U;
-  return (h & 1U) != 0;
+  return static_cast<int>(h % fill_draws);
 }
 
+// Of the pixels around, without the one itself: that it was cut says which side of the mean it lies on.
 UNGRAIN_HOST_DEVICE inline float mean_around(const ConstPlanes& in, const Extent& image, bool wraps,
                                              int plane, int x, int y) {
   const Border border = wraps ? Border::wrap : Border::symmetric;
@@ -57,15 +60,14 @@ UNGRAIN_HOST_DEVICE inline float mean_around(const ConstPlanes& in, const Extent
       sum += row[border_index(border, x + dx, image.width) - in.rect.x0];
     }
   }
-  constexpr float pixels = (2 * fill_window + 1) * (2 * fill_window + 1);
-  return sum / pixels;
+  constexpr float others = (2 * fill_window + 1) * (2 * fill_window + 1) - 1;
+  return (sum - in.row(plane, y)[x - in.rect.x0]) / others;
 }
 
 // At either limit: the sample, or what stands for it where it lies there.
 struct FillTables {
   FillShape shape;
-  const float* beyond = nullptr;
-  const float* spread = nullptr;
+  const float* draws = nullptr;
 };
 
 UNGRAIN_HOST_DEVICE inline float filled_sample(const FillTables& black, const FillTables& white,
@@ -75,15 +77,14 @@ UNGRAIN_HOST_DEVICE inline float filled_sample(const FillTables& black, const Fi
   const bool dark = black.shape.on && sample <= black.shape.limit;
   if (!dark && !(white.shape.on && sample >= white.shape.limit)) return sample;
   const FillTables& at = dark ? black : white;
-  const CurveShape& range = at.shape.beyond;
+  const CurveShape& range = at.shape.by_mean;
   const float last = range.first + static_cast<float>(range.entries - 1) / range.per_value;
   const float mean = mean_around(in, image, wraps, plane, x, y);
   const float level = (mean - at.shape.limit) * at.shape.inwards;
   const float bounded = level > range.first ? (level < last ? level : last) : range.first;
-  const float half = curve_at(at.shape.spread, at.spread, bounded);
-  const bool farther =
-      coin(border_index(Border::wrap, x, image.width), border_index(Border::wrap, y, image.height), plane);
-  const float distance = curve_at(range, at.beyond, bounded) + (farther ? -half : half);
+  const int draw =
+      draw_of(border_index(Border::wrap, x, image.width), border_index(Border::wrap, y, image.height), plane);
+  const float distance = curve_at(range, at.draws + draw * range.entries, bounded);
   return at.shape.limit + at.shape.inwards * distance;
 }
 

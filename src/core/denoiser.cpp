@@ -10,6 +10,7 @@
 #include "core/device.h"
 #include "core/execution.h"
 #include "core/memory.h"
+#include "core/noise_handling.h"
 #include "core/noise_stages.h"
 #include "core/registry.h"
 #include "cuda/execution.h"
@@ -103,17 +104,18 @@ Denoiser Denoiser::create(const MethodParams& params, const ImageSpec& spec, con
   check_options(options);
   const Method& method = find_method(params.method());
   auto impl = std::make_unique<Impl>(resolve_derived(params, spec), spec, options);
+  void* values = impl->params.values_.get();
+  const NoiseHandling& noise = impl->params.noise();
   if (impl->params.needs_image()) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("{}: the noise's sigma is left to be measured; give it, or call resolve() with the "
-                    "image first",
-                    method.name));
+    const char* left = needs_noise(method, values, noise)
+                           ? "the noise's sigma is left to be measured; give it, or call"
+                           : "whether noise was cut off at black and white is left to be looked for; call";
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: {} resolve() with the image first", method.name, left));
   }
   impl->device = choose_device(method, options.device);
-  Pipeline pipeline =
-      with_noise_stages(build_pipeline(method, impl->device, impl->params.values_.get(), spec),
-                        noise_stages(method, impl->params, spec), impl->device.kind);
+  Pipeline pipeline = with_noise_stages(build_pipeline(method, impl->device, values, spec),
+                                        noise_stages(method, values, noise, spec), impl->device.kind);
   if (impl->device.kind == Device::Kind::cuda) {
     impl->execution = cuda::make_execution(std::move(pipeline), spec, impl->options, gpus_of(impl->device));
     return Denoiser(std::move(impl));

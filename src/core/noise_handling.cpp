@@ -27,6 +27,18 @@ bool is_strength(const Descriptor& d, const void* values) {
   return unit == Unit::intensity || unit == Unit::delta_e;
 }
 
+bool is_cut(const NoiseHandling& noise) { return noise.cut_at_black || noise.cut_at_white; }
+
+bool same_model(const std::shared_ptr<const NoiseModel>& a, const std::shared_ptr<const NoiseModel>& b) {
+  return a == b || (a != nullptr && b != nullptr && *a == *b);
+}
+
+// The one that was given, be it among the method's own parameters.
+std::shared_ptr<const NoiseModel> model_of(const Method& method, void* values, const NoiseHandling& noise) {
+  if (noise.model != nullptr || !method.noise_model) return noise.model;
+  return method.noise_model(values);
+}
+
 bool has_strengths(const Method& method, const void* values) {
   return std::any_of(method.descriptors.begin(), method.descriptors.end(),
                      [&](const Descriptor& d) { return is_strength(d, values); });
@@ -53,12 +65,15 @@ bool follows_model(const Method& method, void* values, const NoiseHandling& nois
   return number != nullptr && *number == stabilized_sigma(*noise.model, spec);
 }
 
+void check_channels(const NoiseModel& model, const ImageSpec& spec) {
+  validate(model);
+  if (static_cast<int>(model.channels.size()) == spec.colour_channels()) return;
+  fail(fmt::format("the noise model has {} channels, the image {} colours", model.channels.size(),
+                   spec.colour_channels()));
+}
+
 void check_model(const Method& method, void* values, const NoiseHandling& noise, const ImageSpec& spec) {
-  validate(*noise.model);
-  if (static_cast<int>(noise.model->channels.size()) != spec.colour_channels()) {
-    fail(fmt::format("the noise model has {} channels, the image {} colours", noise.model->channels.size(),
-                     spec.colour_channels()));
-  }
+  check_channels(*noise.model, spec);
   const Descriptor* level = noise_level_of(method);
   if (level == nullptr) return;
   const ParamValue sigma = level->get(values);
@@ -99,12 +114,11 @@ NoiseModel model_of_level(const Method& method, const void* values, const ImageS
 
 void weigh_planes(const Method& method, void* values, NoiseHandling& noise, const ImageSpec& spec) {
   if (!weighs_planes(noise)) return;
-  if (noise.model == nullptr) {
-    noise.model = with_planes_scaled(model_of_level(method, values, spec), noise);
-    noise_level_of(method)->assign(values, std::monostate{});
-  } else {
-    noise.model = with_planes_scaled(*noise.model, noise);
-  }
+  const NoiseModel whole = noise.model != nullptr ? *noise.model : model_of_level(method, values, spec);
+  if (noise.model == nullptr) noise_level_of(method)->assign(values, std::monostate{});
+  if (is_cut(noise) && noise.cut_model == nullptr)
+    noise.cut_model = std::make_shared<const NoiseModel>(scaled(whole, 1 / noise.applied_strength));
+  noise.model = with_planes_scaled(whole, noise);
   noise.luminance = noise.chroma = 1;
 }
 
@@ -124,11 +138,10 @@ void strengthen(const Method& method, void* values, NoiseHandling& noise) {
 }  // namespace
 
 bool operator==(const NoiseHandling& a, const NoiseHandling& b) {
-  const bool same_model =
-      a.model == b.model || (a.model != nullptr && b.model != nullptr && *a.model == *b.model);
-  return same_model && a.strength == b.strength && a.luminance == b.luminance && a.chroma == b.chroma &&
-         a.keep_grain == b.keep_grain && a.cut_at_black == b.cut_at_black &&
-         a.cut_at_white == b.cut_at_white && a.applied_strength == b.applied_strength;
+  return same_model(a.model, b.model) && a.strength == b.strength && a.luminance == b.luminance &&
+         a.chroma == b.chroma && a.keep_grain == b.keep_grain && a.clipping == b.clipping &&
+         a.cut_at_black == b.cut_at_black && a.cut_at_white == b.cut_at_white &&
+         same_model(a.cut_model, b.cut_model) && a.applied_strength == b.applied_strength;
 }
 
 const Descriptor* noise_level_of(const Method& method) {
@@ -139,11 +152,8 @@ const Descriptor* noise_level_of(const Method& method) {
 }
 
 void check_noise(const Method& method, void* values, const NoiseHandling& noise, const ImageSpec& spec) {
-  constexpr double most = 10;
-  check_number("strength", noise.strength, most);
-  check_number("luminance", noise.luminance, most);
-  check_number("chroma", noise.chroma, most);
-  check_number("keep_grain", noise.keep_grain, 1);
+  for (const NoiseNumber& number : noise_numbers)
+    check_number(number.name, noise.*number.member, number.most);
   if (!(noise.applied_strength >= 0) || std::isinf(noise.applied_strength)) {
     fail(fmt::format("applied_strength takes a number from 0 up, got {}", noise.applied_strength));
   }
@@ -159,21 +169,60 @@ void check_noise(const Method& method, void* values, const NoiseHandling& noise,
   }
   const Descriptor* map = map_of(method);
   if (map != nullptr && !is_unset(map->get(values))) {
-    const char* other = noise.strength != 1                        ? "strength"
-                        : weighs_planes(noise)                     ? "luminance or chroma"
-                        : noise.cut_at_black || noise.cut_at_white ? "a cut at black or white"
-                                                                   : nullptr;
+    const char* other = noise.strength != 1                      ? "strength"
+                        : weighs_planes(noise)                   ? "luminance or chroma"
+                        : is_cut(noise)                          ? "a cut at black or white"
+                        : noise.clipping == Clipping::everywhere ? "undoing a cut at black or white"
+                                                                 : nullptr;
     if (other != nullptr) fail(fmt::format("{}: {} and sigma_map exclude each other", method.name, other));
   }
+  if (noise.cut_model != nullptr) check_channels(*noise.cut_model, spec);
   if (noise.model != nullptr) check_model(method, values, noise, spec);
 }
 
-void check_cut(const Method& method, const void* values, const NoiseHandling& noise) {
-  if ((!noise.cut_at_black && !noise.cut_at_white) || noise.model != nullptr) return;
-  const Descriptor* level = noise_level_of(method);
-  if (level != nullptr && !is_unset(level->get(values))) return;
+void check_cut(const Method& method, void* values, const NoiseHandling& noise) {
+  if (!is_cut(noise) || noise.cut_model != nullptr || knows_noise(method, values, noise)) return;
   fail(fmt::format("{}: a cut at black or white is undone only where {}a noise model is given", method.name,
-                   level != nullptr ? "sigma or " : ""));
+                   noise_level_of(method) != nullptr ? "sigma or " : ""));
+}
+
+bool needs_noise(const Method& method, const void* values, const NoiseHandling& noise) {
+  if (noise.model != nullptr) return false;
+  return std::any_of(method.descriptors.begin(), method.descriptors.end(), [&](const Descriptor& d) {
+    return d.needed && is_unset(d.get(values)) && d.needed(values);
+  });
+}
+
+bool knows_noise(const Method& method, void* values, const NoiseHandling& noise) {
+  if (model_of(method, values, noise) != nullptr) return true;
+  const Descriptor* level = noise_level_of(method);
+  return level != nullptr && !is_unset(level->get(values));
+}
+
+bool looks_for_cut(const Method& method, void* values, const NoiseHandling& noise) {
+  if (noise.strength == 0 || noise.applied_strength == 0) return false;  // the image stays as it is
+  if (noise.clipping == Clipping::everywhere) return true;
+  return noise.clipping == Clipping::known && knows_noise(method, values, noise);
+}
+
+std::vector<ChannelDeviation> noise_before_cut(const Method& method, void* values, const NoiseHandling& noise,
+                                               const ImageSpec& spec) {
+  std::vector<ChannelDeviation> deviations;
+  const bool own = noise.cut_model != nullptr;
+  const std::shared_ptr<const NoiseModel> model = own ? noise.cut_model : model_of(method, values, noise);
+  std::vector<double> sigma;
+  if (model == nullptr) {
+    const ParamValue level = noise_level_of(method)->get(values);
+    if (const double* one = std::get_if<double>(&level)) sigma = {*one};
+    if (const auto* list = std::get_if<std::vector<double>>(&level)) sigma = *list;
+  }
+  for (int c = 0; c < spec.colour_channels(); ++c) {
+    const ChannelDeviation deviation =
+        model != nullptr ? ChannelDeviation(*model, spec, c)
+                         : ChannelDeviation(sigma[sigma.size() > 1 ? static_cast<std::size_t>(c) : 0]);
+    deviations.push_back(own ? deviation : deviation.divided_by(noise.applied_strength));
+  }
+  return deviations;
 }
 
 bool allows_model(const Method& method, const void* values, const ImageSpec& spec) {

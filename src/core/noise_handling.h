@@ -1,10 +1,24 @@
 // NoiseHandling put into a method's own parameters.
 #pragma once
 
+#include <array>
+
 #include "core/method.h"
+#include "noise/stabilize.h"
 #include "ungrain/parameters.h"
 
 namespace ungrain {
+
+// The numbers of NoiseHandling that a user gives: each takes 0 to `most`.
+struct NoiseNumber {
+  const char* name;
+  double NoiseHandling::*member;
+  double most;
+};
+inline constexpr std::array<NoiseNumber, 4> noise_numbers = {{{"strength", &NoiseHandling::strength, 10},
+                                                              {"luminance", &NoiseHandling::luminance, 10},
+                                                              {"chroma", &NoiseHandling::chroma, 10},
+                                                              {"keep_grain", &NoiseHandling::keep_grain, 1}}};
 
 // Throws Error(invalid_argument) unless the values are in range and fit the method, its parameters and the
 // image.
@@ -15,8 +29,22 @@ void check_noise(const Method& method, void* values, const NoiseHandling& noise,
 // nothing.
 void apply_noise(const Method& method, void* values, NoiseHandling& noise, const ImageSpec& spec);
 
+// Whether a value that the method needs is left to be measured.
+bool needs_noise(const Method& method, const void* values, const NoiseHandling& noise);
+
+// Whether sigma or a model tells the noise.
+bool knows_noise(const Method& method, void* values, const NoiseHandling& noise);
+
+// Whether resolve() has to look at the image for a cut, although its noise may be known.
+bool looks_for_cut(const Method& method, void* values, const NoiseHandling& noise);
+
+// Of each of the image's channels, as it was before a cut and without `strength`. It must be known; `noise`
+// and `values` must outlive what is returned.
+std::vector<ChannelDeviation> noise_before_cut(const Method& method, void* values, const NoiseHandling& noise,
+                                               const ImageSpec& spec);
+
 // What is left of the noise's level is known now: throws where a cut cannot be undone for want of it.
-void check_cut(const Method& method, const void* values, const NoiseHandling& noise);
+void check_cut(const Method& method, void* values, const NoiseHandling& noise);
 
 // Whether resolve() may give this method a model, its other parameters being what they are.
 bool allows_model(const Method& method, const void* values, const ImageSpec& spec);

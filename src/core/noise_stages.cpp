@@ -44,8 +44,8 @@ void run_curves(const StageCall& call, const std::vector<PointCurve>& curves) {
 void run_fill(const StageCall& call, const std::vector<ChannelFill>& fills, bool wraps) {
   for_plane_rows(call, [&](int plane, int y) {
     const ChannelFill& fill = fills[static_cast<std::size_t>(plane)];
-    const FillTables black{fill.black.shape, fill.black.beyond.data(), fill.black.spread.data()};
-    const FillTables white{fill.white.shape, fill.white.beyond.data(), fill.white.spread.data()};
+    const FillTables black{fill.black.shape, fill.black.draws.data()};
+    const FillTables white{fill.white.shape, fill.white.draws.data()};
     float* to = call.out.row(plane, y);
     for (int x = call.out.rect.x0; x < call.out.rect.x1; ++x) {
       to[x - call.out.rect.x0] = filled_sample(black, white, call.in[0], call.image, wraps, plane, x, y);
@@ -98,51 +98,31 @@ Stage mix_stage(int planes, int result, double share, Device::Kind device) {
   return stage;
 }
 
-// Of each of the image's channels: from the model, or from the method's sigma.
-std::vector<ChannelDeviation> deviations_of(const Method& method, const MethodParams& params,
-                                            const ImageSpec& spec) {
-  std::vector<ChannelDeviation> deviations;
-  std::vector<double> sigma;
-  if (params.noise().model == nullptr) {
-    const ParamValue level = params.get(noise_level_of(method)->info.name);
-    if (const double* one = std::get_if<double>(&level)) sigma = {*one};
-    if (const auto* list = std::get_if<std::vector<double>>(&level)) sigma = *list;
-  }
-  for (int c = 0; c < spec.colour_channels(); ++c) {
-    if (params.noise().model != nullptr) {
-      deviations.emplace_back(*params.noise().model, spec, c);
-    } else {
-      deviations.emplace_back(sigma[sigma.size() > 1 ? static_cast<std::size_t>(c) : 0]);
-    }
-  }
-  return deviations;
-}
-
 PointCurve identity() { return {{}, {0, 1}}; }
 
 }  // namespace
 
-NoiseStages noise_stages(const Method& method, const MethodParams& params, const ImageSpec& spec) {
-  const NoiseHandling& noise = params.noise();
+NoiseStages noise_stages(const Method& method, void* values, const NoiseHandling& noise,
+                         const ImageSpec& spec) {
   NoiseStages stages;
   stages.keep_grain = noise.keep_grain;
-  const bool stabilizes = noise.model != nullptr && !method.noise_model;
-  const bool cut = noise.cut_at_black || noise.cut_at_white;
-  if ((!stabilizes && !cut) || noise.applied_strength == 0) return stages;
-  const double white = spec.white();
-  for (const ChannelDeviation& deviation : deviations_of(method, params, spec)) {
-    const bool none = deviation.mean() == 0;
-    const ChannelDeviation real = deviation.divided_by(noise.applied_strength);
-    if (cut) {
+  if (noise.applied_strength == 0) return stages;
+  if (noise.cut_at_black || noise.cut_at_white) {
+    for (const ChannelDeviation& deviation : noise_before_cut(method, values, noise, spec)) {
+      const bool none = deviation.mean() == 0;
       ChannelFill fill;
-      if (noise.cut_at_black && !none) fill.black = filling_curves(real, white, false);
-      if (noise.cut_at_white && !none) fill.white = filling_curves(real, white, true);
+      if (noise.cut_at_black && !none) fill.black = filling_curves(deviation, spec, false);
+      if (noise.cut_at_white && !none) fill.white = filling_curves(deviation, spec, true);
       stages.fill.push_back(std::move(fill));
     }
-    if (stabilizes) {
-      stages.stabilize.push_back(none ? identity() : stabilizing_curve(real, white));
-      stages.restore.push_back(none ? identity() : restoring_curve(real, white));
-    }
+  }
+  if (noise.model == nullptr || method.noise_model) return stages;
+  for (int c = 0; c < spec.colour_channels(); ++c) {
+    const ChannelDeviation deviation =
+        ChannelDeviation(*noise.model, spec, c).divided_by(noise.applied_strength);
+    const bool none = deviation.mean() == 0;
+    stages.stabilize.push_back(none ? identity() : stabilizing_curve(deviation, spec.white()));
+    stages.restore.push_back(none ? identity() : restoring_curve(deviation, spec.white()));
   }
   return stages;
 }

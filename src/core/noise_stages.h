@@ -18,7 +18,9 @@ struct NoiseStages {
   double keep_grain = 0;
 };
 
-NoiseStages noise_stages(const Method& method, const MethodParams& params, const ImageSpec& spec);
+// `values` are the method's parameters, resolved.
+NoiseStages noise_stages(const Method& method, void* values, const NoiseHandling& noise,
+                         const ImageSpec& spec);
 
 // Where there is nothing to add the pipeline stays as it is.
 Pipeline with_noise_stages(Pipeline pipeline, NoiseStages stages, Device::Kind device);

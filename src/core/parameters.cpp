@@ -126,11 +126,8 @@ void* MethodParams::writable() {
 }
 
 bool MethodParams::needs_image() const {
-  if (noise_.model != nullptr) return false;
   const Method& method = find_method(method_);
-  return std::any_of(method.descriptors.begin(), method.descriptors.end(), [&](const Descriptor& d) {
-    return d.needed && is_unset(d.get(values_.get())) && d.needed(values_.get());
-  });
+  return needs_noise(method, values_.get(), noise_) || looks_for_cut(method, values_.get(), noise_);
 }
 
 void MethodParams::apply_preset(std::string_view name, double white) {

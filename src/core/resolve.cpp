@@ -7,8 +7,10 @@
 #include "core/noise_handling.h"
 #include "core/registry.h"
 #include "noise/cut_noise.h"
+#include "noise/read_in_bands.h"
 #include "noise/stabilize.h"
 #include "ungrain/denoiser.h"
+#include "ungrain/error.h"
 #include "ungrain/noise_model.h"
 
 namespace ungrain {
@@ -66,22 +68,39 @@ MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec) 
   params.validate(spec);
   const Method& method = find_method(params.method());
   MethodParams resolved = params;
-  if (!resolved.needs_image()) {
+  if (!needs_noise(method, resolved.values_.get(), resolved.noise_)) {
     apply_noise(method, resolved.writable(), resolved.noise_, spec);
     check_cut(method, resolved.values_.get(), resolved.noise_);
   }
   for (const Descriptor& d : method.descriptors) {
     if (d.derive) d.derive(resolved.writable(), spec);
   }
+  // What follows now is no reason to look at the image after all.
+  if (!params.needs_image() && resolved.noise_.clipping != Clipping::keep)
+    resolved.noise_.clipping = Clipping::measured;
   resolved.validate(spec);  // what was given may not fit what follows from it
   return resolved;
 }
 
-// With what was measured.
+// With what the image says.
 class NoiseResolver {
  public:
-  static Resolved resolve(const MethodParams& params, const ImageSpec& spec, NoiseModelEstimate found,
-                          const CutDetector& cuts) {
+  // Whether the noise itself is measured: for the method, or only to undo a cut.
+  static bool measures(const MethodParams& params) {
+    return for_method(params) || (params.noise_.clipping == Clipping::everywhere &&
+                                  !knows_noise(method_of(params), params.values_.get(), params.noise_));
+  }
+
+  static Resolved with_given_noise(const MethodParams& params, const ImageSpec& spec,
+                                   const CutDetector& cuts) {
+    MethodParams known = params;
+    note_cut(known,
+             cuts.finish(noise_before_cut(method_of(params), params.values_.get(), params.noise_, spec)));
+    return {resolve_derived(known, spec), std::nullopt};
+  }
+
+  static Resolved with_measured_noise(const MethodParams& params, const ImageSpec& spec,
+                                      NoiseModelEstimate found, const CutDetector& cuts) {
     MethodParams known = params;
     if (found.finding == NoiseFinding::spectrum && is_slope(found)) {
       found.finding = NoiseFinding::white;
@@ -90,17 +109,35 @@ class NoiseResolver {
     }
     const Cut cut = cuts.finish(deviations_of(found, spec));
     if (found.finding == NoiseFinding::white) scale(found, cut.deviation_factor);
-    known.noise_.cut_at_black = params.noise().cut_at_black || cut.at_black;
-    known.noise_.cut_at_white = params.noise().cut_at_white || cut.at_white;
-    const Method& method = find_method(params.method());
+    note_cut(known, cut);
+    if (!for_method(params)) {
+      if (cut.at_black || cut.at_white) known.noise_.cut_model = shared(found.model);
+      return {resolve_derived(known, spec), std::nullopt};
+    }
     if (found.finding == NoiseFinding::white) {
       known = with_noise_level(std::move(known), found.white);
-    } else if (allows_model(method, known.values_.get(), spec)) {
-      known.noise_.model = std::make_shared<const NoiseModel>(found.model);
+    } else if (allows_model(method_of(params), known.values_.get(), spec)) {
+      known.noise_.model = shared(found.model);
     } else {
       known = with_noise_level(std::move(known), mean_level(found));
     }
     return {resolve_derived(known, spec), std::move(found)};
+  }
+
+ private:
+  static const Method& method_of(const MethodParams& params) { return find_method(params.method()); }
+  static bool for_method(const MethodParams& params) {
+    return needs_noise(method_of(params), params.values_.get(), params.noise_);
+  }
+  static std::shared_ptr<const NoiseModel> shared(const NoiseModel& model) {
+    return std::make_shared<const NoiseModel>(model);
+  }
+  // It has been looked for.
+  static void note_cut(MethodParams& params, const Cut& cut) {
+    if (params.noise_.clipping == Clipping::keep) return;
+    params.noise_.clipping = Clipping::measured;
+    params.noise_.cut_at_black = params.noise_.cut_at_black || cut.at_black;
+    params.noise_.cut_at_white = params.noise_.cut_at_white || cut.at_white;
   }
 };
 
@@ -122,10 +159,16 @@ Resolved resolve_with_noise(const MethodParams& params, const ConstImageView& im
                             const NoiseModelOptions& options) {
   params.validate(image.spec);
   if (!params.needs_image()) return {resolve_derived(params, image.spec), std::nullopt};
-  NoiseModelEstimate found = estimate_noise_model(image, options);  // checks the image
   CutDetector cuts(image.spec);
+  if (!NoiseResolver::measures(params)) {
+    if (image.space.memory != Space::Memory::host)
+      throw Error(ErrorCode::unsupported, "clipped noise is looked for in host memory only");
+    cuts.add_rows(image);
+    return NoiseResolver::with_given_noise(params, image.spec, cuts);
+  }
+  NoiseModelEstimate found = estimate_noise_model(image, options);  // checks the image
   cuts.add_rows(image);
-  return NoiseResolver::resolve(params, image.spec, std::move(found), cuts);
+  return NoiseResolver::with_measured_noise(params, image.spec, std::move(found), cuts);
 }
 
 Resolved resolve_with_noise(const MethodParams& params, RowReader& image, const ImageSpec& spec,
@@ -133,9 +176,13 @@ Resolved resolve_with_noise(const MethodParams& params, RowReader& image, const 
   params.validate(spec);
   if (!params.needs_image()) return {resolve_derived(params, spec), std::nullopt};
   CutDetector cuts(spec);
+  if (!NoiseResolver::measures(params)) {
+    for_bands(image, spec, [&](const ConstImageView& rows) { cuts.add_rows(rows); });
+    return NoiseResolver::with_given_noise(params, spec, cuts);
+  }
   WatchedReader watched(image, cuts);
   NoiseModelEstimate found = estimate_noise_model(watched, spec, options);
-  return NoiseResolver::resolve(params, spec, std::move(found), cuts);
+  return NoiseResolver::with_measured_noise(params, spec, std::move(found), cuts);
 }
 
 MethodParams resolve(const MethodParams& params, const ConstImageView& image) {

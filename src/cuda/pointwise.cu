@@ -13,24 +13,33 @@ namespace {
 constexpr int block_columns = 32;
 constexpr int block_rows = 8;
 
-struct CurvesCall {
-  ConstPlanes in;
-  Planes out;
-  CurveShape shapes[max_channels];
-  const float* tables[max_channels];  // on the GPU
-};
-
+// Makes every sample of `call.out` what call.sample(plane, x, y) says.
+template <class Call>
 __global__ void __launch_bounds__(block_columns* block_rows)
-    curves_kernel(const __grid_constant__ CurvesCall call) {
+    sample_kernel(const __grid_constant__ Call call) {
   const int x = call.out.rect.x0 + static_cast<int>(blockIdx.x * block_columns + threadIdx.x);
   const int plane = static_cast<int>(blockIdx.z);
   if (x >= call.out.rect.x1) return;
   for (int y = call.out.rect.y0 + static_cast<int>(blockIdx.y * block_rows + threadIdx.y);
        y < call.out.rect.y1; y += static_cast<int>(gridDim.y) * block_rows) {
-    call.out.at(plane, x, y) =
-        curve_at(call.shapes[plane], call.tables[plane], call.in.row(plane, y)[x - call.in.rect.x0]);
+    call.out.at(plane, x, y) = call.sample(plane, x, y);
   }
 }
+
+__device__ inline float sample_of(const ConstPlanes& planes, int plane, int x, int y) {
+  return planes.row(plane, y)[x - planes.rect.x0];
+}
+
+struct CurvesCall {
+  ConstPlanes in;
+  Planes out;
+  CurveShape shapes[max_channels];
+  const float* tables[max_channels];  // on the GPU
+
+  __device__ float sample(int plane, int x, int y) const {
+    return curve_at(shapes[plane], tables[plane], sample_of(in, plane, x, y));
+  }
+};
 
 struct FillCall {
   ConstPlanes in;
@@ -39,39 +48,23 @@ struct FillCall {
   bool wraps;
   FillTables black[max_channels];
   FillTables white[max_channels];
-};
 
-__global__ void __launch_bounds__(block_columns* block_rows)
-    fill_kernel(const __grid_constant__ FillCall call) {
-  const int x = call.out.rect.x0 + static_cast<int>(blockIdx.x * block_columns + threadIdx.x);
-  const int plane = static_cast<int>(blockIdx.z);
-  if (x >= call.out.rect.x1) return;
-  for (int y = call.out.rect.y0 + static_cast<int>(blockIdx.y * block_rows + threadIdx.y);
-       y < call.out.rect.y1; y += static_cast<int>(gridDim.y) * block_rows) {
-    call.out.at(plane, x, y) =
-        filled_sample(call.black[plane], call.white[plane], call.in, call.image, call.wraps, plane, x, y);
+  __device__ float sample(int plane, int x, int y) const {
+    return filled_sample(black[plane], white[plane], in, image, wraps, plane, x, y);
   }
-}
+};
 
 struct MixCall {
   ConstPlanes source;
   ConstPlanes result;
   Planes out;
   float share;
-};
 
-__global__ void __launch_bounds__(block_columns* block_rows)
-    mix_kernel(const __grid_constant__ MixCall call) {
-  const int x = call.out.rect.x0 + static_cast<int>(blockIdx.x * block_columns + threadIdx.x);
-  const int plane = static_cast<int>(blockIdx.z);
-  if (x >= call.out.rect.x1) return;
-  for (int y = call.out.rect.y0 + static_cast<int>(blockIdx.y * block_rows + threadIdx.y);
-       y < call.out.rect.y1; y += static_cast<int>(gridDim.y) * block_rows) {
-    const float source = call.source.row(plane, y)[x - call.source.rect.x0];
-    const float result = call.result.row(plane, y)[x - call.result.rect.x0];
-    call.out.at(plane, x, y) = result + call.share * (source - result);
+  __device__ float sample(int plane, int x, int y) const {
+    const float after = sample_of(result, plane, x, y);
+    return after + share * (sample_of(source, plane, x, y) - after);
   }
-}
+};
 
 dim3 blocks_over(const Planes& out) {
   constexpr int most_rows = 65535;  // of a grid
@@ -116,8 +109,9 @@ class Tables {
 };
 
 template <class Call>
-void launch_over(void (*kernel)(Call), const DeviceStageCall& stage, const Call& call) {
-  cuda::launch(kernel, blocks_over(stage.out), dim3(block_columns, block_rows), 0, stage.stream, call);
+void launch_over(const DeviceStageCall& stage, const Call& call) {
+  cuda::launch(sample_kernel<Call>, blocks_over(stage.out), dim3(block_columns, block_rows), 0, stage.stream,
+               call);
 }
 
 }  // namespace
@@ -134,17 +128,15 @@ void launch_curves(Stage& stage, std::vector<PointCurve> curves) {
       made.shapes[plane] = curves[plane].shape;
       made.tables[plane] = places[plane];
     }
-    launch_over(curves_kernel, call, made);
+    launch_over(call, made);
   };
 }
 
 void launch_fill(Stage& stage, std::vector<ChannelFill> fills, bool wraps) {
   std::vector<std::vector<float>> floats;
   for (const ChannelFill& fill : fills) {
-    for (const FillCurves* side : {&fill.black, &fill.white}) {
-      floats.push_back(side->beyond);
-      floats.push_back(side->spread);
-    }
+    floats.push_back(fill.black.draws);
+    floats.push_back(fill.white.draws);
   }
   const auto tables = std::make_shared<Tables>(std::move(floats));
   stage.scratch = tables->floats();
@@ -152,17 +144,16 @@ void launch_fill(Stage& stage, std::vector<ChannelFill> fills, bool wraps) {
     const std::vector<const float*> places = tables->upload(call);
     FillCall made{call.in[0], call.out, call.image, wraps, {}, {}};
     for (std::size_t plane = 0; plane < fills.size(); ++plane) {
-      const float* const* of = places.data() + 4 * plane;
-      made.black[plane] = {fills[plane].black.shape, of[0], of[1]};
-      made.white[plane] = {fills[plane].white.shape, of[2], of[3]};
+      made.black[plane] = {fills[plane].black.shape, places[2 * plane]};
+      made.white[plane] = {fills[plane].white.shape, places[2 * plane + 1]};
     }
-    launch_over(fill_kernel, call, made);
+    launch_over(call, made);
   };
 }
 
 void launch_mix(Stage& stage, float share) {
   stage.launch = [share](const DeviceStageCall& call) {
-    launch_over(mix_kernel, call, MixCall{call.in[0], call.in[1], call.out, share});
+    launch_over(call, MixCall{call.in[0], call.in[1], call.out, share});
   };
 }
 

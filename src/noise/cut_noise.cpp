@@ -1,6 +1,7 @@
 #include "noise/cut_noise.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/convert.h"
@@ -69,43 +70,70 @@ double share_at_limit(double mean) {
   return shares.at(mean);
 }
 
+double normal_quantile(double share) {
+  double low = -10;
+  double high = 10;
+  for (int halving = 0; halving < 40; ++halving) {
+    const double middle = (low + high) / 2;
+    (normal_cdf(middle) < share ? low : high) = middle;
+  }
+  return low;
+}
+
+// A table of `values` by `places`, which rise, with entries at equal distances.
+PointCurve by_even_steps(const std::vector<double>& places, const std::vector<double>& values) {
+  const std::size_t last = places.size() - 1;
+  std::vector<double> even(places.size());
+  std::size_t at = 0;
+  for (std::size_t i = 0; i <= last; ++i) {
+    const double place = places.front() + (places.back() - places.front()) * static_cast<double>(i) /
+                                              static_cast<double>(last);
+    while (at + 2 <= last && places[at + 1] < place) ++at;
+    const double share = (place - places[at]) / (places[at + 1] - places[at]);
+    even[i] = values[at] + share * (values[at + 1] - values[at]);
+  }
+  return table_curve(places.front(), places.back(), even);
+}
+
 }  // namespace
 
-FillCurves filling_curves(const ChannelDeviation& deviation, double white, bool at_white) {
-  // Levels from the limit to where hardly a sample is cut.
-  constexpr int levels = 512;
+FillCurves filling_curves(const ChannelDeviation& deviation, const ImageSpec& spec, bool at_white) {
+  // Levels from a little beyond the limit to where hardly a sample is cut. The level that 80 samples tell is
+  // uncertain by 0.13 deviations: without levels beyond the limit those at it would come out too far inside.
+  constexpr int levels = 256;
   constexpr double farthest = 4;  // deviations
-  const double reach = std::min(white, farthest * deviation.at(at_white ? white : 0));
+  constexpr double nearest = -0.25;
+  const double white = spec.white();
+  // Rounding takes what is less than half a step inside the limit to it.
+  const double cut = is_float(spec.type) ? 0 : 0.5;
+  const double at_limit = deviation.at(at_white ? white : 0);
+  const double first = nearest * at_limit;
+  const double last = std::min(white, farthest * at_limit);
   std::vector<double> seen(levels + 1);
-  std::vector<double> beyond(levels + 1);
-  std::vector<double> spread(levels + 1);
+  std::array<std::vector<double>, fill_draws> drawn;
   for (int i = 0; i <= levels; ++i) {
-    const double distance = reach * i / levels;
-    const double sigma = deviation.at(at_white ? white - distance : distance);
-    const double level = sigma > 0 ? distance / sigma : farthest;
-    seen[i] = std::max(sigma * mean_after_cut(level), i > 0 ? seen[i - 1] + 1e-9 * white : 0.0);
-    // A Gaussian's part below 0.
-    const double slope = normal_density(level) / normal_cdf(-level);
-    beyond[i] = sigma * (level - slope);
-    spread[i] = sigma * std::sqrt(std::max(1 + level * slope - slope * slope, 0.0));
-  }
-  const auto by_seen = [&](const std::vector<double>& values) {
-    std::vector<double> even(levels + 1);
-    int at = 0;
-    for (int i = 0; i <= levels; ++i) {
-      const double mean = seen.front() + (seen.back() - seen.front()) * i / levels;
-      while (at + 2 <= levels && seen[at + 1] < mean) ++at;
-      const double share = (mean - seen[at]) / (seen[at + 1] - seen[at]);
-      even[i] = values[at] + share * (values[at + 1] - values[at]);
+    const double level = first + (last - first) * i / levels;
+    const double sigma = deviation.at(at_white ? white - level : level);
+    const double inside = sigma > 0 ? (level - cut) / sigma : farthest;
+    const double mean = level * normal_cdf(inside) + sigma * normal_density(inside);
+    seen[i] = i > 0 ? std::max(mean, seen[i - 1] + 1e-9 * white) : mean;
+    // A Gaussian's part beyond the cut, in parts of equal weight.
+    const double part = normal_cdf(-inside) / fill_draws;
+    double density = 0;
+    for (int draw = 0; draw < fill_draws; ++draw) {
+      const double end = draw + 1 < fill_draws ? normal_quantile((draw + 1) * part) : -inside;
+      drawn[draw].push_back(level + sigma * (density - normal_density(end)) / part);
+      density = normal_density(end);
     }
-    return table_curve(seen.front(), seen.back(), even);
-  };
-  const PointCurve of_beyond = by_seen(beyond);
-  const PointCurve of_spread = by_seen(spread);
-  return {{true, at_white ? static_cast<float>(white) : 0.0F, at_white ? -1.0F : 1.0F, of_beyond.shape,
-           of_spread.shape},
-          of_beyond.table,
-          of_spread.table};
+  }
+  FillCurves curves;
+  curves.shape = {true, at_white ? static_cast<float>(white) : 0.0F, at_white ? -1.0F : 1.0F, {}};
+  for (const std::vector<double>& values : drawn) {
+    const PointCurve curve = by_even_steps(seen, values);
+    curves.shape.by_mean = curve.shape;
+    curves.draws.insert(curves.draws.end(), curve.table.begin(), curve.table.end());
+  }
+  return curves;
 }
 
 CutDetector::CutDetector(const ImageSpec& spec) : spec_(spec) {

@@ -19,7 +19,7 @@ struct Cut {
 
 // What replaces cut samples at a limit (0 or white) of a channel whose noise had this deviation before the
 // cut.
-FillCurves filling_curves(const ChannelDeviation& deviation, double white, bool at_white);
+FillCurves filling_curves(const ChannelDeviation& deviation, const ImageSpec& spec, bool at_white);
 
 // Looks at up to 40,000 blocks of 8 x 8 pixels of each colour channel, row by row. Of an area whose true
 // level is black, cut noise makes half of the samples exactly 0 and leaves the others positive, strewn all

@@ -8,8 +8,8 @@
 
 namespace ungrain {
 
-template <class Estimator>
-auto estimate_in_bands(Estimator estimator, RowReader& rows, const ImageSpec& spec) {
+template <class Look>
+void for_bands(RowReader& rows, const ImageSpec& spec, Look look) {
   constexpr int about_pixels = 1 << 20;
   ImageSpec band_spec = spec;
   band_spec.height = std::clamp(about_pixels / spec.width, 1, spec.height);
@@ -19,8 +19,13 @@ auto estimate_in_bands(Estimator estimator, RowReader& rows, const ImageSpec& sp
     ImageView view = band.view().rows(0, count);
     view.region = {0, first, spec.width, spec.height};
     rows.read_rows(first, view);
-    estimator.add_rows(view);
+    look(ConstImageView(view));
   }
+}
+
+template <class Estimator>
+auto estimate_in_bands(Estimator estimator, RowReader& rows, const ImageSpec& spec) {
+  for_bands(rows, spec, [&](const ConstImageView& band) { estimator.add_rows(band); });
   return estimator.finish();
 }
 

@@ -6,6 +6,7 @@
 #include "core/opponent.h"
 #include "core/portable_math.h"
 #include "noise/noise_model.h"
+#include "noise/poisson_gaussian.h"
 
 namespace ungrain {
 namespace {
@@ -22,11 +23,6 @@ bool is_white(const NoiseModel::Spectrum& spectrum) {
 // transform would be infinitely steep.
 constexpr double least_share = 0.02;
 constexpr int curve_steps = 4096;
-
-// The generalised Anscombe transform: deviation 1 at all levels.
-double anscombe(const PoissonGaussian& noise, double level) {
-  return 2 * std::sqrt(std::max(level / noise.a + 0.375 + noise.b / (noise.a * noise.a), 0.0));
-}
 
 // F(level) = integral of 1 / deviation from 0, at curve_steps + 1 levels from 0 to white.
 std::vector<double> integrated(const ChannelDeviation& deviation, double white) {
@@ -121,7 +117,7 @@ std::vector<double> stabilized_deviations(const NoiseModel& model, const ImageSp
     if (deviation.mean() == 0) {
       deviations.push_back(0);
     } else if (const std::optional<PoissonGaussian> noise = deviation.poisson_gaussian()) {
-      deviations.push_back(white / (anscombe(*noise, white) - anscombe(*noise, 0)));
+      deviations.push_back(white / Stabilizer(*noise).forward(white));
     } else {
       deviations.push_back(white / integrated(deviation, white).back());
     }
@@ -140,34 +136,37 @@ PointCurve table_curve(double first, double last, const std::vector<double>& val
 
 namespace {
 
+// The generalised Anscombe transform, as a root and a constant.
 PointCurve anscombe_curve(const PoissonGaussian& noise, double white) {
-  const double black = anscombe(noise, 0);
-  const double scale = white / (anscombe(noise, white) - black);
-  PointCurve curve = table_curve(0, white, {-black * scale, -black * scale});
+  const double scale = white / Stabilizer(noise).forward(white);
+  const double shift = 0.375 * noise.a + noise.b / noise.a;
+  const double factor = scale * 2 / std::sqrt(noise.a);
+  PointCurve curve = table_curve(0, white, {-factor * std::sqrt(shift), -factor * std::sqrt(shift)});
   curve.shape.base = CurveBase::root;
-  curve.shape.factor = static_cast<float>(scale * 2 / std::sqrt(noise.a));
-  curve.shape.shift = static_cast<float>(0.375 * noise.a + noise.b / noise.a);
+  curve.shape.factor = static_cast<float>(factor);
+  curve.shape.shift = static_cast<float>(shift);
   return curve;
 }
 
-// The closed form of the exact unbiased inverse (Makitalo and Foi 2013). D^2 / 4 is the curve's base, the
-// rest its table.
+// Its square is the curve's base, the rest its table, which begins where noise around black ends.
 PointCurve unbiased_anscombe_inverse(const PoissonGaussian& noise, double white) {
-  const double black = anscombe(noise, 0);
-  const double scale = white / (anscombe(noise, white) - black);
-  const double read = noise.b / (noise.a * noise.a);
+  constexpr double lowest = 5;  // deviations
+  const Stabilizer stabilizer(noise);
+  const double scale = white / stabilizer.forward(white);
+  const double shift = 2 * std::sqrt(0.375 + noise.b / (noise.a * noise.a)) * scale;
+  const double factor = noise.a / (4 * scale * scale);
+  const double first = -lowest * scale;
   std::vector<double> rest(curve_steps + 1);
   for (int i = 0; i <= curve_steps; ++i) {
-    const double d = black + (white / scale) * i / curve_steps;
-    rest[i] = noise.a * (std::sqrt(1.5) / (4 * d) - 11 / (8 * d * d) + 5 * std::sqrt(1.5) / (8 * d * d * d) -
-                         0.125 - read);
+    const double value = first + (white - first) * i / curve_steps;
+    const double above = std::max(value + shift, 0.0);
+    rest[i] = stabilizer.inverse(value / scale) - factor * above * above;
   }
   rest[curve_steps] = rest[curve_steps - 1];  // beyond the end it hardly changes any more
-  PointCurve curve = table_curve(0, white, rest);
+  PointCurve curve = table_curve(first, white, rest);
   curve.shape.base = CurveBase::square;
-  curve.shape.factor = static_cast<float>(noise.a / (4 * scale * scale));
-  curve.shape.shift = static_cast<float>(black * scale);
-  curve.shape.lowest = 0;
+  curve.shape.factor = static_cast<float>(factor);
+  curve.shape.shift = static_cast<float>(shift);
   return curve;
 }
 
