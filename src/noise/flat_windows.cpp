@@ -66,6 +66,7 @@ FlatWindows::FlatWindows(const ImageSpec& image, int first_channel, int channels
       cell_step_(std::min(step_, flatness_cell)),
       windows_across_(width_ < flatness_window ? 0 : (width_ - flatness_window) / step_ + 1),
       cells_across_(width_ < flatness_window ? 0 : (width_ - flatness_cell) / cell_step_ + 1),
+      white_(image.white()),
       quad_sums_(image, first_channel, channels) {
   const double samples = static_cast<double>(flatness_window) * flatness_window * channels_;
   level_scale_ = static_cast<double>(level_count) * level_count / (samples * image.white());

@@ -155,6 +155,7 @@ class FlatWindows {
   int cell_step_;  // between cells, along both axes
   int windows_across_;
   int cells_across_;
+  double white_;
   double level_scale_;
   QuadSums quad_sums_;
   std::vector<Share> shares_;  // one a worker
