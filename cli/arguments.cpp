@@ -323,6 +323,17 @@ MethodParams MethodOptions::read_for(double white) const {
 
 MethodParams MethodOptions::for_image(const ImageSpec& spec) const { return read_for(spec.white()); }
 
+std::string MethodOptions::given(const std::string& parameter) const {
+  const auto found = given_.find(parameter);
+  return found == given_.end() ? "" : found->second;
+}
+
+std::string MethodOptions::take(const std::string& parameter) {
+  std::string text = given(parameter);
+  given_.erase(parameter);
+  return text;
+}
+
 const Image& MethodOptions::image(const std::string& parameter, double white) const {
   const std::lock_guard lock(mutex_);
   const auto key = std::pair(parameter, white);

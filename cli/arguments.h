@@ -44,6 +44,10 @@ class MethodOptions {
   MethodParams read() const;
   // For an image: strengths in its own units. Images among the parameters live as long as this object.
   MethodParams for_image(const ImageSpec& spec) const;
+  // The text given for a parameter; empty: none.
+  std::string given(const std::string& parameter) const;
+  // The same, which is then as if it were not given.
+  std::string take(const std::string& parameter);
   // What images among the parameters hold, for --resume.
   std::string images_text() const;
 

@@ -402,6 +402,12 @@ int denoise_command(const Arguments& arguments) {
                           std::count(settings.inputs.begin(), settings.inputs.end(), stream_name) > 0)) {
     throw UsageError("--resume is for files, not for the standard input or output");
   }
+  if (const std::string option = settings.noise.instead_of_sigma();
+      !option.empty() && !method.given("sigma").empty()) {
+    throw UsageError(option + " and --sigma exclude each other");
+  }
+  if (settings.noise.takes_sigma() && !method.given("sigma").empty())
+    settings.noise.take_sigma(method.take("sigma"));
   method.read();  // so that a wrong value ends the run before the first file
   settings.noise.check();
   check_device(settings.options.device);

@@ -12,7 +12,7 @@ namespace ungrain::cli {
 namespace {
 
 constexpr const char* kind = "noise model";
-constexpr std::streamsize most_bytes = 1 << 20;
+constexpr std::streamsize most_bytes = 8 << 20;
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
   throw Error(ErrorCode::io, fmt::format("{}: {}", io::one_line(path.string()), why));
@@ -50,6 +50,7 @@ NoiseModel::Channel channel_of(const std::filesystem::path& path, const nlohmann
                              channel.spectrum.size(), spectrum.size()));
   }
   std::copy(spectrum.begin(), spectrum.end(), channel.spectrum.begin());
+  if (json.contains("correlation")) channel.correlation = numbers_of(path, json, "correlation");
   return channel;
 }
 
@@ -58,8 +59,10 @@ NoiseModel::Channel channel_of(const std::filesystem::path& path, const nlohmann
 nlohmann::json to_json(const NoiseModel& model) {
   nlohmann::json channels = nlohmann::json::array();
   for (const NoiseModel::Channel& channel : model.channels) {
-    channels.push_back(
-        {{"levels", channel.levels}, {"deviations", channel.deviations}, {"spectrum", channel.spectrum}});
+    nlohmann::json values = {
+        {"levels", channel.levels}, {"deviations", channel.deviations}, {"spectrum", channel.spectrum}};
+    if (!channel.correlation.empty()) values["correlation"] = channel.correlation;
+    channels.push_back(std::move(values));
   }
   return {{"channels", std::move(channels)}};
 }

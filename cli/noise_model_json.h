@@ -12,7 +12,8 @@
 
 namespace ungrain::cli {
 
-// {"channels": [{"levels": [...], "deviations": [...], "spectrum": [64 numbers]}, ...]}, pixel units.
+// {"channels": [{"levels": [...], "deviations": [...], "spectrum": [64 numbers]}, ...]}, pixel units; and
+// "correlation": [...] where it is known.
 nlohmann::json to_json(const NoiseModel& model);
 
 // The model and how it was found.

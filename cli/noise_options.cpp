@@ -90,6 +90,16 @@ void NoiseOptions::add_to(CLI::App& app) {
       [this](const std::string& text) { handling_.clipping = clipping_of(text); });
   add_text("--noise-model", "FILE", "a model of the noise that ungrain estimate --save wrote (default: none)",
            [this](const std::string& text) { model_path_ = text; });
+  add_text("--psd", "FILE",
+           "the noise's power spectral density: an image of float samples, frequency 0 first, whose mean is "
+           "the variance of "
+           "a pixel on the 0-255 scale; one channel or as many as the image (default: none)",
+           [this](const std::string& text) { psd_path_ = text; });
+  add_text("--noise-kernel", "FILE",
+           "the kernel that made the noise of white noise, as an image; --sigma is then the deviation of the "
+           "noise as it is "
+           "in the image (default: none)",
+           [this](const std::string& text) { kernel_path_ = text; });
 }
 
 void NoiseOptions::check() {
@@ -98,14 +108,29 @@ void NoiseOptions::check() {
   if (read_noise_ && !poisson) throw UsageError("--read-noise belongs to --noise poisson-gaussian");
   if (read_noise_ && !gain_)
     throw UsageError("--read-noise without --gain: give both, or none to measure them");
-  if (!model_path_.empty() && given_.contains("--noise"))
-    throw UsageError("--noise-model and --noise exclude each other");
+  const char* const sources[] = {"--noise-model", "--noise", "--psd", "--noise-kernel"};
+  const char* first = nullptr;
+  for (const char* source : sources) {
+    if (!given_.contains(source)) continue;
+    if (first != nullptr) throw UsageError(fmt::format("{} and {} exclude each other", first, source));
+    first = source;
+  }
+  if (!kernel_path_.empty() && !kernel_sigma_)
+    throw UsageError("--noise-kernel needs --sigma, the deviation of the noise in the image");
+  if (!psd_path_.empty()) given_noise_ = std::make_shared<const GivenNoise>(psd_path_);
+  if (!kernel_path_.empty()) given_noise_ = std::make_shared<const GivenNoise>(kernel_path_, *kernel_sigma_);
   if (!model_path_.empty()) model_file_ = std::make_shared<const NoiseModelFile>(model_path_);
+}
+
+void NoiseOptions::take_sigma(const std::string& text) {
+  kernel_sigma_ = number_of("--sigma", text, 1e6);
+  given_["--sigma"] = text;
 }
 
 NoiseHandling NoiseOptions::for_image(const ImageSpec& spec) const {
   NoiseHandling handling = handling_;
   if (model_file_) handling.model = std::make_shared<const NoiseModel>(model_file_->for_image(spec));
+  if (given_noise_) handling.model = given_noise_->for_image(spec);
   if (gain_) {
     const double scale = spec.white() / 255;
     const double read_noise = read_noise_.value_or(0) * scale;
@@ -118,6 +143,7 @@ NoiseHandling NoiseOptions::for_image(const ImageSpec& spec) const {
 std::string NoiseOptions::text() const {
   std::string text;
   for (const auto& [option, value] : given_) text += fmt::format(" {}={}", option.substr(2), value);
+  if (given_noise_) text += given_noise_->text();
   if (model_file_) text += " model=" + to_json(model_file_->model()).dump();
   return text;
 }

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "given_noise.h"
 #include "noise_model_json.h"
 #include "ungrain/image.h"
 #include "ungrain/parameters.h"
@@ -19,6 +20,12 @@ class NoiseOptions {
   void add_to(CLI::App& app);
   // After parsing and before the first file. Throws UsageError where options contradict each other.
   void check();
+  // --noise-kernel is given: its noise's strength is the method's --sigma, which is no longer the method's
+  // then.
+  bool takes_sigma() const { return !kernel_path_.empty(); }
+  void take_sigma(const std::string& text);
+  // The option that excludes the method's --sigma; empty: none.
+  std::string instead_of_sigma() const { return psd_path_.empty() ? "" : "--psd"; }
   // In an image's own units.
   NoiseHandling for_image(const ImageSpec& spec) const;
   // --noise poisson-gaussian without numbers: the image must tell them.
@@ -34,6 +41,10 @@ class NoiseOptions {
   std::optional<double> read_noise_;
   std::string model_path_;
   std::shared_ptr<const NoiseModelFile> model_file_;
+  std::string psd_path_;
+  std::string kernel_path_;
+  std::optional<double> kernel_sigma_;
+  std::shared_ptr<const GivenNoise> given_noise_;  // of one of the two
   std::map<std::string, std::string> given_;
 };
 

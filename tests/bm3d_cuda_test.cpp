@@ -238,6 +238,54 @@ TEST(Bm3dCuda, NoiseModelsGiveTheSameBitsInEveryRunAndBand) {
   EXPECT_EQ(hash_of(filtered(params, noisy.view(), {.device = gpu, .band_rows = 37}).view()), once);
 }
 
+Image box_kernel(int width, int height) {
+  Image kernel({.width = width, .height = height, .type = PixelType::f32});
+  for (int i = 0; i < width * height; ++i) kernel.samples<float>()[i] = 1;
+  return kernel;
+}
+
+// What neighbouring pixels' noise has in common is known. Floats are compared: only near ties may be others.
+TEST(Bm3dCuda, CorrelatedNoiseGivesWhatTheReferenceGives) {
+  UNGRAIN_NEEDS_GPU();
+  for (const int channels : {1, 3}) {
+    const Image noisy = noisy_of(scene_of(52, 44, channels), 20);
+    for (const Image& kernel : {box_kernel(3, 3), box_kernel(20, 1), box_kernel(2, 3)}) {
+      const double sigma = 20 / std::sqrt(kernel.spec().width * kernel.spec().height);
+      const auto model = shared(noise_model_of_kernel(noisy.spec(), kernel.view(), sigma));
+      for (const GroupTransform along :
+           {GroupTransform::haar, GroupTransform::hadamard, GroupTransform::dct, GroupTransform::dft}) {
+        for (const double limit : {1e6, 1500.0}) {
+          const Bm3dParams params{.noise_model = model,
+                                  .scales = 1,
+                                  .group_transform = along,
+                                  .search = 11,
+                                  .group = 13,
+                                  .max_distance = limit};
+          const Image slow = filtered(params, noisy.view(), {.device = reference});
+          const Image fast = filtered(params, noisy.view(), {.device = gpu});
+          EXPECT_LT(max_abs(slow.view(), fast.view()), 0.06 * 255) << channels << ' ' << limit;
+          EXPECT_GT(psnr(slow.view(), fast.view()), 50) << channels << ' ' << limit;
+        }
+      }
+    }
+  }
+}
+
+TEST(Bm3dCuda, CorrelatedNoiseIsAsGoodAsOnTheCpuAndTheSameInEveryBand) {
+  UNGRAIN_NEEDS_GPU();
+  const Image clean = scene_of(301, 203, 3);
+  const Image noisy = noisy_of(clean, 20);
+  const auto model = shared(noise_model_of_kernel(noisy.spec(), box_kernel(3, 3).view(), 20.0 / 3));
+  for (const int scales : {1, 2}) {
+    const Bm3dParams params{.noise_model = model, .scales = scales};
+    const Image there = filtered(params, noisy.view(), {.device = gpu});
+    EXPECT_NEAR(psnr(clean.view(), there.view()),
+                psnr(clean.view(), filtered(params, noisy.view(), {.device = cpu}).view()), 0.03);
+    EXPECT_EQ(hash_of(filtered(params, noisy.view(), {.device = gpu, .band_rows = 37}).view()),
+              hash_of(there.view()));
+  }
+}
+
 // Groups that the fast kernel leaves to the general one, which adds to the same sums.
 TEST(Bm3dCuda, NoiseModelsAndPixelsFarOutsideTheRange) {
   UNGRAIN_NEEDS_GPU();

@@ -31,6 +31,10 @@ struct NoiseModel {
     std::vector<double> levels;      // ascending; at least one
     std::vector<double> deviations;  // at these levels
     Spectrum spectrum{};
+    // How much the noise of a pixel has in common with that of the pixel (dx, dy) away, -1 to 1: a square of
+    // an odd side, row by row, (0, 0) in the middle. Beyond it they have nothing in common. Empty: not known.
+    // The spectrum of a model that has it follows from it.
+    std::vector<double> correlation = {};
     friend bool operator==(const Channel&, const Channel&) = default;
   };
   std::vector<Channel> channels;
@@ -67,6 +71,16 @@ std::vector<PoissonGaussian> fit_poisson_gaussian(const ConstImageView& image);
 // Of such lines, one for each colour channel. An rgb image's are taken for one, their mean: its model has no
 // channel for each.
 NoiseModel poisson_gaussian_model(const ImageSpec& spec, const std::vector<PoissonGaussian>& channels);
+
+// Noise of a known power spectral density: of one channel for all of the image's, or of one for each. Any
+// size, frequency 0 first, as a Fourier transform gives it; its mean over all frequencies is the variance of
+// a pixel, in pixel units². Channels have independent noise.
+NoiseModel noise_model_of_psd(const ImageSpec& spec, const ConstImageView& psd);
+
+// White noise of deviation `sigma`, independent in all channels, that was convolved with a kernel: of one
+// channel for all of the image's, or of one for each; at most 255 x 255. A pixel's deviation is then sigma
+// times the root of the sum of the kernel's squares.
+NoiseModel noise_model_of_kernel(const ImageSpec& spec, const ConstImageView& kernel, double sigma);
 
 // Every deviation times `strength`.
 NoiseModel scaled(NoiseModel model, double strength);

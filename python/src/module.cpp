@@ -245,6 +245,7 @@ void from_lab(PackedPixels image) {
 
 using Plane = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Planes = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Samples = Planes;  // [row][column][channel]
 using Pixels = nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 void bilateral_of_sums_call(const Planes& samples, const std::optional<Plane>& counts, int radius,
@@ -261,6 +262,38 @@ void bilateral_of_sums_call(const Planes& samples, const std::optional<Plane>& c
   const nb::gil_scoped_release unlocked;
   bilateral_of_sums({samples.data(), counts ? counts->data() : nullptr, channels, height, width, radius},
                     sigma_range, sigma_space, out.data());
+}
+
+// Rows of pixels of one channel or of as many as the image has.
+ConstImageView samples_view(const Samples& samples) {
+  constexpr std::size_t most = 1 << 20;
+  if (samples.shape(0) > most || samples.shape(1) > most || samples.shape(2) > max_channels)
+    throw Error(ErrorCode::invalid_argument, "the array is too large");
+  const auto channels = static_cast<int>(samples.shape(2));
+  const ImageSpec spec{.width = static_cast<int>(samples.shape(1)),
+                       .height = static_cast<int>(samples.shape(0)),
+                       .channels = channels,
+                       .type = PixelType::f32,
+                       .colour = channels == 1 ? Colour::gray : Colour::multi};
+  return {samples.data(), spec};
+}
+
+ImageSpec spec_of_channels(int channels) {
+  return {.width = 64,
+          .height = 64,
+          .channels = channels,
+          .type = PixelType::f32,
+          .colour = channels == 1   ? Colour::gray
+                    : channels == 3 ? Colour::rgb
+                                    : Colour::multi};
+}
+
+nb::dict psd_model_call(const Samples& psd, int channels) {
+  return to_dict(noise_model_of_psd(spec_of_channels(channels), samples_view(psd)));
+}
+
+nb::dict kernel_model_call(const Samples& kernel, double sigma, int channels) {
+  return to_dict(noise_model_of_kernel(spec_of_channels(channels), samples_view(kernel), sigma));
 }
 
 void raise(const nb::object& error) {
@@ -286,6 +319,8 @@ NB_MODULE(_core, module) {
   module.def("denoise", &denoise_call, "image"_a, "out"_a, "method"_a, "preset"_a.none(), "given"_a, "axis"_a,
              "channel_axis"_a, "channels"_a, "range"_a, "device"_a, "threads"_a, "memory"_a, "nonfinite"_a,
              "progress"_a.none(), "measured"_a.none(), "stream"_a);
+  module.def("psd_model", &psd_model_call, "psd"_a, "channels"_a);
+  module.def("kernel_model", &kernel_model_call, "kernel"_a, "sigma"_a, "channels"_a);
   module.def("needs_image", &needs_image, "method"_a, "preset"_a.none(), "given"_a);
   module.def("sampled", &sampled_call, "shape"_a, "dtype"_a, "channel_axis"_a, "channels"_a);
   module.def("resolve", &resolve_call, "method"_a, "preset"_a.none(), "given"_a, "shape"_a, "dtype"_a,

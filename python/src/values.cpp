@@ -121,7 +121,8 @@ nb::object to_python(const ParamInfo& info, const ParamValue& value) {
   return nb::none();
 }
 
-// ---- noise models: {"channels": [{"levels": [...], "deviations": [...], "spectrum": [64 numbers]}, ...]}
+// ---- noise models: {"channels": [{"levels": [...], "deviations": [...], "spectrum": [64 numbers]}, ...]},
+// and "correlation": [...] where it is known
 
 std::vector<double> numbers_of(const nb::dict& channel, const char* key) {
   if (!channel.contains(key)) throw InvalidType(std::string("noise_model: a channel has no '") + key + "'");
@@ -154,6 +155,7 @@ std::shared_ptr<const NoiseModel> read_model(nb::handle value) {
                   "noise_model: a spectrum has 64 numbers, got " + std::to_string(spectrum.size()));
     }
     std::copy(spectrum.begin(), spectrum.end(), channel.spectrum.begin());
+    if (from.contains("correlation")) channel.correlation = numbers_of(from, "correlation");
     model.channels.push_back(std::move(channel));
   }
   validate(model);
@@ -301,6 +303,7 @@ nb::dict to_dict(const NoiseModel& model) {
     dict["levels"] = channel.levels;
     dict["deviations"] = channel.deviations;
     dict["spectrum"] = std::vector<double>(channel.spectrum.begin(), channel.spectrum.end());
+    if (!channel.correlation.empty()) dict["correlation"] = channel.correlation;
     channels.append(dict);
   }
   nb::dict dict;

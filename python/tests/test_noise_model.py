@@ -163,3 +163,37 @@ def test_undone_clipping_is_kept_through_pickles(method):
     assert denoiser.params["cut_at_black"]
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(denoiser))(image), denoiser(image))
     np.testing.assert_array_equal(denoiser(image), ungrain.denoise(image, method, clipping="undo"))
+
+
+def blurred_noise(shape, sigma, seed=3):
+    """White noise under a 3 x 3 box."""
+    white = np.random.default_rng(seed).normal(0, sigma / 3, (shape[0] + 2, shape[1] + 2))
+    return sum(white[y:y + shape[0], x:x + shape[1]] for y in range(3) for x in range(3))
+
+
+def test_known_noise_of_a_density_or_a_kernel():
+    along = np.square(1 + 2 * np.cos(2 * np.pi * np.arange(32) / 32))
+    of_psd = ungrain.NoiseModel.from_psd(np.outer(along, along) * 0.05**2 / 9)
+    of_kernel = ungrain.NoiseModel.from_kernel(np.ones((3, 3)), 0.05 / 3)
+    for model in (of_psd, of_kernel):
+        assert model.channels[0].deviations == pytest.approx([0.05], rel=1e-4)
+        assert model.channels[0].correlation.shape == (5, 5)
+        assert model.channels[0].correlation[2, 1] == pytest.approx(2 / 3, abs=1e-4)
+        assert ungrain.NoiseModel.from_dict(json.loads(json.dumps(model.to_dict()))) == model
+        assert model.scaled(2).channels[0].correlation is model.channels[0].correlation
+    noisy = (0.5 + blurred_noise((96, 96), 0.05)).astype(np.float32)
+    left = {name: np.std(ungrain.bm3d(noisy, **noise)) for name, noise in
+            {"psd": {"noise_model": of_psd}, "kernel": {"noise_model": of_kernel}, "white": {"sigma": 0.05}}.items()}
+    assert left["psd"] == pytest.approx(left["kernel"], rel=1e-2)
+    assert left["kernel"] < left["white"] / 2
+
+
+def test_known_noise_of_channels():
+    own = ungrain.NoiseModel.from_psd(np.full((8, 8, 3), [1.0, 2.0, 3.0]), channels=3)
+    assert np.square([c.deviations[0] for c in own.channels]) == pytest.approx([2, 2, 2])
+    with pytest.raises(ungrain.InvalidArgument, match="1 channel or one for each of 1"):
+        ungrain.NoiseModel.from_psd(np.ones((8, 8, 3)))
+    with pytest.raises(ungrain.InvalidArgument, match="2 or 3 dimensions"):
+        ungrain.NoiseModel.from_psd(np.ones(8))
+    with pytest.raises(ungrain.InvalidArgument, match="0 or more"):
+        ungrain.NoiseModel.from_psd(-np.ones((8, 8)))

@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+
+from . import _core
+from ._errors import InvalidArgument
+
+
+def _square(values: Any) -> np.ndarray:
+    square = np.asarray(values, float)
+    side = round(square.size ** 0.5)
+    return square.reshape(side, side) if side * side == square.size else square
+
+
+def _samples(values: Any) -> np.ndarray:
+    samples = np.asarray(values, np.float32)
+    if samples.ndim not in (2, 3):
+        raise InvalidArgument(f"an array of 2 or 3 dimensions is needed, got {samples.ndim}")
+    return np.ascontiguousarray(samples[..., None] if samples.ndim == 2 else samples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,6 +33,8 @@ class NoiseChannel:
     levels: np.ndarray  # ascending, pixel values
     deviations: np.ndarray  # at these levels; between them the variance is interpolated
     spectrum: np.ndarray  # 8 x 8; white noise: 1
+    # What pixels' noise has in common, -1 to 1, with (0, 0) in the middle of a square of an odd side; None: not known
+    correlation: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,20 +62,42 @@ class NoiseModel:
         """Variance a level + b, as a sensor delivers it before any processing; ``white`` in pixel values."""
         return cls.by_level([0, white], [np.sqrt(b), np.sqrt(a * white + b)], channels)
 
+    @classmethod
+    def from_psd(cls, psd: Any, channels: int = 1) -> NoiseModel:
+        """Noise of a known power spectral density: frequency 0 first, as ``numpy.fft.fft2`` has it, of any size; its mean
+        is the variance of a pixel, in squared pixel values. ``psd`` is [row, column], or [row, column, channel] with one
+        for each of the image's ``channels`` (1 gray, 3 rgb), whose noise is independent.
+
+        Of a picture of the noise alone: ``abs(np.fft.fft2(noise - noise.mean())) ** 2 / noise.size``, smoothed.
+        """
+        return cls.from_dict(_core.psd_model(_samples(psd), channels))
+
+    @classmethod
+    def from_kernel(cls, kernel: Any, sigma: float, channels: int = 1) -> NoiseModel:
+        """White noise of deviation ``sigma`` that was convolved with ``kernel``, [row, column] or
+        [row, column, channel]; a pixel then has the deviation sigma sqrt(sum(kernel**2))."""
+        return cls.from_dict(_core.kernel_model(_samples(kernel), sigma, channels))
+
     def scaled(self, strength: float) -> NoiseModel:
         """Every deviation times ``strength``."""
-        return NoiseModel(tuple(NoiseChannel(c.levels, c.deviations * strength, c.spectrum) for c in self.channels))
+        return NoiseModel(tuple(replace(c, deviations=c.deviations * strength) for c in self.channels))
 
     def to_dict(self) -> dict[str, Any]:
         """Lists of numbers, as JSON takes them."""
-        return {"channels": [{"levels": np.asarray(c.levels, float).tolist(),
-                              "deviations": np.asarray(c.deviations, float).tolist(),
-                              "spectrum": np.asarray(c.spectrum, float).ravel().tolist()} for c in self.channels]}
+        def of_channel(c: NoiseChannel) -> dict[str, Any]:
+            values = {"levels": c.levels, "deviations": c.deviations, "spectrum": c.spectrum}
+            if c.correlation is not None:
+                values["correlation"] = c.correlation
+            return {name: np.asarray(value, float).ravel().tolist() for name, value in values.items()}
+
+        return {"channels": [of_channel(c) for c in self.channels]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> NoiseModel:
         return cls(tuple(NoiseChannel(np.asarray(c["levels"], float), np.asarray(c["deviations"], float),
-                                      np.asarray(c["spectrum"], float).reshape(8, 8)) for c in values["channels"]))
+                                      np.asarray(c["spectrum"], float).reshape(8, 8),
+                                      _square(c["correlation"]) if "correlation" in c else None)
+                         for c in values["channels"]))
 
     def __eq__(self, other: object) -> bool:
         return self.to_dict() == other.to_dict() if isinstance(other, NoiseModel) else NotImplemented

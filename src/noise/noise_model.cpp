@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/opponent.h"
+#include "noise/correlation.h"
 #include "noise/noise_model.h"
 #include "ungrain/error.h"
 
@@ -71,6 +72,12 @@ void validate(const NoiseModel& model) {
     for (const double value : channel.spectrum) {
       if (!is_deviation(value)) fail(fmt::format("a noise model's spectrum is 0 or more, got {}", value));
     }
+    // Channels mostly have the same.
+    const bool known =
+        &channel != model.channels.data() && channel.correlation == (&channel - 1)->correlation;
+    if (channel.correlation.empty() || known) continue;
+    const std::string fault = fault_of_correlation(channel.correlation);
+    if (!fault.empty()) fail(fault);
   }
 }
 

@@ -18,6 +18,7 @@ namespace ungrain {
 namespace {
 
 using cuda::blocks_for;
+using cuda::Bm3dCommonNoise;
 using cuda::Bm3dDeviationsCall;
 using cuda::Bm3dFast;
 using cuda::Bm3dFilterCall;
@@ -213,10 +214,11 @@ class CudaStep {
         down_{padded_.height - step_.patch, step_.spacing},
         varies_(settings.sigma_map.data != nullptr),
         fast_(cuda::bm3d_fast_filter(settings_, index)),
-        general_(cuda::bm3d_general_filter(step_, index == 1, varies_)) {
+        general_(cuda::bm3d_general_filter(step_, index == 1, varies_ || is_correlated(settings_))) {
     for (int plane = 0; plane < planes_; ++plane)
       sigma_[plane] = fast_ ? cuda::fast_sigma(settings_, plane) : settings_.sigma[plane];
     if (by_model()) append_model();
+    for (int plane = 0; plane < planes_; ++plane) append_common(plane);
   }
   CudaStep(const CudaStep&) = delete;
   CudaStep& operator=(const CudaStep&) = delete;
@@ -273,6 +275,10 @@ class CudaStep {
       filter.noise.deviations = memory.deviations;
       for (int plane = 0; plane < planes_; ++plane)
         filter.noise.strength[plane] = static_cast<float>(settings_.model[plane].strength);
+      for (int plane = 0; plane < planes_; ++plane) {
+        filter.noise.common[plane] = common_[plane].noise;
+        if (has_common(plane)) filter.noise.common[plane].values = memory.table + common_[plane].values;
+      }
     }
     copy_window(filter.window);
     filter.left_over = memory.left_over;
@@ -377,6 +383,39 @@ class CudaStep {
       of.variances = static_cast<int>(table.size());
       for (const double variance : noise.variances)
         table.push_back(static_cast<float>(unit > 0 ? variance * mean_share(noise) / unit : 0));
+    }
+  }
+
+  bool has_common(int plane) const { return by_model() && settings_.model[plane].covariances != nullptr; }
+  bool corrects(int plane) const { return index_ == 0 && has_common(plane); }
+
+  // To the table too: what two patches' noise has in common, and what that does to distances.
+  void append_common(int plane) {
+    if (!has_common(plane)) return;
+    std::vector<float>& table = general_.table;
+    CommonNoise& common = common_[plane];
+    const PatchCovariances& covariances = *settings_.model[plane].covariances;
+    common.noise.reach_x = covariances.reach_x();
+    common.noise.reach_y = covariances.reach_y();
+    if (plane > 0 && settings_.model[plane - 1].covariances == settings_.model[plane].covariances) {
+      common.values = common_[plane - 1].values;
+    } else {
+      common.values = static_cast<int>(table.size());
+      for (int dy = 0; dy <= covariances.reach_y(); ++dy) {
+        for (int dx = -covariances.reach_x(); dx <= covariances.reach_x(); ++dx) {
+          for (const double value : covariances.at(dx, dy)) table.push_back(static_cast<float>(value));
+        }
+      }
+    }
+    if (!corrects(plane)) return;
+    common.corrections = static_cast<int>(table.size());
+    common.least_correction = least_correction(settings_, index_, plane);
+    for (int dy = -reach_; dy <= reach_; ++dy) {
+      for (int dx = -reach_; dx <= reach_; ++dx) {
+        const double correction =
+            distance_correction(settings_, index_, plane, dx, dy) - common.least_correction;
+        table.push_back(static_cast<float>(correction * step_.patch * step_.patch));
+      }
     }
   }
 
@@ -487,6 +526,11 @@ class CudaStep {
     match.offsets = memory.offsets;
     match.found = memory.found;
     match.scratch = memory.match;
+    if (corrects(plane)) {
+      match.corrections = memory.table + common_[plane].corrections;
+      match.max_distance = static_cast<float>((step_.max_distance - common_[plane].least_correction) *
+                                              step_.patch * step_.patch);
+    }
     if (uses_own_search()) {
       // The coefficients that are compared are of the filter's own transform.
       Bm3dGeneralMatch own{match, general_.shape, memory.table, -1, memory.compared};
@@ -548,6 +592,13 @@ class CudaStep {
   double sigma_[max_channels] = {};  // units of the noise
   int shares_ = 0;                   // of a model: in the table
   Bm3dLevels levels_[max_channels];
+  struct CommonNoise {
+    Bm3dCommonNoise noise;  // without its values
+    int values = 0;         // in the table
+    int corrections = 0;
+    double least_correction = 0;
+  };
+  CommonNoise common_[max_channels];
   mutable std::once_flag table_made_;
   mutable cuda::PinnedBuffer table_;
 };

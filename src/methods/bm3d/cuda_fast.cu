@@ -750,7 +750,7 @@ double fast_sigma(const Bm3dSettings& settings, int plane) {
 std::optional<Bm3dFast> bm3d_fast_filter(const Bm3dSettings& settings, int index) {
   const Bm3dStep& step = index == 0 ? settings.first : settings.second;
   constexpr int largest_group = 32;
-  bool noise_known = settings.sigma_map.data == nullptr &&
+  bool noise_known = settings.sigma_map.data == nullptr && !is_correlated(settings) &&
                      std::all_of(settings.model.begin(), settings.model.end(), takes_model);
   for (int plane = 0; plane < static_cast<int>(settings.sigma.size()); ++plane)
     noise_known = noise_known && fast_sigma(settings, plane) > std::numeric_limits<float>::min() * 1e3;

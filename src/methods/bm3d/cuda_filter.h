@@ -42,12 +42,21 @@ struct Bm3dSums {
   }
 };
 
+// What two patches' noise has in common, see PlaneNoise: [dy >= 0][dx][8][8], 1 on average at (0, 0), nothing
+// beyond the reaches.
+struct Bm3dCommonNoise {
+  const float* values = nullptr;
+  int reach_x = 0;
+  int reach_y = 0;
+};
+
 // The noise by level and frequency, see PlaneNoise: a coefficient's variance is the square of its group's
 // deviation times the coefficient's share.
 struct Bm3dModelNoise {
   const float* shares = nullptr;  // [plane][8][8], 1 on average; null: sigma, for every group and coefficient
-  const float* deviations = nullptr;  // [plane][reference], in units of the plane's sigma
-  float strength[max_channels] = {};  // factor on the deviation for thresholds and shrinkage
+  const float* deviations = nullptr;     // [plane][reference], in units of the plane's sigma
+  float strength[max_channels] = {};     // factor on the deviation for thresholds and shrinkage
+  Bm3dCommonNoise common[max_channels];  // where it has values, instead of shares; the general kernel's alone
 };
 
 // What a group's coefficients lose, summed instead of what they keep: the noise. Its size is known (sigma),
@@ -174,7 +183,8 @@ struct Bm3dGeneralCall {
   float value_scale = 1;  // from pixels to the filter's unit, but for only_left, whose unit is sigma
 };
 
-Bm3dGeneral bm3d_general_filter(const Bm3dStep& step, bool wiener, bool varies);
+// `variances`: coefficients of a group have variances of their own.
+Bm3dGeneral bm3d_general_filter(const Bm3dStep& step, bool wiener, bool variances);
 void launch_bm3d_general(const Bm3dGeneral& general, const Bm3dGeneralCall& call, Stream stream);
 
 // ---- The general search: any number of patches, thresholded coefficients

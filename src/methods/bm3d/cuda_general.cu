@@ -32,6 +32,10 @@ __device__ inline Complex product_sum(const Complex& a, const Complex& b, const 
 }
 __device__ inline float norm(float a) { return a * a; }
 __device__ inline float norm(const Complex& a) { return fmaf(a.re, a.re, a.im * a.im); }
+__device__ inline float real_product(float a, float b) { return a * b; }  // of a and the conjugate of b
+__device__ inline float real_product(const Complex& a, const Complex& b) {
+  return fmaf(a.re, b.re, a.im * b.im);
+}
 __device__ inline float scaled(float a, float by) { return a * by; }
 __device__ inline Complex scaled(const Complex& a, float by) { return {a.re * by, a.im * by}; }
 __device__ inline float real_part(float a) { return a; }
@@ -171,6 +175,38 @@ __device__ void load_patches(const ConstPlanes& planes, int plane, const Places&
   });
 }
 
+// The variances of a group's coefficients where its patches have noise in common: a thread adds up all pairs
+// for one coefficient. Most of a Haar transform's numbers are 0.
+template <class Value>
+__device__ void find_variances(const Bm3dCommonNoise& common, const Transforms<Value>& transforms,
+                               const Places& places, float of_level, float* variances) {
+  constexpr int coefficients = 64;
+  const int size = transforms.size;
+  const int row_length = 2 * common.reach_x + 1;
+  const Value* const matrix = transforms.matrix(transforms.shape.group_forward[size]);
+  for_each(size * coefficients, [&](int item) {
+    const int c = item % coefficients;
+    const Value* const row = matrix + item / coefficients * size;
+    float sum = 0;
+    for (int m = 0; m < size; ++m) {
+      const Value of_m = row[m];
+      if (norm(of_m) == 0) continue;
+      const int x = places.column(m);
+      const int y = places.row(m);
+      for (int n = 0; n <= m; ++n) {
+        const float weight = real_product(of_m, row[n]) * (n == m ? 1 : 2);
+        const int down = y - places.row(n);
+        const int sign = down < 0 ? -1 : 1;
+        const int dx = sign * (x - places.column(n));
+        const int dy = sign * down;
+        if (weight == 0 || dy > common.reach_y || abs(dx) > common.reach_x) continue;
+        sum = fmaf(weight, common.values[(dy * row_length + dx + common.reach_x) * coefficients + c], sum);
+      }
+    }
+    variances[item] = of_level * fmaxf(sum, static_cast<float>(least_share));
+  });
+}
+
 // weight_of_varying(), which the host has.
 __device__ inline double weight_by_variance(double left, double one, double mean) {
   constexpr double most = 1024;
@@ -224,13 +260,15 @@ __device__ void filter_group(const Bm3dGeneralCall& call, int plane, unsigned re
     everywhere *= deviation * deviation;
     shares = filter.noise.shares + plane * k * k;
   }
+  const bool exact = by_model && filter.noise.common[plane].values != nullptr;
+  if (exact) find_variances(filter.noise.common[plane], transforms, places, everywhere, variances);
   double factors = 0;
   double left = 0;
   double all = 0;
   for_each(count, [&](int item) {
-    const float variance = varies     ? variances[item]
-                           : by_model ? everywhere * shares[item % (k * k)]
-                                      : everywhere;
+    const float variance = varies || exact ? variances[item]
+                           : by_model      ? everywhere * shares[item % (k * k)]
+                                           : everywhere;
     float factor = 1;
     float lost = 0;
     if (wiener) {
@@ -419,6 +457,7 @@ __global__ void __launch_bounds__(threads)
         sum = fmaf(d, d, sum);
       }
     }
+    if (call.corrections != nullptr) sum += call.corrections[c];
     if (sum <= call.max_distance) distances[c] = __float_as_uint(sum);
   });
   std::int8_t* const offsets = call.offsets + 2 * static_cast<std::size_t>(index) * call.count;
@@ -429,7 +468,7 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-Bm3dGeneral bm3d_general_filter(const Bm3dStep& step, bool wiener, bool varies) {
+Bm3dGeneral bm3d_general_filter(const Bm3dStep& step, bool wiener, bool variances) {
   Bm3dGeneral general;
   Bm3dGeneralShape& shape = general.shape;
   shape.patch = step.patch;
@@ -476,7 +515,7 @@ Bm3dGeneral bm3d_general_filter(const Bm3dStep& step, bool wiener, bool varies) 
   }
 
   const std::size_t group = static_cast<std::size_t>(step.group) * step.patch * step.patch;
-  const std::size_t floats = group * (shape.complex ? 2 : 1) * (wiener ? 3 : 2) + (varies ? group : 0);
+  const std::size_t floats = group * (shape.complex ? 2 : 1) * (wiener ? 3 : 2) + (variances ? group : 0);
   general.blocks = most_blocks;
   if (floats * sizeof(float) <= most_shared_bytes) {
     general.shared_bytes = floats * sizeof(float);

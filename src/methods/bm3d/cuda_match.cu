@@ -132,10 +132,12 @@ __device__ void find_nearest(const Bm3dMatchCall& call, const Reference& referen
     if (candidate < candidates) {
       const int x = first_x + candidate % columns;
       const int y = first_y + candidate / columns;
-      const float distance = distance_of(call, reference, x, y);
+      const int position = window.position(x - reference.x, y - reference.y);
+      float distance = distance_of(call, reference, x, y);
+      if (call.corrections != nullptr) distance += call.corrections[position - 1];
       const bool is_reference = x == reference.x && y == reference.y;
       if (!is_reference && distance <= call.max_distance) {
-        key = key_of(distance, window.position(x - reference.x, y - reference.y));
+        key = key_of(distance, position);
       }
     }
     nearest.offer(key);
@@ -171,7 +173,7 @@ std::size_t bm3d_match_scratch(const Bm3dMatchCall& call) { return halves_match_
 
 void launch_bm3d_match(const Bm3dMatchCall& call, Stream stream) {
   if (call.grid.references() == 0) return;
-  const bool by_halves = halves_suit(call);
+  const bool by_halves = call.corrections == nullptr && halves_suit(call);
   if (by_halves) launch_halves_match(call, stream);
   launch_find_nearest(call, by_halves, stream);
 }

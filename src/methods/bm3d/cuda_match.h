@@ -34,8 +34,11 @@ struct Bm3dMatchCall {
   int search = 39;         // odd side of the window of candidates; at most 255
   int count = 16;          // how many are wanted, the reference included: 1 ... 64
   float max_distance = 0;  // allowed SUM of squared differences over the patch; infinity: no limit
-  float middle = 0;        // patches may be compared as halves of (pixel - middle) * scale, which should stay
-  float scale = 1;         // within about -128 ... 128: the middle of the values, and 255 over their range
+  // Added to the sum for each offset of the window, [dy][dx], 0 or more; null: nothing. Then floats are
+  // compared.
+  const float* corrections = nullptr;
+  float middle = 0;  // patches may be compared as halves of (pixel - middle) * scale, which should stay
+  float scale = 1;   // within about -128 ... 128: the middle of the values, and 255 over their range
   // Results, for reference j * count_i + i of the call: how many were found, 1 at least, and where they lie
   // from the reference. The reference is the first, then the nearest; equally near ones in reading order.
   std::int8_t* offsets = nullptr;  // [reference][count][2]: dx, dy; those not found are 0; 16-byte aligned

@@ -5,11 +5,13 @@
 #include "methods/bm3d/fast.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <ctime>
+#include <deque>
 #include <limits>
 #include <memory>
 
@@ -119,6 +121,7 @@ class FastStep {
       const PlaneNoise* model = settings_.model.empty() ? nullptr : &settings_.model[plane];
       fill_filter_tables(step_, index == 1, settings.sigma[plane], model, window_, tables_[plane]);
       scales_.push_back(match_scale(white, settings.sigma[plane], index == 1));
+      if (model != nullptr && model->covariances != nullptr) add_covariances(plane);
     }
     tiles_across_ = (across_.count() + shape_.references - 1) / shape_.references;
     tiles_down_ = (down_.count() + shape_.references - 1) / shape_.references;
@@ -175,6 +178,43 @@ class FastStep {
   }
 
  private:
+  void add_covariances(int plane) {
+    const PatchCovariances& covariances = *settings_.model[plane].covariances;
+    FilterTables& tables = tables_[plane];
+    tables.reach_x = covariances.reach_x();
+    tables.reach_y = covariances.reach_y();
+    const bool known =
+        plane > 0 && settings_.model[plane - 1].covariances == settings_.model[plane].covariances;
+    if (!known) common_.push_back(common_noise(covariances));
+    tables.common = &common_.back()[0].of[0][0];
+    if (index_ == 1) return;
+    corrections_.resize(static_cast<std::size_t>(planes_));
+    corrections_[plane] = {match_correction(plane, scales_[plane].inverse_step),
+                           match_correction(plane, scale_beyond(plane).inverse_step)};
+  }
+
+  // Only where there is something to correct.
+  MatchCorrection match_correction(int plane, double inverse_step) const {
+    const auto at = [&](int dx, int dy) {
+      const double correction = distance_correction(settings_, index_, plane, dx, dy);
+      return static_cast<std::int32_t>(
+          std::lround(std::min(correction * inverse_step * inverse_step * patch * patch / 2, 1e8)));
+    };
+    MatchCorrection result;
+    for (int dy = -shape_.reach; dy <= shape_.reach; ++dy) {
+      for (int dx = -shape_.reach; dx <= shape_.reach; ++dx) {
+        if (at(dx, dy) == 0) continue;
+        result.reach_x = std::max(result.reach_x, std::abs(dx));
+        result.reach_y = std::max(result.reach_y, std::abs(dy));
+        result.least = std::min(result.least, at(dx, dy));
+      }
+    }
+    for (int dy = -result.reach_y; dy <= result.reach_y; ++dy) {
+      for (int dx = -result.reach_x; dx <= result.reach_x; ++dx) result.values.push_back(at(dx, dy));
+    }
+    return result;
+  }
+
   struct Range {
     int begin = 0;
     int end = 0;
@@ -296,7 +336,8 @@ class FastStep {
       const int groups = (xs.end - xs.begin) * (ys.end - ys.begin);
       for (int group = 0; group < groups; ++group, places += most_) {
         filter_group({tables_[plane], step_.transform, memory.noisy, index_ == 0 ? nullptr : memory.basic,
-                      places, memory.sizes[group], memory.filtered, weights, memory.levels + group, finds});
+                      places, memory.sizes[group], memory.filtered, weights, memory.levels + group, finds,
+                      shape_.pitch});
       }
       clock.done(Bm3dPart::groups);
       add_columns(step_.transform, columns_of, tables_[plane], memory.filtered, values);
@@ -322,7 +363,8 @@ class FastStep {
         for (int r = 0; r < count; ++r) x[r] = across_.position(xi + r);
         const int y = down_.position(yi);
         auto* match_memory = reinterpret_cast<std::uint32_t*>(memory.match);
-        const MatchCall search{tile, step_.search, most_, farthest(scale), count, x, y, match_memory, groups};
+        const MatchCall search{tile, step_.search, most_,  farthest(scale),         count, x,
+                               y,    match_memory, groups, correction(plane, false)};
         if (within || window_is_within(image, call.image, scale, x[0], y)) {
           find_matches(search);
         } else {
@@ -331,6 +373,11 @@ class FastStep {
         for (int r = 0; r < count; ++r) keep_group(groups[r], x[r] - left, y - top, number++, memory);
       }
     }
+  }
+
+  const MatchCorrection* correction(int plane, bool beyond) const {
+    if (corrections_.empty() || corrections_[plane][0].values.empty()) return nullptr;
+    return &corrections_[plane][beyond ? 1 : 0];
   }
 
   // The pixels of a reference's candidates.
@@ -354,16 +401,17 @@ class FastStep {
     return within;
   }
 
+  // With the middle at 0.
+  MatchScale scale_beyond(int plane) const {
+    return {0, static_cast<float>(8 / settings_.sigma[plane]), true, match_depth(true)};
+  }
+
   // Where pixels are far from what the white level says: with integers around the reference's own mean.
   void find_beyond(const ConstPlanes& image, const Extent& extent, int plane, const MatchCall& search,
                    const Memory& memory) const {
     const int x = search.x[0];
     const int y = search.y;
-    MatchScale scale;
-    scale.deep = true;
-    scale.most = match_depth(true);
-    scale.inverse_step = static_cast<float>(8 / settings_.sigma[plane]);
-    scale.middle = 0;
+    MatchScale scale = scale_beyond(plane);
     for (int row = y; row < y + patch; ++row) {
       for (int column = x; column < x + patch; ++column)
         scale.middle += image.at(0, column, row) / (patch * patch);
@@ -374,8 +422,8 @@ class FastStep {
                            reinterpret_cast<std::uint32_t*>(memory.words_beyond),
                            reinterpret_cast<std::int32_t*>(memory.energies_beyond)};
     fill_match_tile(image, 0, extent, scale, around);
-    find_matches(
-        {around, search.search, search.most, farthest(scale), 1, search.x, y, search.scratch, search.groups});
+    find_matches({around, search.search, search.most, farthest(scale), 1, search.x, y, search.scratch,
+                  search.groups, correction(plane, true)});
   }
 
   void keep_group(const MatchGroup& group, int x, int y, int number, const Memory& memory) const {
@@ -494,6 +542,8 @@ class FastStep {
   double window_[patch];
   std::unique_ptr<FilterTables[]> tables_;  // one for each plane
   std::vector<MatchScale> scales_;
+  std::deque<std::vector<CommonNoise>> common_;  // where patches share noise, of one or more planes
+  std::vector<std::array<MatchCorrection, 2>> corrections_;  // by plane; the second for scale_beyond()
 };
 
 bool takes(const Bm3dStep& step) {

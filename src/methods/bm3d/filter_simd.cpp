@@ -468,6 +468,7 @@ struct Threshold {
   int slot;
   std::size_t kept;
 
+  HWY_INLINE void Begin(int of) { slot = of; }
   template <int Level>
   HWY_INLINE Row Apply(const Row& value, const Row&) {
     Row result;
@@ -492,6 +493,7 @@ struct ModelThreshold {
   int slot;
   Vector left;  // the sum of the shares that are kept
 
+  HWY_INLINE void Begin(int of) { slot = of; }
   template <int Level>
   HWY_INLINE Row Apply(const Row& value, const Row&) {
     Row result;
@@ -542,6 +544,7 @@ struct WienerFactors {
   int slot;
   Vector squares;
 
+  HWY_INLINE void Begin(int of) { slot = of; }
   template <int Level>
   HWY_INLINE Row Apply(const Row& value, const Row&) {
     Row result;
@@ -564,6 +567,7 @@ struct ModelWienerFactors {
   int slot;
   Vector left;  // the sum of the shares that are kept
 
+  HWY_INLINE void Begin(int of) { slot = of; }
   template <int Level>
   HWY_INLINE Row Apply(const Row& value, const Row&) {
     Row result;
@@ -575,6 +579,81 @@ struct ModelWienerFactors {
       left = hn::MulAdd(hn::Mul(kept, kept), share, left);
       result.part[i] = hn::Mul(kept, hn::Load(d, tables.scale[Level][slot] + i * lanes));
     }
+    return result;
+  }
+};
+
+// With variances of each coefficient of a group, in the order in which Analyse() comes to them: the
+// differences, then the mean.
+struct ExactThreshold {
+  const FilterTables& tables;
+  const float* variances;
+  int slot;
+  Vector left;  // the sum of the variances that are kept
+  const float* next;
+
+  HWY_INLINE void Begin(int of) {
+    slot = of;
+    next = variances + slot * row_floats;
+  }
+
+  template <int Level>
+  HWY_INLINE Row Apply(const Row& value, const Row&) {
+    Row result;
+    for (int i = 0; i < parts; ++i) result.part[i] = AbovePart<Level>(value.part[i], hn::Set(d, 3e38F), i);
+    next += patch_floats;
+    return result;
+  }
+
+  // The group's mean is always kept.
+  template <int Level>
+  HWY_INLINE Row ApplyToMean(const Row& value) {
+    if (slot > 0) return Apply<Level>(value, value);
+    constexpr float any = 3e38F;
+    alignas(64) static constexpr float most[16] = {
+        -1, any, any, any, any, any, any, any, Level == 0 ? -1 : any, any, any, any, any, any, any, any};
+    Row result;
+    for (int i = 0; i < parts; ++i)
+      result.part[i] = AbovePart<Level>(value.part[i], hn::Load(d, most + i * lanes), i);
+    return result;
+  }
+
+ private:
+  // Above the noise or above `most`.
+  template <int Level>
+  HWY_INLINE Vector AbovePart(Vector value, Vector most, int i) {
+    const Vector variance = hn::Load(d, next + i * lanes);
+    const Vector limit = hn::Min(hn::Mul(variance, hn::Load(d, tables.noise[Level][slot] + i * lanes)), most);
+    const auto keep = hn::Gt(hn::Mul(value, value), limit);
+    left = hn::Add(left, hn::IfThenElseZero(keep, variance));
+    return hn::IfThenElseZero(keep, hn::Mul(value, hn::Load(d, tables.scale[Level][slot] + i * lanes)));
+  }
+};
+
+struct ExactWienerFactors {
+  const FilterTables& tables;
+  const float* variances;
+  int slot;
+  Vector left;
+  const float* next;
+
+  HWY_INLINE void Begin(int of) {
+    slot = of;
+    next = variances + slot * row_floats;
+  }
+
+  template <int Level>
+  HWY_INLINE Row Apply(const Row& value, const Row&) {
+    Row result;
+    for (int i = 0; i < parts; ++i) {
+      const Vector energy = hn::Min(hn::Mul(value.part[i], value.part[i]), hn::Set(d, 1e36F));
+      const Vector variance = hn::Load(d, next + i * lanes);
+      const Vector noise = hn::Load(d, tables.noise[Level][slot] + i * lanes);
+      const Vector kept = hn::Mul(energy, Reciprocal(hn::MulAdd(noise, variance, energy)));
+      left = hn::MulAdd(hn::Mul(kept, kept), variance, left);
+      result.part[i] = hn::Mul(kept, hn::Load(d, tables.scale[Level][slot] + i * lanes));
+    }
+    next += patch_floats;
     return result;
   }
 };
@@ -651,6 +730,124 @@ double VarianceAtLevel(const FilterCall& call, const float* coefficients) {
   return call.tables.model->variance(*call.level);
 }
 
+// ---- Variances where patches have noise in common
+//
+// The noise of a sum of patches has the variance of both halves' and twice what the halves have in common;
+// that of their difference twice as much less. So every pair of patches is looked at once.
+
+constexpr int common_floats = filter_patch * filter_patch;
+
+struct GroupNoise {
+  const FilterTables& tables;
+  float variance;  // at the group's level
+  int x[most_filtered];
+  int y[most_filtered];
+
+  HWY_INLINE GroupNoise(const FilterCall& call, double at_level)
+      : tables(call.tables), variance(static_cast<float>(at_level)) {
+    for (int i = 0; i < call.count; ++i) {
+      y[i] = static_cast<int>(call.places[i] / call.pitch);
+      x[i] = static_cast<int>(call.places[i] % call.pitch);
+    }
+  }
+
+  // Of the patches [first, first + count) and as many from `other` on.
+  HWY_INLINE void SumPairs(int first, int other, int count, float* sum) const {
+    int pairs[most_filtered * most_filtered / 4 + 1];
+    const int row = 2 * tables.reach_x + 1;
+    int found = 0;
+    for (int m = first; m < first + count; ++m) {
+      for (int n = other; n < other + count; ++n) {
+        const int down = y[m] - y[n];
+        const int sign = down < 0 ? -1 : 1;
+        const int dy = sign * down;
+        const int dx = sign * (x[m] - x[n]) + tables.reach_x;
+        pairs[found] = (dy * row + dx) * common_floats;
+        found += (dy <= tables.reach_y) & (static_cast<unsigned>(dx) < static_cast<unsigned>(row)) ? 1 : 0;
+      }
+    }
+    constexpr int at_once = common_floats / lanes < 8 ? common_floats / lanes : 8;
+    for (int c = 0; c < common_floats; c += at_once * lanes) {
+      Rows<at_once> sums;
+#pragma GCC unroll 8
+      for (int i = 0; i < at_once; ++i) sums.part[i] = hn::Zero(d);
+      for (int pair = 0; pair < found; ++pair) {
+        const float* common = tables.common + pairs[pair] + c;
+#pragma GCC unroll 8
+        for (int i = 0; i < at_once; ++i)
+          sums.part[i] = hn::Add(sums.part[i], hn::Load(d, common + i * lanes));
+      }
+#pragma GCC unroll 8
+      for (int i = 0; i < at_once; ++i) hn::Store(sums.part[i], d, sum + c + i * lanes);
+    }
+  }
+
+  // (a + b + twice * common) / size in units of the variance, for one of the patches of a vector.
+  HWY_INLINE void Write(const float* a, const float* b, const float* common, float twice, int size,
+                        float* to) const {
+    const hn::CappedTag<float, filter_patch> eight;
+    const int step = static_cast<int>(hn::Lanes(eight));
+    const auto scale = hn::Set(eight, variance / static_cast<float>(size));
+    const auto least = hn::Set(eight, variance * static_cast<float>(least_share));
+    const auto factor = hn::Set(eight, twice);
+    for (int c = 0; c < common_floats; c += step) {
+      const auto both = hn::Add(hn::Load(eight, a + c), hn::Load(eight, b + c));
+      const auto sum = hn::MulAdd(factor, hn::Load(eight, common + c), both);
+      hn::StoreU(hn::Max(hn::Mul(sum, scale), least), eight,
+                 to + c / filter_patch * row_floats + c % filter_patch);
+    }
+  }
+};
+
+// The variances of all differences of `Size` patches from `first` on; their sum's to `sum`.
+template <int Size>
+HWY_INLINE void WriteDifferences(const GroupNoise& noise, int first, float*& to, float* sum) {
+  if constexpr (Size == 1) {
+    std::copy_n(noise.tables.common + noise.tables.reach_x * common_floats, common_floats, sum);
+  } else {
+    alignas(64) float right[common_floats];
+    alignas(64) float common[common_floats];
+    WriteDifferences<Size / 2>(noise, first, to, sum);
+    WriteDifferences<Size / 2>(noise, first + Size / 2, to, right);
+    noise.SumPairs(first, first + Size / 2, Size / 2, common);
+    noise.Write(sum, right, common, -2, Size, to);
+    to += patch_floats;
+    for (int c = 0; c < common_floats; ++c) sum[c] += right[c] + 2 * common[c];
+  }
+}
+
+// As many as coefficients, in the order in which they are shrunk.
+template <int Count>
+HWY_NOINLINE void WriteVariances(const FilterCall& call, double variance, float* to) {
+  const GroupNoise noise(call, variance);
+  alignas(64) static constexpr float nothing[common_floats] = {};
+  alignas(64) float sum[common_floats];
+  if constexpr (patches_at_once == 1) {
+    WriteDifferences<Count>(noise, 0, to, sum);
+    noise.Write(sum, nothing, nothing, 0, Count, to);
+  } else if constexpr (Count == 1) {
+    float* unused = to;
+    WriteDifferences<1>(noise, 0, unused, sum);
+    for (const int half : {0, 1}) noise.Write(sum, nothing, nothing, 0, 1, to + half * filter_patch);
+  } else {
+    constexpr int sets = Count / 2;
+    alignas(64) float other[common_floats];
+    alignas(64) float common[common_floats];
+    float* second = to + filter_patch;
+    WriteDifferences<sets>(noise, 0, to, sum);
+    WriteDifferences<sets>(noise, sets, second, other);
+    noise.SumPairs(0, sets, sets, common);
+    noise.Write(sum, other, common, 2, Count, to);
+    noise.Write(sum, other, common, -2, Count, second);
+  }
+}
+
+template <int Count>
+HWY_INLINE float WeightByVariances(const FilterTables& tables, Vector left, double variance) {
+  return static_cast<float>(
+      weight_of_varying(SumOver<Count>(left), tables.mean_share * variance, tables.mean_variance));
+}
+
 template <int Count>
 HWY_INLINE float WeightByModel(const FilterTables& tables, Vector left, double variance) {
   return static_cast<float>(
@@ -661,7 +858,7 @@ template <int Count, class Shrink>
 HWY_INLINE void ThresholdAll(float* coefficients, Shrink& shrink) {
   constexpr int sets = Count == 1 ? 1 : Count / patches_at_once;
   for (int slot = 0; slot < filter_patch; ++slot) {
-    shrink.slot = slot;
+    shrink.Begin(slot);
     float* at = coefficients + slot * row_floats;
     Tree<sets> tree;
     Row mean = Analyse<sets>(at, tree, shrink);
@@ -695,12 +892,25 @@ HWY_NOINLINE void FilterByModelThreshold(const FilterCall& call) {
   AddAll<Dct, sets>(call, coefficients, WeightByModel<Count>(call.tables, shrink.left, variance));
 }
 
+template <int Count>
+HWY_NOINLINE void FilterByExactThreshold(const FilterCall& call) {
+  constexpr int sets = Count == 1 ? 1 : Count / patches_at_once;
+  alignas(64) float coefficients[sets * patch_floats];
+  alignas(64) float variances[sets * patch_floats];
+  TransformAll<Dct, sets>(call.noisy, call, coefficients);
+  const double variance = VarianceAtLevel<Count>(call, coefficients);
+  WriteVariances<Count>(call, variance, variances);
+  ExactThreshold shrink{call.tables, variances, 0, hn::Zero(d), variances};
+  ThresholdAll<Count>(coefficients, shrink);
+  AddAll<Dct, sets>(call, coefficients, WeightByVariances<Count>(call.tables, shrink.left, variance));
+}
+
 template <int Count, class Factors>
 HWY_INLINE void WienerAll(const float* basic, float* noisy, Factors& factors) {
   constexpr int sets = Count == 1 ? 1 : Count / patches_at_once;
   TimesFactors shrink;
   for (int slot = 0; slot < filter_patch; ++slot) {
-    factors.slot = slot;
+    factors.Begin(slot);
     Tree<sets> tree;
     Row mean = Analyse<sets>(basic + slot * row_floats, tree, factors);
     if constexpr (sets < Count) mean = AcrossHalves(mean);
@@ -739,6 +949,21 @@ HWY_NOINLINE void FilterByModelWiener(const FilterCall& call) {
   AddAll<Dct, sets>(call, noisy, WeightByModel<Count>(call.tables, factors.left, variance));
 }
 
+template <int Count>
+HWY_NOINLINE void FilterByExactWiener(const FilterCall& call) {
+  constexpr int sets = Count == 1 ? 1 : Count / patches_at_once;
+  alignas(64) float noisy[sets * patch_floats];
+  alignas(64) float basic[sets * patch_floats];
+  alignas(64) float variances[sets * patch_floats];
+  TransformAll<Dct, sets>(call.noisy, call, noisy);
+  TransformAll<Dct, sets>(call.basic, call, basic);
+  const double variance = VarianceAtLevel<Count>(call, basic);
+  WriteVariances<Count>(call, variance, variances);
+  ExactWienerFactors factors{call.tables, variances, 0, hn::Zero(d), variances};
+  WienerAll<Count>(basic, noisy, factors);
+  AddAll<Dct, sets>(call, noisy, WeightByVariances<Count>(call.tables, factors.left, variance));
+}
+
 template <class Transform, int Count>
 void FilterCount(const FilterCall& call) {
   if (call.count == Count) {
@@ -765,8 +990,23 @@ void FilterCountByModel(const FilterCall& call) {
   }
 }
 
+template <int Count>
+void FilterCountExactly(const FilterCall& call) {
+  if (call.count == Count) {
+    if (call.basic == nullptr) {
+      FilterByExactThreshold<Count>(call);
+    } else {
+      FilterByExactWiener<Count>(call);
+    }
+  } else if constexpr (Count > 1) {
+    FilterCountExactly<Count / 2>(call);
+  }
+}
+
 void FilterGroup(const FilterCall& call) {
-  if (call.tables.model != nullptr) {
+  if (call.tables.common != nullptr) {
+    FilterCountExactly<most_filtered>(call);
+  } else if (call.tables.model != nullptr) {
     FilterCountByModel<most_filtered>(call);
   } else if (call.transform == PatchTransform::dct) {
     FilterCount<Dct, most_filtered>(call);
@@ -878,8 +1118,9 @@ void FillTables(const Bm3dStep& step, bool wiener, double sigma, const PlaneNois
           deviation = model->strength * std::sqrt(share(slot, other));
           tables.shares[slot][lane] = static_cast<float>(share(slot, other));
         }
-        const double noise = step.strength * deviation / norm;
-        tables.noise[level][slot][lane] = static_cast<float>(wiener ? noise * noise : noise);
+        const bool exact = model != nullptr && model->covariances != nullptr;
+        const double noise = step.strength * (exact ? 1 : deviation) / norm;
+        tables.noise[level][slot][lane] = static_cast<float>(wiener || exact ? noise * noise : noise);
         tables.scale[level][slot][lane] = static_cast<float>(back);
         tables.window[slot][lane] = static_cast<float>(window[slot]);
       }
@@ -905,6 +1146,22 @@ HWY_EXPORT(SpreadWeights);
 bool filter_knows(const Bm3dStep& step) {
   return step.patch == filter_patch && step.group <= most_filtered && step.along == GroupTransform::haar &&
          (step.transform == PatchTransform::dct || step.transform == PatchTransform::bior15);
+}
+
+std::vector<CommonNoise> common_noise(const PatchCovariances& covariances) {
+  std::vector<CommonNoise> result;
+  for (int dy = 0; dy <= covariances.reach_y(); ++dy) {
+    for (int dx = -covariances.reach_x(); dx <= covariances.reach_x(); ++dx) {
+      const NoiseModel::Spectrum& at = covariances.at(dx, dy);
+      CommonNoise& to = result.emplace_back();
+      // A slot is a horizontal frequency, a lane a vertical one.
+      for (int slot = 0; slot < filter_patch; ++slot) {
+        for (int lane = 0; lane < filter_patch; ++lane)
+          to.of[slot][lane] = static_cast<float>(at[lane * filter_patch + slot]);
+      }
+    }
+  }
+  return result;
 }
 
 void fill_filter_tables(const Bm3dStep& step, bool wiener, double sigma, const PlaneNoise* model,

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "methods/bm3d/settings.h"
 
@@ -27,7 +28,19 @@ struct FilterTables {
   alignas(64) float shares[filter_patch][row];  // the model's
   double mean_share = 1;
   double mean_variance = 1;  // of the plane
+  // What two patches' noise has in common, over the variance at the group's level: [dy >= 0][dx][8][8],
+  // aligned to 64 bytes; the patches have nothing in common beyond the reaches. Null: see `shares`. Then
+  // `noise` is for a variance of 1, squared in both steps.
+  const float* common = nullptr;
+  int reach_x = 0;
+  int reach_y = 0;
 };
+
+// The numbers for FilterTables::common.
+struct alignas(64) CommonNoise {
+  float of[filter_patch][filter_patch];
+};
+std::vector<CommonNoise> common_noise(const PatchCovariances& covariances);
 
 // Whether filter_group() has what the step asks for.
 bool filter_knows(const Bm3dStep& step);
@@ -69,7 +82,8 @@ struct FilterCall {
   float* weights;  // of patches, at their places
   // With a model: the group's mean in the plane that it was found in.
   float* level = nullptr;
-  bool finds_level = true;  // this is that plane; else the level is known already
+  bool finds_level = true;   // this is that plane; else the level is known already
+  std::ptrdiff_t pitch = 1;  // of the tile's image, where patches have noise in common
 };
 
 void filter_group(const FilterCall& call);

@@ -53,7 +53,7 @@ Sizes sizes_of(const Bm3dSettings& settings, int index) {
 template <class Value>
 class Transforms {
  public:
-  Transforms(const Bm3dStep& step, bool variances) : side_(step.patch), along_(step.along) {
+  Transforms(const Bm3dStep& step, bool variances, bool covariances) : side_(step.patch), along_(step.along) {
     for (const TransformPair& level : patch_transform(step.transform, step.patch))
       levels_.push_back({both_ways(level.forward), both_ways(level.inverse), level.forward.side});
     const bool any_size = along_ == GroupTransform::dct || along_ == GroupTransform::dft;
@@ -62,6 +62,7 @@ class Transforms {
       if (any_size) groups_[size] = {table(pair.forward), table(pair.inverse), size};
       for (const std::complex<double>& value : pair.forward.values)
         group_squares_[size].push_back(static_cast<float>(std::norm(value)));
+      if (covariances) make_rows(pair.forward);
     }
     if (variances) make_squares();
   }
@@ -92,6 +93,17 @@ class Transforms {
     across(group_squares_.at(size), size, spare, group);
   }
 
+  // What coefficients of patches m and n have in common, `common`, adds to the group's variances.
+  void add_common(int size, int m, int n, const NoiseModel::Spectrum& common, float* variances) const {
+    const std::vector<std::complex<float>>& rows = group_rows_.at(size);
+    for (int f = 0; f < size; ++f) {
+      const float weight = std::real(rows[f * size + m] * std::conj(rows[f * size + n])) * (m == n ? 1 : 2);
+      if (weight == 0) continue;
+      for (std::size_t c = 0; c < common.size(); ++c)
+        variances[f * common.size() + c] += weight * static_cast<float>(common[c]);
+    }
+  }
+
  private:
   struct Level {
     std::vector<Value> forward;
@@ -118,6 +130,12 @@ class Transforms {
       for (int row = 0; row < matrix.side; ++row) values.push_back(values[row * matrix.side + column]);
     }
     return values;
+  }
+
+  void make_rows(const TransformMatrix& forward) {
+    std::vector<std::complex<float>>& rows = group_rows_[forward.side];
+    for (const std::complex<double>& value : forward.values)
+      rows.emplace_back(static_cast<float>(value.real()), static_cast<float>(value.imag()));
   }
 
   void make_squares() {
@@ -203,17 +221,24 @@ class Transforms {
   std::vector<Level> levels_;
   std::map<int, Level> groups_;
   std::map<int, std::vector<float>> group_squares_;  // for haar in the definition's order
+  std::map<int, std::vector<std::complex<float>>> group_rows_;
   std::vector<float> squares_;
 };
 
 // Groups of patches near a reference. Everything is in the coordinates of a tile's area.
 class Matcher {
  public:
-  Matcher(const Bm3dStep& step, const Sizes& sizes) : step_(step), sizes_(sizes) {
+  Matcher(const Bm3dSettings& settings, int index, const Sizes& sizes)
+      : settings_(settings),
+        index_(index),
+        step_(index == 0 ? settings.first : settings.second),
+        sizes_(sizes) {
+    const Bm3dStep& step = step_;
     for (int y = 0; y < step.patch; ++y) {
       for (int x = 0; x < step.patch; ++x) pixels_.push_back(y * sizes.area_row + x);
     }
     for (int c = 0; c < sizes.patch_pixels; ++c) coefficients_.push_back(c * sizes.area * sizes.area_row);
+    if (corrects()) make_corrections();
   }
 
   struct Candidate {
@@ -233,7 +258,7 @@ class Matcher {
 
   // Of the places [x0, x1] x [y0, y1]: the reference, then the others by their distance. Returns how many.
   // `source` holds pixels, or planes of coefficients where the step compares those.
-  int nearest(const float* source, int x, int y, const Rect& places, Candidate* found) const {
+  int nearest(const float* source, int plane, int x, int y, const Rect& places, Candidate* found) const {
     const int count = step_.group;
     found[0] = candidate(0, x, y);
     if (count == 1) return 1;
@@ -244,12 +269,13 @@ class Matcher {
     const int wanted = count - 1;
     const int most = 4 * count;
     int held = 0;
-    auto bound = static_cast<float>(step_.max_distance * sizes_.patch_pixels);
+    auto bound = static_cast<float>((step_.max_distance - lowest(plane)) * sizes_.patch_pixels);
     float sums[127 + distance_overrun];
     for (int cy = places.y0; cy <= places.y1; ++cy) {
       const int candidates = places.x1 - places.x0 + 1;
       patch_distances(reference, parts.data(), static_cast<int>(parts.size()),
                       source + cy * sizes_.area_row + places.x0, candidates, sums);
+      if (corrects()) correct(plane, places.x0 - x, cy - y, candidates, sums);
       for (int c = 0; c < candidates; ++c) {
         const int cx = places.x0 + c;
         if (sums[c] <= bound && !(cy == y && cx == x)) others[held++] = candidate(sums[c], cx, cy);
@@ -266,10 +292,37 @@ class Matcher {
   }
 
  private:
+  bool corrects() const { return index_ == 0 && is_correlated(settings_); }
+  double lowest(int plane) const { return corrects() ? lowest_[static_cast<std::size_t>(plane)] : 0; }
+
+  // From the least on, so that no distance is below 0.
+  void make_corrections() {
+    const int reach = step_.search / 2;
+    for (int plane = 0; plane < static_cast<int>(settings_.model.size()); ++plane) {
+      lowest_.push_back(least_correction(settings_, index_, plane));
+      for (int dy = -reach; dy <= reach; ++dy) {
+        for (int dx = -reach; dx <= reach; ++dx) {
+          const double correction = distance_correction(settings_, index_, plane, dx, dy) - lowest_.back();
+          corrections_.push_back(static_cast<float>(correction * sizes_.patch_pixels));
+        }
+      }
+    }
+  }
+
+  void correct(int plane, int dx, int dy, int candidates, float* sums) const {
+    const int side = step_.search;
+    const float* by = corrections_.data() + (plane * side + dy + side / 2) * side + dx + side / 2;
+    for (int c = 0; c < candidates; ++c) sums[c] += by[c];
+  }
+
+  const Bm3dSettings& settings_;
+  int index_;
   const Bm3dStep& step_;
   const Sizes& sizes_;
   std::vector<int> pixels_;
   std::vector<int> coefficients_;
+  std::vector<double> lowest_;      // by plane
+  std::vector<float> corrections_;  // [plane][dy][dx], of sums
 };
 
 // The sums of a call's pixels: for each plane values, then weights.
@@ -305,8 +358,9 @@ class Step {
         planes_(spec.colour_channels()),
         white_(static_cast<float>(spec.white())),
         varies_(settings.sigma_map.data != nullptr),
-        transforms_(step_, varies_),
-        matcher_(step_, sizes_) {
+        correlated_(is_correlated(settings)),
+        transforms_(step_, varies_, correlated_),
+        matcher_(settings_, index_, sizes_) {
     const std::vector<double> line = patch_window(step_.patch, step_.kaiser);
     for (int y = 0; y < step_.patch; ++y) {
       for (int x = 0; x < step_.patch; ++x) window_.push_back(static_cast<float>(line[y] * line[x]));
@@ -363,7 +417,7 @@ class Step {
       place(coefficients, group);
       place(pilot, group);
       place(spare, group);
-      place(variances, step.varies_ ? 2 * group : 0);
+      place(variances, step.varies_ || step.correlated_ ? 2 * group : 0);
       place(found, Matcher::room(s.group));
     }
 
@@ -470,7 +524,7 @@ class Step {
                       std::min(area.height() - step_.patch, y + sizes_.reach)};
     const float* pixels = (index_ == 0 ? memory.noisy : memory.basic) + plane * area_pixels();
     const int size =
-        matcher_.nearest(step_.prefilter > 0 ? memory.compared : pixels, x, y, places, memory.found);
+        matcher_.nearest(step_.prefilter > 0 ? memory.compared : pixels, plane, x, y, places, memory.found);
     const bool any = step_.along == GroupTransform::dct || step_.along == GroupTransform::dft;
     return any ? size : static_cast<int>(std::bit_floor(static_cast<unsigned>(size)));
   }
@@ -574,30 +628,47 @@ class Step {
     const PlaneNoise& noise = settings_.model[static_cast<std::size_t>(plane)];
     const double at_level = noise.variance(level);
     const auto strength = static_cast<float>(std::pow(step_.strength * noise.strength, 2));
-    float variances[64];
-    double all = 0;
-    for (int c = 0; c < 64; ++c) {
-      variances[c] = static_cast<float>(at_level * noise.shares[c]);
-      all += variances[c];
-    }
+    if (noise.covariances) find_shares(memory, *noise.covariances, size);
+    float of_level[64];
+    for (int c = 0; c < 64; ++c) of_level[c] = static_cast<float>(noise.shares[c]);
     double left = 0;
+    double all = 0;
     for (int n = 0; n < size; ++n) {
+      const float* shares = noise.covariances ? memory.variances + variance_row(n, size) * 64 : of_level;
       for (int c = 0; c < 64; ++c) {
         const int i = n * 64 + c;
+        const float variance = static_cast<float>(at_level) * shares[c];
         float factor = 1;
         if (index_ == 0) {
-          const bool keep = std::norm(memory.coefficients[i]) > strength * variances[c] || i == 0;
+          const bool keep = std::norm(memory.coefficients[i]) > strength * variance || i == 0;
           factor = keep ? 1.0F : 0.0F;
         } else {
           const float signal = std::norm(memory.pilot[i]);
-          const float both = signal + strength * variances[c];
+          const float both = signal + strength * variance;
           factor = both > 0 ? signal / both : 1.0F;
         }
         memory.coefficients[i] *= factor;
-        left += static_cast<double>(factor) * factor * variances[c];
+        left += static_cast<double>(factor) * factor * variance;
+        all += variance;
       }
     }
-    return static_cast<float>(weight_of_varying(left, all / 64, std::pow(settings_.sigma[plane], 2)));
+    return static_cast<float>(
+        weight_of_varying(left, all / (64 * size), std::pow(settings_.sigma[plane], 2)));
+  }
+
+  // The shares of a group's coefficients where patches share noise, in `variances`.
+  void find_shares(const Memory& memory, const PatchCovariances& covariances, int size) const {
+    std::fill_n(memory.variances, size * 64, 0.0F);
+    for (int m = 0; m < size; ++m) {
+      for (int n = 0; n <= m; ++n) {
+        const int dx = memory.found[m].x() - memory.found[n].x();
+        const int dy = memory.found[m].y() - memory.found[n].y();
+        if (covariances.within(dx, dy))
+          transforms_.add_common(size, m, n, covariances.at(dx, dy), memory.variances);
+      }
+    }
+    for (int i = 0; i < size * 64; ++i)
+      memory.variances[i] = std::max(memory.variances[i], static_cast<float>(least_share));
   }
 
   // Which row of the definition's transform lies at n: haar is computed in place.
@@ -677,6 +748,7 @@ class Step {
   int planes_;
   float white_;
   bool varies_;
+  bool correlated_;
   Transforms<Value> transforms_;
   Matcher matcher_;
   std::vector<float> window_;

@@ -771,8 +771,32 @@ void SelectOf(const Window& w, const MatchCall& call) {
   }
 }
 
+// Sums are mended where they lie, and the best of their columns found again. From the least correction on, so
+// that no distance is below 0.
+HWY_NOINLINE void CorrectSums(const MatchCorrection& by, int parts, Window& w) {
+  const int half = w.side / 2;
+  const int width = 2 * by.reach_x + 1;
+  for (int r = 0; r < w.references; ++r) {
+    std::int32_t* sums = w.sums + r * match_columns * key_pitch + w.shift[r] + half - by.reach_x;
+    for (int dy = -by.reach_y; dy <= by.reach_y; ++dy) {
+      const int row = half + dy - w.first_row;
+      if (row < 0 || row >= w.rows) continue;
+      const std::int32_t* values = by.values.data() + (dy + by.reach_y) * width;
+      for (int x = 0; x < width; ++x) sums[row * key_pitch + x] -= values[x];
+    }
+    for (int part = 0; part < parts; ++part) {
+      std::int32_t* best = BestOf(w, part, r) + w.shift[r] + half - by.reach_x;
+      std::fill_n(best, width, hopeless);
+      for (int row = FirstRow(w, parts, part); row < FirstRow(w, parts, part + 1); ++row) {
+        for (int x = 0; x < width; ++x) best[x] = std::max(best[x], sums[row * key_pitch + x]);
+      }
+    }
+    w.own[r] -= by.least;
+  }
+}
+
 template <Products By>
-void FindMatchesBy(const MatchCall& call) {
+void FindMatchesBy(MatchCall call) {
   constexpr int words = WordsOfRow(By);
   constexpr int byte_offset = ByteOffset(By);
   const MatchTile& tile = call.tile;
@@ -823,6 +847,10 @@ void FindMatchesBy(const MatchCall& call) {
     FindSums<By, 3>(w, parts);
   } else if constexpr (MostReferences(By) == 4) {
     FindSums<By, 4>(w, parts);
+  }
+  if (call.correction != nullptr) {
+    CorrectSums(*call.correction, parts, w);
+    call.largest -= call.correction->least;
   }
   if (call.most <= 16) {
     SelectOf<16>(w, call);

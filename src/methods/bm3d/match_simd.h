@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "core/planes.h"
 
@@ -53,6 +54,15 @@ struct MatchGroup {
   std::int16_t dy[most_matches];
 };
 
+// What is added to half the sum of squared differences of patches by how far they lie apart; nothing beyond
+// the reaches, which lie within the window. In the integers' units.
+struct MatchCorrection {
+  int reach_x = 0;
+  int reach_y = 0;
+  std::vector<std::int32_t> values;  // [dy][dx]
+  std::int32_t least = 0;            // of all, 0 or less
+};
+
 struct MatchCall {
   const MatchTile& tile;
   int search;             // side of the window
@@ -63,6 +73,7 @@ struct MatchCall {
   int y;
   std::uint32_t* scratch;  // match_scratch words
   MatchGroup* groups;      // one for each reference
+  const MatchCorrection* correction = nullptr;
 };
 
 constexpr int match_key_pitch = match_columns + 2 * longest_match_vector;

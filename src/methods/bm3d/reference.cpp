@@ -59,8 +59,11 @@ class NoiseVariance {
   bool varies() const { return map_.data != nullptr || by_model(); }
   bool by_model() const { return model_ != nullptr; }
   // Of coefficient c of a group's patches, by the group's level; and what the deviation is multiplied by.
+  double at_level(double level) const { return model_->variance(level); }
   double at_level(double level, std::size_t c) const { return model_->variance(level) * model_->shares[c]; }
   double strength() const { return by_model() ? model_->strength : 1; }
+  // Null where a coefficient's variance is the same in all groups of a level.
+  const PatchCovariances* covariances() const { return by_model() ? model_->covariances.get() : nullptr; }
   double everywhere() const { return everywhere_; }
   double at(int x, int y) const {
     const int column = border_index(Border::symmetric, x, image_.width);
@@ -145,6 +148,30 @@ class GroupBasis {
     return across(squares, patches);
   }
 
+  // The shares of a level's variance that a group's coefficients have where patches share noise.
+  std::vector<Coefficients> shares(const PatchCovariances& covariances,
+                                   const std::vector<Place>& group) const {
+    const std::size_t count = static_cast<std::size_t>(side_) * side_;
+    const TransformMatrix& matrix = along_.at(static_cast<int>(group.size())).forward;
+    std::vector<Coefficients> result(group.size(), Coefficients(count));
+    for (int m = 0; m < matrix.side; ++m) {
+      for (int n = 0; n < matrix.side; ++n) {
+        const int dx = group[m].x - group[n].x;
+        const int dy = group[m].y - group[n].y;
+        if (!covariances.within(dx, dy)) continue;
+        const NoiseModel::Spectrum& common = covariances.at(dx, dy);
+        for (int f = 0; f < matrix.side; ++f) {
+          const double weight = (matrix.at(f, m) * std::conj(matrix.at(f, n))).real();
+          for (std::size_t c = 0; c < count; ++c) result[f][c] += weight * common[c];
+        }
+      }
+    }
+    for (Coefficients& row : result) {
+      for (Complex& share : row) share = std::max(share.real(), least_share);
+    }
+    return result;
+  }
+
  private:
   // Along the rows and columns of the first matrix.side x matrix.side coefficients.
   void apply(const TransformMatrix& matrix, Coefficients& patch) const {
@@ -207,16 +234,23 @@ void keep_nearest(std::vector<Candidate>& candidates, int count) {
 // Finds the patches that look like a reference patch.
 class Search {
  public:
-  Search(const Bm3dStep& step, const Extent& image) : step_(step), basis_(step), image_(image) {}
+  Search(const Bm3dSettings& settings, int index, const Extent& image)
+      : settings_(settings),
+        index_(index),
+        step_(index == 0 ? settings.first : settings.second),
+        basis_(step_),
+        image_(image) {}
 
-  // Around the reference, which comes first whatever else looks the same.
-  std::vector<Candidate> nearest(const WorkingPlane& plane, double sigma, const Place& reference) const {
+  // Around the reference, which comes first whatever else looks the same. `number` is the plane's.
+  std::vector<Candidate> nearest(const WorkingPlane& plane, int number, const Place& reference) const {
+    const double sigma = settings_.sigma[number];
     const int reach = step_.search / 2;
     std::vector<Candidate> others;
     for (int y = std::max(0, reference.y - reach); y <= std::min(last_y(), reference.y + reach); ++y) {
       for (int x = std::max(0, reference.x - reach); x <= std::min(last_x(), reference.x + reach); ++x) {
         if (x == reference.x && y == reference.y) continue;
-        const double d = distance(plane, sigma, reference, {x, y});
+        const double d = distance(plane, sigma, reference, {x, y}) +
+                         distance_correction(settings_, index_, number, x - reference.x, y - reference.y);
         if (d <= step_.max_distance) others.push_back({d, {x, y}});
       }
     }
@@ -254,6 +288,8 @@ class Search {
     return patch;
   }
 
+  const Bm3dSettings& settings_;
+  int index_;
   const Bm3dStep& step_;
   GroupBasis basis_;
   Extent image_;
@@ -301,12 +337,16 @@ Estimate shrunk(const GroupBasis& basis, const std::vector<Place>& group, const 
   }
   coefficients = basis.forward(std::move(coefficients));
   if (!variances.empty()) variances = basis.variances(variances);
+  const PatchCovariances* const covariances = noise.covariances();
+  std::vector<Coefficients> shares;
+  if (covariances != nullptr) shares = basis.shares(*covariances, group);
   Remainder remainder(noise);
   for (std::size_t n = 0; n < coefficients.size(); ++n) {
     for (std::size_t c = 0; c < coefficients[n].size(); ++c) {
-      const double variance = noise.by_model() ? noise.at_level(level, c)
-                              : noise.varies() ? variances[n][c].real()
-                                               : noise.everywhere();
+      const double variance = covariances != nullptr ? noise.at_level(level) * shares[n][c].real()
+                              : noise.by_model()     ? noise.at_level(level, c)
+                              : noise.varies()       ? variances[n][c].real()
+                                                     : noise.everywhere();
       const double by = factor(n, c, variance, coefficients[n][c]);
       coefficients[n][c] *= by;
       remainder.add(by, variance);
@@ -395,7 +435,7 @@ void run_step(const StageCall& call, const Bm3dSettings& settings, int index) {
   const bool opponent = settings.opponent;
   const Rect& area = call.out.rect;
   const int planes = call.out.count;
-  const Search search(step, call.image);
+  const Search search(settings, index, call.image);
   const GroupBasis basis(step);
 
   std::vector<WorkingPlane> noisy;
@@ -410,7 +450,7 @@ void run_step(const StageCall& call, const Bm3dSettings& settings, int index) {
   }
 
   const auto group_of = [&](int plane, const Place& reference) {
-    return search.nearest(index == 0 ? noisy[plane] : basic[plane], settings.sigma[plane], reference);
+    return search.nearest(index == 0 ? noisy[plane] : basic[plane], plane, reference);
   };
   // The mean of a group in the plane that it was found in.
   const auto level_of = [&](int plane, const std::vector<Place>& group) {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/portable_math.h"
+#include "noise/correlation.h"
 #include "noise/noise_model.h"
 
 namespace ungrain {
@@ -94,6 +95,97 @@ const Spectrum& left_by_coarse() {
   return shares;
 }
 
+// ---- The same of a known correlation, which also tells what patches have in common
+
+// A square around 0 of R(dx, dy) / R(0), 0 beyond.
+class Correlation {
+ public:
+  explicit Correlation(const std::vector<double>& values)
+      : values_(values), reach_(correlation_reach(values)) {}
+
+  int reach() const { return reach_; }
+  double at(int dx, int dy) const {
+    if (std::abs(dx) > reach_ || std::abs(dy) > reach_) return 0;
+    return values_[static_cast<std::size_t>((dy + reach_) * (2 * reach_ + 1) + dx + reach_)];
+  }
+
+ private:
+  const std::vector<double>& values_;
+  int reach_;
+};
+
+// A channel whose covariances are `covariance(dx, dy)` times the square of its deviation.
+template <class Covariance>
+NoiseModel::Channel with_covariances(NoiseModel::Channel channel, int reach, const Covariance& covariance) {
+  const double variance = covariance(0, 0);
+  if (!(variance > 0)) return channel;
+  std::vector<double> correlation;
+  for (int dy = -reach; dy <= reach; ++dy) {
+    for (int dx = -reach; dx <= reach; ++dx) {
+      // Halfway between both, which rounding may have made different.
+      const double both = (covariance(dx, dy) + covariance(-dx, -dy)) / (2 * variance);
+      correlation.push_back(dx == 0 && dy == 0 ? 1 : std::clamp(both, -1.0, 1.0));
+    }
+  }
+  const PatchCovariances covariances(correlation, 0);
+  const double scale = std::sqrt(variance) * band_rms(channel.spectrum, {0, 2 * (side - 1)});
+  for (double& deviation : channel.deviations) deviation *= scale;
+  for (std::size_t n = 0; n < channel.spectrum.size(); ++n)
+    channel.spectrum[n] = std::sqrt(std::max(covariances.at(0, 0)[n], 0.0));
+  channel.correlation = std::move(correlation);
+  return channel;
+}
+
+// Of means of 2 x 2 pixels: those of pixels 2 (dx, dy) apart and their neighbours.
+NoiseModel::Channel half_of(const NoiseModel::Channel& channel) {
+  const Correlation own(channel.correlation);
+  return with_covariances(channel, (own.reach() + 1) / 2, [&](int dx, int dy) {
+    double sum = 0;
+    for (int b = -1; b <= 1; ++b) {
+      for (int a = -1; a <= 1; ++a)
+        sum += (a == 0 ? 0.5 : 0.25) * (b == 0 ? 0.5 : 0.25) * own.at(2 * dx + a, 2 * dy + b);
+    }
+    return sum;
+  });
+}
+
+// Of what is left where halving and enlarging take all noise away that they keep: the mean over the four
+// places that a pixel may have among its neighbours.
+NoiseModel::Channel rest_of(const NoiseModel::Channel& channel) {
+  const Correlation own(channel.correlation);
+  // What a pixel is made of, by whether its column and row are odd.
+  struct Tap {
+    int x;
+    int y;
+    double weight;
+  };
+  std::vector<Tap> taps[2][2];
+  for (const int y : {0, 1}) {
+    for (const int x : {0, 1}) {
+      taps[y][x].push_back({0, 0, 1});
+      for (int dy = -3; dy <= 3; ++dy) {
+        for (int dx = -3; dx <= 3; ++dx) {
+          const double weight = weight_of_pixel(x, x + dx) * weight_of_pixel(y, y + dy);
+          if (weight != 0) taps[y][x].push_back({dx, dy, -weight});
+        }
+      }
+    }
+  }
+  constexpr int taps_reach = 6;  // of two pixels' together
+  return with_covariances(channel, own.reach() + taps_reach, [&](int dx, int dy) {
+    double sum = 0;
+    for (const int y : {0, 1}) {
+      for (const int x : {0, 1}) {
+        for (const Tap& a : taps[y][x]) {
+          for (const Tap& b : taps[(y + dy) & 1][(x + dx) & 1])
+            sum += a.weight * b.weight * own.at(dx + b.x - a.x, dy + b.y - a.y) / 4;
+        }
+      }
+    }
+    return sum;
+  });
+}
+
 Bm3dParams with_model(Bm3dParams params, NoiseModel model) {
   params.scales = 1;
   params.sigma = {mean_deviation(model, 0)};
@@ -118,13 +210,23 @@ int bm3d_scales(const NoiseModel& model, const ImageSpec& spec) {
 
 Bm3dParams bm3d_coarse(const Bm3dParams& params) {
   NoiseModel model = *params.noise_model;
-  for (NoiseModel::Channel& channel : model.channels) channel.spectrum = of_half(channel.spectrum);
+  for (NoiseModel::Channel& channel : model.channels) {
+    if (channel.correlation.empty()) {
+      channel.spectrum = of_half(channel.spectrum);
+    } else {
+      channel = half_of(channel);
+    }
+  }
   return with_model(params, std::move(model));
 }
 
 Bm3dParams bm3d_fine(const Bm3dParams& params) {
   NoiseModel model = *params.noise_model;
   for (NoiseModel::Channel& channel : model.channels) {
+    if (!channel.correlation.empty()) {
+      channel = rest_of(channel);
+      continue;
+    }
     for (int n = 0; n < side * side; ++n) channel.spectrum[n] *= left_by_coarse()[n];
   }
   return with_model(params, std::move(model));

@@ -32,6 +32,34 @@ PlaneNoise plane_noise(const NoiseModel::Channel& channel, double level_scale) {
   return noise;
 }
 
+// Patches of a group lie up to a window's side less 1 apart.
+int widest_group(const Bm3dSettings& settings) {
+  const int second = settings.steps > 1 ? settings.second.search : 1;
+  return std::max(settings.first.search, second) - 1;
+}
+
+// What patches have in common is in the covariances: nothing is left for a factor to make up for.
+void use_correlations(const NoiseModel& model, Bm3dSettings& settings) {
+  for (std::size_t plane = 0; plane < settings.model.size(); ++plane) {
+    const std::vector<double>& correlation = model.channels[plane].correlation;
+    if (correlation.size() <= 1) continue;  // not known, or white
+    PlaneNoise& noise = settings.model[plane];
+    if (plane > 0 && correlation == model.channels[plane - 1].correlation) {
+      noise.covariances = settings.model[plane - 1].covariances;
+    } else {
+      noise.covariances = std::make_shared<const PatchCovariances>(correlation, widest_group(settings));
+    }
+    const double mean = mean_share(noise);
+    for (double& variance : noise.variances) variance *= mean;
+    for (std::size_t i = 0; i < noise.shares.size(); ++i)
+      noise.shares[i] = std::max(noise.covariances->at(0, 0)[i], least_share);
+    noise.strength = 1;
+  }
+}
+
+// As if more noise were common than is: README.md has the figures.
+constexpr double matching_factor = 2;
+
 }  // namespace
 
 double PlaneNoise::variance(double level) const {
@@ -110,10 +138,33 @@ Bm3dSettings bm3d_settings(const Bm3dParams& params, const ImageSpec& spec) {
   second.transform = params.wiener_transform.value();
   second.along = params.group_transform.value();
   second.kaiser = params.kaiser;
+  if (params.noise_model != nullptr) use_correlations(*params.noise_model, settings);
 
   const double noise = *std::max_element(sigma.begin(), sigma.end()) * 255 / spec.white();
   if (params.profile == Bm3dProfile::dabov2007 && noise > strong_noise) first.prefilter = 2;
   return settings;
+}
+
+bool is_correlated(const Bm3dSettings& settings) {
+  return std::any_of(settings.model.begin(), settings.model.end(),
+                     [](const PlaneNoise& noise) { return noise.covariances != nullptr; });
+}
+
+double distance_correction(const Bm3dSettings& settings, int step, int plane, int dx, int dy) {
+  if (step > 0 || settings.model.empty() || !settings.model[plane].covariances) return 0;
+  const double variance = settings.sigma[plane] * settings.sigma[plane];
+  return matching_factor * 2 * variance * settings.model[plane].covariances->of_pixels(dx, dy);
+}
+
+double least_correction(const Bm3dSettings& settings, int step, int plane) {
+  if (step > 0 || settings.model.empty() || !settings.model[plane].covariances) return 0;
+  const PatchCovariances& covariances = *settings.model[plane].covariances;
+  double least = 0;
+  for (int dy = 0; dy <= covariances.reach_y(); ++dy) {
+    for (int dx = -covariances.reach_x(); dx <= covariances.reach_x(); ++dx)
+      least = std::min(least, distance_correction(settings, step, plane, dx, dy));
+  }
+  return least;
 }
 
 bool is_identity(const Bm3dSettings& settings) {

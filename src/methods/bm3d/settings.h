@@ -3,9 +3,11 @@
 
 #include <array>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "core/opponent.h"
+#include "noise/correlation.h"
 #include "ungrain/image.h"
 #include "ungrain/methods/bm3d.h"
 #include "ungrain/noise_model.h"
@@ -33,9 +35,15 @@ struct PlaneNoise {
   std::vector<double> variances;  // at these
   NoiseModel::Spectrum shares{};  // of each coefficient: its variance over that
   double strength = 1;            // factor on the deviation for thresholds and shrinkage, kappa
+  // Where it is known what neighbouring pixels' noise has in common; else null. Then a group's coefficients
+  // have the variances that follow from where its patches lie: see share_of(). Shares are 1 on average.
+  std::shared_ptr<const PatchCovariances> covariances = {};
 
   double variance(double level) const;
 };
+// What the share of a group's coefficient is at least: noise that patches have in common cancels in their
+// differences, and shares are divided by.
+inline constexpr double least_share = 1e-4;
 double mean_share(const PlaneNoise& noise);
 double least_variance(const PlaneNoise& noise);  // of any coefficient at any level
 
@@ -47,6 +55,17 @@ struct Bm3dSettings {
   ConstImageView sigma_map;       // instead of sigma where it has data
   std::vector<PlaneNoise> model;  // instead of sigma where it is not empty: one for each plane
 };
+
+// Whether it is known of some plane what neighbouring pixels' noise has in common.
+bool is_correlated(const Bm3dSettings& settings);
+
+// What the noise does to distances in the noisy image where patches have some of it in common. Noise adds
+// 2 (R(0) - R(D)) to the mean squared difference of patches that lie D apart, so that patches whose noise is
+// the same look more alike than they are. Added to the mean squared difference of patches (dx, dy) apart,
+// this makes up for it: matching_factor times 2 R(D), squared pixel units of the plane. 0 in step 2.
+double distance_correction(const Bm3dSettings& settings, int step, int plane, int dx, int dy);
+// The least of all corrections, 0 or less.
+double least_correction(const Bm3dSettings& settings, int step, int plane);
 
 // Of resolved parameters: every optional has a value.
 Bm3dSettings bm3d_settings(const Bm3dParams& params, const ImageSpec& spec);
