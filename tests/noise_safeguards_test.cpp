@@ -224,24 +224,10 @@ TEST(NoiseSafeguards, Foliage) {
 TEST(NoiseSafeguards, CleanPhotographs) {
   const char* folder = std::getenv("UNGRAIN_CLEAN_IMAGES");
   if (folder == nullptr) GTEST_SKIP() << "UNGRAIN_CLEAN_IMAGES is not set";
-  constexpr double with_their_grain = 41;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".png") continue;
-    const Image whole = io::read_image(entry.path());
-    const ImageSpec& spec = whole.spec();
-    ImageSpec part = spec;
-    part.width = std::min(spec.width, 256);
-    part.height = std::min(spec.height, 256);
-    const ConstImageView middle = whole.view().rows((spec.height - part.height) / 2, part.height);
-    std::vector<double> row(static_cast<std::size_t>(spec.width));
-    Image clean(part);
-    for (int y = 0; y < part.height; ++y) {
-      for (int c = 0; c < part.channels; ++c) {
-        load_row(middle, y, c, row.data());
-        store_row(clean.view(), y, c, row.data() + (spec.width - part.width) / 2);
-      }
-    }
-    EXPECT_GT(psnr(clean.view(), denoised(clean).view()), with_their_grain) << entry.path();
+    const Image clean = io::read_image(entry.path());
+    EXPECT_GT(psnr(clean.view(), denoised(clean).view()), 45) << entry.path();
   }
 }
 
