@@ -485,7 +485,7 @@ class ModelBuilder {
       be_gentle(result.channels[0]);
       return result;
     }
-    if (gray_ && drawn_ && !refuted) return result;
+    if (gray_ && !refuted && (drawn_ || falls_slowly())) return result;
     if (gray_ && !drawn_ && !enough_calm()) {  // texture looks the same
       if (refuted && mostly_texture()) keep_high_band(result);
       return result;
@@ -599,6 +599,18 @@ class ModelBuilder {
       squares.push_back((one * one + other * other) / 2);
     }
     return std::sqrt(quantile(std::move(squares), 0.25));
+  }
+
+  // Strong noise that lost its high frequencies has 3 to 5 times as much in the middle ones. Grass and gravel
+  // seen from afar have twice as much, at all levels alike; without colour nothing else tells them from
+  // noise.
+  bool falls_slowly() const {
+    constexpr double fast = 2.6;
+    constexpr double strong = 12.0 / 255;
+    std::vector<double> found;
+    for (std::size_t n = 0; n < levels_.size(); ++n) found.push_back(deviation(n, 0, middle_band));
+    return quantile(std::move(found), 0.25) > strong * white_seen_ &&
+           band_rms(spectra_[0], middle_band) < fast * band_rms(spectra_[0], high_band);
   }
 
   bool mostly_texture() const {
