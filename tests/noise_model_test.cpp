@@ -237,7 +237,7 @@ TEST(NoiseModelEstimate, RoundingOfJpegAddsToLuminance) {
   EXPECT_EQ(variance(rounded, 1), variance(plain, 1));
   EXPECT_THROW(estimate_noise_model(noisy.view(), {.jpeg_steps = {1, 2}}), Error);
 
-  const Image weak = demosaiced(gray_128, [](double) { return 1; });
+  const Image weak = demosaiced(gray_128, [](double) { return 0.3; });
   EXPECT_EQ(estimate_noise_model(weak.view(), {.jpeg_steps = std::vector<int>(64, 24)}).model,
             estimate_noise_model(weak.view()).model);
 }

@@ -755,8 +755,8 @@ class ModelBuilder {
   // up to steps² / 12. A clean picture is not this program's business: only where noise is seen.
   void add_rounding(NoiseModel::Channel& luminance) const {
     constexpr double share = 0.1;
-    constexpr double least_seen = 0.2;  // of what gentleness() calls visible
-    constexpr double well_seen = 0.6;
+    constexpr double least_seen = 0.05;  // of what gentleness() calls visible
+    constexpr double well_seen = 0.25;
     const double rms = std::sqrt(std::inner_product(luminance.deviations.begin(), luminance.deviations.end(),
                                                     luminance.deviations.begin(), 0.0) /
                                  static_cast<double>(luminance.deviations.size()));
