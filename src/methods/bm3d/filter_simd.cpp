@@ -8,9 +8,10 @@
 #include <algorithm>
 #include <cmath>
 
-// Vectors of unknown length cannot be kept in arrays.
+#include "methods/bm3d/vector_targets.h"
+
 #undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#define HWY_DISABLED_TARGETS (UNGRAIN_BM3D_UNUSED_TARGETS | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "methods/bm3d/filter_simd.cpp"
 #include <hwy/foreach_target.h>
@@ -22,7 +23,7 @@ namespace ungrain::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-#if HWY_TARGET == HWY_SCALAR  // a processor without vectors: bm3d_general() serves it
+#if !UNGRAIN_BM3D_HAS_VECTORS
 
 void FilterGroup(const FilterCall&) {}
 void FillTables(const Bm3dStep&, bool, double, const PlaneNoise*, std::span<const double, filter_patch>,
