@@ -12,12 +12,12 @@
 #include <cstring>
 
 #include "cpu/simd.h"
+#include "methods/bm3d/vector_targets.h"
 
 // Dot products of bytes are instructions of this set; nothing else of the library is worth it.
 #define HWY_WANT_AVX3_DL
-// Vectors of unknown length cannot be kept in arrays.
 #undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#define HWY_DISABLED_TARGETS UNGRAIN_BM3D_UNUSED_TARGETS
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "methods/bm3d/match_simd.cpp"
 #include <hwy/foreach_target.h>
@@ -65,7 +65,7 @@ namespace ungrain::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-#if HWY_TARGET == HWY_SCALAR  // a processor without vectors: bm3d_general() serves it
+#if !UNGRAIN_BM3D_HAS_VECTORS
 
 void FindMatches(const MatchCall&) {}
 bool FillMatchTile(const ConstPlanes&, int, const Extent&, const MatchScale&, const MatchTile&) {
