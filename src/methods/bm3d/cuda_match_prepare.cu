@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/scratch.h"
 #include "cuda/launch.cuh"
 #include "methods/bm3d/cuda_match_halves.cuh"
 
@@ -79,6 +80,15 @@ __global__ void __launch_bounds__(preparing_warps* warp_size) prepare_kernel(con
 
 // ---- The plan of a call ----
 
+// Where the arrays lie in the scratch, if there is one; returns the floats that they take.
+std::size_t lay_out(HalvesCall& halves, float* scratch) {
+  const std::size_t pixels = static_cast<std::size_t>(halves.width) * halves.rows;
+  ScratchPieces pieces(scratch, piece_words * sizeof(std::uint32_t));
+  for (std::uint32_t*& words : halves.words) words = pieces.take<std::uint32_t>(pixels / 2);
+  halves.norms = pieces.take<float>(pixels);
+  return pieces.floats();
+}
+
 HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
   HalvesCall halves{};
   halves.call = call;
@@ -104,12 +114,7 @@ HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
   const int width = grid.x(last_i) + reach + 26 - halves.x0;
   halves.width = (width + columns_step - 1) / columns_step * columns_step;
   halves.rows = grid.y(last_j) + reach + more_rows + side + 1 - halves.y0;
-  const std::size_t words = static_cast<std::size_t>(halves.width / 2) * halves.rows;
-  if (call.scratch != nullptr) {
-    halves.words[0] = reinterpret_cast<std::uint32_t*>(call.scratch);
-    halves.words[1] = halves.words[0] + words;
-    halves.norms = call.scratch + 2 * words;
-  }
+  lay_out(halves, call.scratch);
 
   halves.word_rows = down + more_rows + side + 1;
   // A warp loads from 7 neighbouring banks of each copy: the copies are 16 banks apart.
@@ -176,9 +181,8 @@ void launch_prepare(const HalvesCall& halves, Stream stream) {
 
 std::size_t scratch_floats(const Bm3dMatchCall& call) {
   if (!shape_suits(call) || call.grid.references() == 0) return 0;
-  const HalvesCall halves = halves_call(call, fewest_rows_of_block);
-  const std::size_t pixels = static_cast<std::size_t>(halves.width) * halves.rows;
-  return 2 * pixels;  // two copies of halves, and the norms
+  HalvesCall halves = halves_call(call, fewest_rows_of_block);
+  return lay_out(halves, nullptr);
 }
 
 bool suits(const Bm3dMatchCall& call) {

@@ -15,6 +15,7 @@
 #include <limits>
 #include <memory>
 
+#include "core/scratch.h"
 #include "methods/bm3d/filter_simd.h"
 #include "methods/bm3d/match_simd.h"
 #include "methods/bm3d/transforms.h"
@@ -239,26 +240,23 @@ class FastStep {
 
   Memory memory_at(float* start) const {
     Memory m;
-    const auto take = [&](std::size_t floats) {
-      float* at = start == nullptr ? nullptr : start + m.floats;
-      m.floats += line_up(floats);
-      return at;
-    };
+    ScratchPieces pieces(start);
     const ColumnTile tile{shape_.side, shape_.side, shape_.pitch};
     const auto references = static_cast<std::size_t>(shape_.references) * shape_.references;
-    m.image = take(shape_.plane + 16);
-    m.noisy = take(tile.floats());
-    m.basic = index_ == 1 ? take(tile.floats()) : nullptr;
-    m.filtered = take(tile.floats());
-    m.words = take(match_words(area_));
-    m.energies = take(match_words(area_));
-    m.match = take(match_scratch);
+    m.image = pieces.take<float>(shape_.plane + 16);
+    m.noisy = pieces.take<float>(tile.floats());
+    m.basic = index_ == 1 ? pieces.take<float>(tile.floats()) : nullptr;
+    m.filtered = pieces.take<float>(tile.floats());
+    m.words = pieces.take<float>(match_words(area_));
+    m.energies = pieces.take<float>(match_words(area_));
+    m.match = pieces.take<float>(match_scratch);
     const Rect window = match_area({0, 0, 2 * shape_.reach + 1, 2 * shape_.reach + 1});
-    m.words_beyond = take(match_words(window));
-    m.energies_beyond = take(match_words(window));
-    m.places = reinterpret_cast<std::int32_t*>(take(references * most_));
-    m.sizes = reinterpret_cast<std::int32_t*>(take(references));
-    m.levels = take(references);
+    m.words_beyond = pieces.take<float>(match_words(window));
+    m.energies_beyond = pieces.take<float>(match_words(window));
+    m.places = pieces.take<std::int32_t>(references * most_);
+    m.sizes = pieces.take<std::int32_t>(references);
+    m.levels = pieces.take<float>(references);
+    m.floats = pieces.floats();
     return m;
   }
 
