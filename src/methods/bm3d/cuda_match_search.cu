@@ -25,7 +25,7 @@
 namespace ungrain::cuda::halves_match {
 namespace {
 
-constexpr int tile_columns = 16;  // of candidates
+constexpr int tile_columns = 16;                    // of candidates
 constexpr float largest_half_distance = 134217728;  // 2^27, see largest_pixel in cuda_match_prepare.cu
 constexpr float no_threshold = -1e38F;
 
