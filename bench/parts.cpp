@@ -1,7 +1,12 @@
 #include "bench/parts.h"
 
+#include <utility>
+
 #include "bench/common.h"
 #include "bench/trial.h"
+#include "core/execution.h"
+#include "ungrain/error.h"
+#include "ungrain/metrics.h"
 
 namespace ungrain::bench {
 namespace {
@@ -18,21 +23,45 @@ struct RunTimes {
   double parts[2][bm3d_parts] = {};
 };
 
-RunTimes watched_run(Trial& trial) {
-  Bm3dTimes times;
-  watch_bm3d(&times);
-  const double start = nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
-  trial.run_once();
-  RunTimes found;
-  found.all = nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - start;
-  watch_bm3d(nullptr);
-  for (const int step : {0, 1}) {
-    for (int part = 0; part < bm3d_parts; ++part) {
-      found.parts[step][part] = static_cast<double>(times.of(step, static_cast<Bm3dPart>(part)));
+// A trial's case on its picture, as a Denoiser runs it but with clocks in it, in one band.
+class TimedRun {
+ public:
+  TimedRun(const Trial& trial, const Bm3dParams& params)
+      : trial_(trial),
+        out_(trial.spec()),
+        execution_(pipeline(params), trial.spec(), {}, trial.spec().height, Workers(trial.threads())) {}
+
+  RunTimes once() {
+    RunTimes found;
+    for (const int step : {0, 1}) {
+      for (int part = 0; part < bm3d_parts; ++part) found.parts[step][part] = -time(step, part);
     }
+    const double start = nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
+    execution_.run(trial_.input().view(), out_.view());
+    found.all = nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - start;
+    for (const int step : {0, 1}) {
+      for (int part = 0; part < bm3d_parts; ++part) found.parts[step][part] += time(step, part);
+    }
+    return found;
   }
-  return found;
-}
+  bool right() const { return max_abs(std::as_const(out_).view(), trial_.output().view()) == 0; }
+
+ private:
+  Pipeline pipeline(const Bm3dParams& params) {
+    const Bm3dSettings settings = bm3d_settings(params, trial_.spec());
+    if (!bm3d_fast_takes(settings, trial_.spec()))
+      throw Error(ErrorCode::unsupported, "the parts of bm3d: this processor has no fast version");
+    return bm3d_fast(settings, trial_.spec(), &times_);
+  }
+  double time(int step, int part) const {
+    return static_cast<double>(times_.of(step, static_cast<Bm3dPart>(part)));
+  }
+
+  const Trial& trial_;
+  Image out_;
+  Bm3dTimes times_;
+  Execution execution_;
+};
 
 }  // namespace
 
@@ -79,9 +108,12 @@ PartWork bm3d_work(const Bm3dParams& p, int channels, int step, Bm3dPart part) {
 std::vector<PartTime> measure_parts(Trial& trial, const PartRates& rates) {
   const MethodParams params = Denoiser::create(trial.what().params_for(trial.spec()), trial.spec()).params();
   trial.run_once();
-  RunTimes best = watched_run(trial);
+  TimedRun timed(trial, params.as<Bm3dParams>());
+  RunTimes best = timed.once();
+  if (!timed.right())
+    throw Error(ErrorCode::internal, "the parts of bm3d: the timed run has other pixels than the trial");
   for (int run = 0; run < 4; ++run) {
-    const RunTimes other = watched_run(trial);
+    const RunTimes other = timed.once();
     if (other.all < best.all) best = other;
   }
 

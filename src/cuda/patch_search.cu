@@ -9,6 +9,7 @@
 #include "core/window.h"
 #include "cpu/exp.h"
 #include "cuda/patch_search.cuh"
+#include "cuda/tuning.h"
 #include "cuda/whole_image.h"
 
 namespace ungrain::cuda {
@@ -250,36 +251,36 @@ __global__ void __launch_bounds__(join_threads)
 // Which blocks of an image are split, and into how many groups. Whole blocks first, as many as fill the GPU
 // for some rounds; then pieces, which keep all of it busy to the end. By the number of blocks that the whole
 // image takes, so that its parts are filtered alike, and for one size of GPU, so that bits do not depend on
-// it.
+// it: the split is made before the GPU is known.
 struct Split {
   int first = 0;
   int groups = 1;
 };
 
-constexpr double to_load = 1;  // rows of the search in which a block loads its pixels
-
 // The time that a split takes, in rows of the search.
-double time_of(const Split& split, int blocks, int resident, int side) {
-  const double whole = side + to_load;
-  const double piece = std::ceil(static_cast<double>(side) / split.groups) + to_load;
+double time_of(const Split& split, int blocks, const tuning::Split& gpu, int side) {
+  const int resident = gpu.resident_blocks();
+  const double whole = side + gpu.rows_to_load;
+  const double piece = std::ceil(static_cast<double>(side) / split.groups) + gpu.rows_to_load;
   const double pieces = static_cast<double>(blocks - split.first) * split.groups;
   if (split.first == 0) return std::ceil(pieces / resident) * piece;
   // Blocks that start together end up half a block apart after some rounds: pieces fill the gaps.
   const double rounds = static_cast<double>(split.first) / resident;
-  const double gaps = whole / 2 * std::clamp((rounds - 1) / 4, 0.0, 1.0);
+  const double gaps = whole / 2 * std::clamp((rounds - 1) / gpu.rounds_to_spread, 0.0, 1.0);
   const double in_pieces = pieces * piece / resident;
   return rounds * whole + std::max(in_pieces, gaps) + (pieces > 0 ? piece / 2 : 0);
 }
 
 Split split_for(int blocks, int side) {
-  constexpr int resident = 264;  // of an H200
+  const tuning::Split& gpu = tuning::split_on(tuning::any_capability);
+  const int resident = gpu.resident_blocks();
   Split best{blocks, 1};
-  double least = std::ceil(static_cast<double>(blocks) / resident) * (side + to_load);
+  double least = std::ceil(static_cast<double>(blocks) / resident) * (side + gpu.rows_to_load);
   const int most_halves = 2 * blocks / resident;
   for (int halves = most_halves; halves >= std::max(0, most_halves - 3); --halves) {
     for (int groups = 2; groups <= side; ++groups) {
       const Split split{halves * resident / 2, groups};
-      const double time = time_of(split, blocks, resident, side);
+      const double time = time_of(split, blocks, gpu, side);
       if (time >= least) continue;
       least = time;
       best = split;

@@ -7,13 +7,14 @@
 
 #include "core/window.h"
 #include "cpu/exp.h"
+#include "cuda/tuning.h"
 #include "cuda/whole_image_call.cuh"
 
 namespace ungrain::cuda {
 namespace {
 
 constexpr int range_threads = 256;
-constexpr int range_blocks = 264;
+using tuning::range_blocks;
 
 __global__ void __launch_bounds__(range_threads) range_kernel(const __grid_constant__ WholeImageCall call) {
   unsigned high = 0;
@@ -213,20 +214,17 @@ __global__ void __launch_bounds__(join_threads)
   }
 }
 
-constexpr int multiprocessors = 132;  // of an H200
-
 // Into how many groups the keys are split, so that a small image keeps the GPU busy: by the image's size
 // alone and for one size of GPU, so that bits do not depend on the parts in which it is filtered.
-int groups_for(long long pixels, const WholeImageKernel& kernel) {
-  constexpr double to_begin = 4;  // stages' time that a block needs before the first
+int groups_for(long long pixels, const WholeImageKernel& kernel, const tuning::Split& gpu) {
   const auto blocks = static_cast<double>((pixels + kernel.queries - 1) / kernel.queries);
   const auto stages = static_cast<double>((pixels + kernel.layout.keys - 1) / kernel.layout.keys);
   int best = 1;
   double least = 0;
-  for (int groups = 1; groups <= 64 && groups <= stages; ++groups) {
-    const double rounds = std::ceil(blocks * groups / (multiprocessors * kernel.resident));
-    const double time = rounds * (std::ceil(stages / groups) + to_begin);
-    if (groups > 1 && time >= 0.98 * least) continue;
+  for (int groups = 1; groups <= gpu.most_groups && groups <= stages; ++groups) {
+    const double rounds = std::ceil(blocks * groups / (gpu.multiprocessors * kernel.resident));
+    const double time = rounds * (std::ceil(stages / groups) + gpu.stages_to_begin);
+    if (groups > 1 && time >= gpu.worthwhile * least) continue;
     best = groups;
     least = time;
   }
@@ -236,6 +234,7 @@ int groups_for(long long pixels, const WholeImageKernel& kernel) {
 // A kernel for an image, and the memory it takes.
 struct Plan {
   WholeImageKernel kernel;
+  const tuning::Split* gpu;
   int groups = 1;
   std::size_t keys = 0;  // words
   std::size_t values = 0;
@@ -243,11 +242,12 @@ struct Plan {
   std::size_t list = 0;
   std::size_t sums = 0;
 
-  Plan(const WholeImageKernel& chosen, long long pixels, int together) : kernel(chosen) {
+  Plan(const WholeImageKernel& chosen, long long pixels, int together, int capability)
+      : kernel(chosen), gpu(&tuning::split_on(capability)) {
     if (kernel.kernel == nullptr) return;
     const KeyLayout& layout = kernel.layout;
     const auto stages = static_cast<std::size_t>((pixels + layout.keys - 1) / layout.keys);
-    groups = groups_for(pixels, kernel);
+    groups = groups_for(pixels, kernel, *gpu);
     keys = stages * static_cast<std::size_t>(layout.keys / 8 * layout.words * 32);
     values = stages * static_cast<std::size_t>(layout.keys * layout.planes);
     norms = static_cast<std::size_t>(pixels);
@@ -268,6 +268,8 @@ struct Plans {
 
   std::size_t floats() const { return std::max(halves.floats(), pairs.floats()); }
 };
+
+constexpr int hopper_capability = 90;
 
 // 90 for compute capability 9.0.
 int compute_capability() {
@@ -347,7 +349,8 @@ void launch_choice(const WholeImageCall& call, const Plans& plans, Stream stream
   const WholeImageKernel& kernel = plans.halves.kernel;
   WholeImageCall sample = call;
   sample.samples = sample_count(call.in.image);
-  const int fill = multiprocessors * kernel.resident / blocks_for(sample.samples, kernel.queries);
+  const int fill =
+      plans.halves.gpu->multiprocessors * kernel.resident / blocks_for(sample.samples, kernel.queries);
   sample.groups = std::clamp(blocks_for(call.pixels(), kernel.layout.keys), 1, fill);
   launch_kernel(sample, kernel, sample.samples, stream);
   launch(choose_precision_kernel, dim3(1), dim3(most_samples), 0, stream, sample,
@@ -388,7 +391,8 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
   const auto plan_for = [&](bool hopper, int factors) {
     const int numbers = factors * together * patch * patch + 4;
     const WholeImageKernel kernel = kernels(hopper, numbers);
-    return Plan(kernel.kernel != nullptr ? kernel : kernels(false, numbers), pixels, together);
+    return Plan(kernel.kernel != nullptr ? kernel : kernels(false, numbers), pixels, together,
+                hopper ? hopper_capability : tuning::any_capability);
   };
   const Plans plans[] = {{plan_for(false, 1), plan_for(false, 3)}, {plan_for(true, 1), plan_for(true, 3)}};
   if (plans[0].halves.kernel.kernel == nullptr) return std::nullopt;
@@ -400,7 +404,7 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
                    on_hopper = plans[1]](const DeviceStageCall& call, int first) {
     constexpr int least_capability = 80;  // that has these products
     const int capability = compute_capability();
-    const Plans& plan = capability == 90 ? on_hopper : any;
+    const Plans& plan = capability == hopper_capability ? on_hopper : any;
     const WholeImageCall halves =
         call_for(setup, plan.halves, WholeImagePrecision::halves, call, border, first);
     check(cudaMemsetAsync(halves.header, 0, header_words * sizeof(unsigned), handle(call.stream)),

@@ -7,6 +7,7 @@
 
 #include "core/border.h"
 #include "core/convert.h"
+#include "core/scratch.h"
 #include "cuda/launch.cuh"
 #include "cuda/two_scales.h"
 #include "methods/bm3d/bm3d.h"
@@ -169,25 +170,7 @@ struct Axis {
   }
 };
 
-// Pieces of the scratch, each at a round address.
-class Pieces {
- public:
-  explicit Pieces(float* start) : start_(start) {}
-
-  template <class T>
-  T* take(std::size_t count) {
-    const std::size_t floats = (count * sizeof(T) + sizeof(float) - 1) / sizeof(float);
-    float* const at = start_ == nullptr ? nullptr : start_ + taken_;
-    taken_ += (floats + 63) / 64 * 64;
-    return reinterpret_cast<T*>(at);
-  }
-  std::size_t taken() const { return taken_; }
-
- private:
-  float* start_;
-  std::size_t taken_ = 0;
-};
-
+constexpr std::size_t scratch_alignment = 256;  // as the runtime aligns what it allocates
 constexpr double general_steps = 0x1p32;
 constexpr int most_matches = 64;  // that launch_bm3d_match() takes
 
@@ -311,7 +294,7 @@ class CudaStep {
   // The scratch of a call, or how much it is.
   struct Memory {
     Memory(const CudaStep& step, float* start, const Rect& out, const Rect& area, const Bm3dGrid& grid) {
-      Pieces pieces(start);
+      ScratchPieces pieces(start, scratch_alignment);
       const int k = step.step_.patch;
       const auto planes = static_cast<std::size_t>(step.planes_);
       const std::size_t area_pixels = static_cast<std::size_t>(area.width()) * area.height();
@@ -343,7 +326,7 @@ class CudaStep {
       compared = pieces.take<float>(step.step_.prefilter > 0 ? coefficients : 0);
       Bm3dMatchCall match = step.match_call({nullptr, area, area.width(), 0, 1}, grid);
       this->match = pieces.take<float>(step.uses_own_search() ? 0 : cuda::bm3d_match_scratch(match));
-      floats = pieces.taken();
+      floats = pieces.floats();
     }
 
     Bm3dSums sums;

@@ -1,26 +1,23 @@
-// Groups of 8 x 8 patches on a GPU, one warp a group.
+// The fast filter of groups of 8 x 8 patches on a GPU.
 //
-// A block owns a tile of reference patches. The pixels that their groups may lie on are in shared memory, and
-// so are the block's sums, as 32-bit integers that go to the call's 64-bit ones once, at the end.
+//   block   a tile of references and the pixels that their groups may lie on, 8 warps
+//           shared memory: noisy | basic    | sums of values | sums of weights | corner tables | warps' own
+//                          float   (step 2)   int              int               (wavelets)
+//   warp    one group at a time: 1, 2, 4 ... 32 patches
+//   lane    4 g + t: of each patch, row g, the pixels of columns t and t + 4;
+//           of its transform, column g, the coefficients of rows 2 t and 2 t + 1
 //
-// A patch is two numbers of each lane: with g = lane / 4 and t = lane % 4, row g, columns t and t + 4. Where
-// rows of the tile are 4 mod 32 words apart, no two lanes meet in a bank, neither when a patch is loaded nor
-// when it is added. The 2-D transform of two patches is two products of matrices, (M X^T) M^T: what one
-// leaves in the lanes is the next one's input as it lies there. Coefficients come out, rows and columns
-// swapped, so that a lane has the same two of every patch: the transform along the group, thresholds and
-// Wiener factors are its own business.
+//   pixels of 2 patches X -> (pixel - mean) / sigma, halves -> M X^T -> (M X^T) M^T     tensor cores
+//                         -> Haar along the group -> what threshold or Wiener takes     registers of a lane
+//                         -> Haar back -> the two products back                         tensor cores
+//                         -> times weight and window, whole numbers -> block's sums     shared atomics
+//   block's 32-bit sums   -> the call's 64-bit sums, once at the end                    global atomics
 //
-// What is added is what the filter takes away, in units of sigma; see Bm3dFilterCall. Pixels are rounded to
-// halves, relative to the mean of the reference patch: an error of at most 0.06 sigma where they are within
-// 256 sigma of it. Groups with others, and groups whose estimates would not fit the sums, are left to the
-// general kernel.
-//
-// A noise model: a group has its own sigma, the unit of its pixels, and every coefficient, which is always
-// the same lane's, its share of variance. The sums' unit is the least sigma of all groups.
-//
-// wavelets: bior1.5 at sides 4 and 2 is Haar's, since its corrections wrap around and cancel. Levels 2 and 3
-// are therefore one orthonormal 16 x 16 matrix, applied to the low-low quadrants of 16 patches at once by two
-// products, after the transform along the group.
+// A product leaves its numbers in the lanes as the next one takes them, so nothing is moved between lanes.
+// Rows of the tile are 4 mod 32 words apart: no two lanes meet in a bank when a patch is loaded or added.
+// The sums are of what the filter takes away, in units of sigma; see Bm3dFilterCall. Pixels within 256 sigma
+// of the reference patch's mean are rounded to halves with an error of at most 0.06 sigma. Groups with other
+// pixels, and groups whose estimates would not fit the sums, are left to the general kernel.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -357,7 +354,9 @@ class GroupFilter {
     return keep;
   }
 
-  // Of 16 patches at a time, in place: a lane reads and writes the same words.
+  // Levels 2 and 3 of wavelets, after the transform along the group. bior1.5 at sides 4 and 2 is Haar's,
+  // since its corrections wrap around and cancel: the two levels are one orthonormal 16 x 16 matrix, applied
+  // to the low-low quadrants of 16 patches by two products. In place: a lane reads and writes the same words.
   __device__ float threshold_corner(int size, float limit, float limit_of_all) {
     const int g = lane_ / 4;
     const int t = lane_ % 4;
@@ -506,8 +505,9 @@ class GroupFilter {
   float window_[2];
   float mean_of_all_ = 0;
   int weight_ = 1;
-  // Of a model.
-  float shares_[2];  // of this lane's coefficients
+  // Of a noise model: a group has its own sigma, the unit of its pixels. The sums' unit is the least of all
+  // groups'.
+  float shares_[2];  // of variance, of this lane's coefficients
   float limit_ = 1;
   float deviation_ = 1;
   float parts_[Most][2];

@@ -1,6 +1,17 @@
-// Any settings on a GPU, one block a group, in float: what the fast kernel does not take, and the groups that
-// it leaves. Coefficients lie in shared memory, or in a block's own part of the scratch where they are too
-// many; a thread computes one number of a pass at a time.
+// Any settings on a GPU, in float: what the fast kernel does not take, and the groups that it leaves.
+//
+//   grid     block b takes groups b, b + blocks, b + 2 blocks ...
+//   block    one group at a time, 256 threads; in shared memory, or in the block's part of the scratch:
+//            patches | spare | pilot (step 2) | variances (where coefficients have their own)
+//            each [patch of the group][y][x], float or complex
+//   thread   one number of a pass at a time; the block waits after each pass
+//
+//   basic -> 2-D transforms -> along the group -> pilot                                        (step 2)
+//   noisy -> 2-D transforms -> along the group -> threshold or Wiener -> back along the group -> 2-D back
+//         -> times weight and window, whole numbers -> the call's 64-bit sums, global atomics
+//
+// The search of this file has one block a reference: a thread computes a candidate's distance at a time into
+// shared memory, and the block takes out the smallest again and again.
 #include <algorithm>
 #include <cmath>
 #include <complex>

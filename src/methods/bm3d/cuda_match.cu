@@ -1,11 +1,16 @@
 // The search for similar patches on a GPU, by differences of floats.
 //
-// One warp a reference. Its lanes take candidates side by side along x, so that each pixel of all their
-// patches is one coalesced load; the nearest so far are a sorted list over the lanes, two keys in each, into
-// which the few candidates that are nearer than its last are put one by one. Keys are the distance's bits
-// and, below them, the position in reading order: no two are equal, and the result does not depend on which
-// came first. Bound by loads (two a pixel of a candidate's patch). It takes any patch and any values; where
-// products of halves serve (cuda_match_halves.cu) it only does those references that they leave out.
+//   block   8 warps, each on its own
+//   warp    one reference at a time; 32 candidates at a time, in reading order
+//   lane l  one candidate's distance; of the nearest so far, sorted over the warp, those of rank l and l + 32
+//
+//   pixels -> 32 distances -> keys -> those below the last that is wanted, inserted one by one -> offsets
+//   key: bits of the distance | position in reading order, from 1
+//
+// Neighbouring lanes have neighbouring candidates, so that each pixel of all their patches is one coalesced
+// load. No two keys are equal: the result does not depend on which came first. Bound by loads, two for each
+// pixel of a candidate's patch. It takes any patch and any values; where products of halves serve
+// (cuda_match_search.cu) it only does the references that they leave out.
 #include "cuda/launch.cuh"
 #include "methods/bm3d/cuda_match.h"
 #include "methods/bm3d/cuda_match_halves.h"
@@ -169,12 +174,12 @@ void launch_find_nearest(const Bm3dMatchCall& call, bool left_out, Stream stream
 
 }  // namespace
 
-std::size_t bm3d_match_scratch(const Bm3dMatchCall& call) { return halves_match_scratch(call); }
+std::size_t bm3d_match_scratch(const Bm3dMatchCall& call) { return halves_match::scratch_floats(call); }
 
 void launch_bm3d_match(const Bm3dMatchCall& call, Stream stream) {
   if (call.grid.references() == 0) return;
-  const bool by_halves = call.corrections == nullptr && halves_suit(call);
-  if (by_halves) launch_halves_match(call, stream);
+  const bool by_halves = call.corrections == nullptr && halves_match::suits(call);
+  if (by_halves) halves_match::launch_match(call, stream);
   launch_find_nearest(call, by_halves, stream);
 }
 

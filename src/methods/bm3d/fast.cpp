@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -15,6 +14,7 @@
 #include <limits>
 #include <memory>
 
+#include "core/scratch.h"
 #include "methods/bm3d/filter_simd.h"
 #include "methods/bm3d/match_simd.h"
 #include "methods/bm3d/transforms.h"
@@ -26,12 +26,10 @@ constexpr int patch = filter_patch;
 constexpr int tile_side = 72;        // pixels between tiles, about
 constexpr int tiles_in_flight = 48;  // at least, so that threads need not wait for each other often
 
-std::atomic<Bm3dTimes*> watching = nullptr;
-
-// Tells the parts of a thread's work, one after the other, to who is watching.
+// Times the parts of a thread's work, one after the other, where somebody wants them.
 class PartClock {
  public:
-  explicit PartClock(int step) : times_(watching.load(std::memory_order_relaxed)), step_(step) {
+  PartClock(Bm3dTimes* times, int step) : times_(times), step_(step) {
     if (times_ != nullptr) last_ = now();
   }
   void done(Bm3dPart part) {
@@ -105,8 +103,9 @@ MatchScale match_scale(double white, double sigma, bool basic) {
 
 class FastStep {
  public:
-  FastStep(const Bm3dSettings& settings, const ImageSpec& spec, int index)
+  FastStep(const Bm3dSettings& settings, const ImageSpec& spec, int index, Bm3dTimes* times)
       : settings_(settings),
+        times_(times),
         index_(index),
         step_(index == 0 ? settings.first : settings.second),
         shape_(step_.spacing, step_.search),
@@ -239,26 +238,23 @@ class FastStep {
 
   Memory memory_at(float* start) const {
     Memory m;
-    const auto take = [&](std::size_t floats) {
-      float* at = start == nullptr ? nullptr : start + m.floats;
-      m.floats += line_up(floats);
-      return at;
-    };
+    ScratchPieces pieces(start);
     const ColumnTile tile{shape_.side, shape_.side, shape_.pitch};
     const auto references = static_cast<std::size_t>(shape_.references) * shape_.references;
-    m.image = take(shape_.plane + 16);
-    m.noisy = take(tile.floats());
-    m.basic = index_ == 1 ? take(tile.floats()) : nullptr;
-    m.filtered = take(tile.floats());
-    m.words = take(match_words(area_));
-    m.energies = take(match_words(area_));
-    m.match = take(match_scratch);
+    m.image = pieces.take<float>(shape_.plane + 16);
+    m.noisy = pieces.take<float>(tile.floats());
+    m.basic = index_ == 1 ? pieces.take<float>(tile.floats()) : nullptr;
+    m.filtered = pieces.take<float>(tile.floats());
+    m.words = pieces.take<float>(match_words(area_));
+    m.energies = pieces.take<float>(match_words(area_));
+    m.match = pieces.take<float>(match_scratch);
     const Rect window = match_area({0, 0, 2 * shape_.reach + 1, 2 * shape_.reach + 1});
-    m.words_beyond = take(match_words(window));
-    m.energies_beyond = take(match_words(window));
-    m.places = reinterpret_cast<std::int32_t*>(take(references * most_));
-    m.sizes = reinterpret_cast<std::int32_t*>(take(references));
-    m.levels = take(references);
+    m.words_beyond = pieces.take<float>(match_words(window));
+    m.energies_beyond = pieces.take<float>(match_words(window));
+    m.places = pieces.take<std::int32_t>(references * most_);
+    m.sizes = pieces.take<std::int32_t>(references);
+    m.levels = pieces.take<float>(references);
+    m.floats = pieces.floats();
     return m;
   }
 
@@ -309,7 +305,7 @@ class FastStep {
     tile.energies = reinterpret_cast<std::int32_t*>(memory.energies);
     const ColumnTile columns_of{shape_.side, shape_.side, shape_.pitch};
 
-    PartClock clock(index_);
+    PartClock clock(times_, index_);
     std::fill_n(sums, tile_sums(), 0.0F);
     clock.done(Bm3dPart::sums);
     for (int plane = 0; plane < planes_; ++plane) {
@@ -472,7 +468,7 @@ class FastStep {
     if (rows.begin >= rows.end) return;
     constexpr int at_once = 8;
     call.workers.for_each((rows.end - rows.begin + at_once - 1) / at_once, [&](std::int64_t item, int) {
-      PartClock clock(index_);
+      PartClock clock(times_, index_);
       const int begin = rows.begin + static_cast<int>(item) * at_once;
       for (int y = begin; y < std::min(rows.end, begin + at_once); ++y) body(y);
       clock.done(Bm3dPart::division);
@@ -525,6 +521,7 @@ class FastStep {
   }
 
   Bm3dSettings settings_;
+  Bm3dTimes* times_;
   int index_;
   Bm3dStep step_;
   TileShape shape_;
@@ -566,12 +563,10 @@ bool bm3d_fast_takes(const Bm3dSettings& settings, const ImageSpec& spec) {
   return takes(settings.first) && (settings.steps == 1 || takes(settings.second));
 }
 
-void watch_bm3d(Bm3dTimes* times) { watching = times; }
-
-Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec) {
+Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec, Bm3dTimes* times) {
   Pipeline pipeline;
   for (int index = 0; index < settings.steps; ++index) {
-    const auto step = std::make_shared<const FastStep>(settings, spec, index);
+    const auto step = std::make_shared<const FastStep>(settings, spec, index, times);
     const int reach = bm3d_reach(settings, index);
     pipeline.stages.push_back({.name = index == 0 ? "threshold" : "wiener",
                                .reach = {.x = reach, .y = reach},

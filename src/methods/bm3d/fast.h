@@ -12,8 +12,6 @@ namespace ungrain {
 // Whether bm3d_fast() has what the settings ask for.
 bool bm3d_fast_takes(const Bm3dSettings& settings, const ImageSpec& spec);
 
-Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec);
-
 // Where a run's time goes.
 enum class Bm3dPart : std::uint8_t {
   copies,    // pixels into a tile's memory
@@ -33,7 +31,7 @@ struct Bm3dTimes {
   std::int64_t of(int step, Bm3dPart part) const { return ns[step][static_cast<int>(part)]; }
 };
 
-// For benchmarks: from now on all runs add to these times; null: none do, as in the beginning.
-void watch_bm3d(Bm3dTimes* times);
+// `times`, for benchmarks: every run of the pipeline adds to them, and they must outlive it.
+Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec, Bm3dTimes* times = nullptr);
 
 }  // namespace ungrain

@@ -15,6 +15,7 @@
 
 #include "core/border.h"
 #include "core/convert.h"
+#include "core/scratch.h"
 #include "methods/bm3d/bm3d.h"
 #include "methods/bm3d/general_simd.h"
 #include "methods/bm3d/transforms.h"
@@ -403,11 +404,8 @@ class Step {
       const auto area = static_cast<std::size_t>(s.area) * s.area_row;
       const auto planes = static_cast<std::size_t>(step.planes_);
       const auto group = static_cast<std::size_t>(s.group) * s.patch_pixels;
-      floats = 0;
-      const auto place = [&]<class T>(T*& pointer, std::size_t count) {
-        if (memory != nullptr) pointer = reinterpret_cast<T*>(memory + floats);
-        floats += (count * sizeof(T) / sizeof(float) + 15) / 16 * 16;
-      };
+      ScratchPieces pieces(memory);
+      const auto place = [&]<class T>(T*& pointer, std::size_t count) { pointer = pieces.take<T>(count); };
       place(noisy, planes * area);
       place(basic, step.index_ == 1 ? planes * area : 0);
       place(variance, step.varies_ ? planes * area : 0);
@@ -419,6 +417,7 @@ class Step {
       place(spare, group);
       place(variances, step.varies_ || step.correlated_ ? 2 * group : 0);
       place(found, Matcher::room(s.group));
+      floats = pieces.floats();
     }
 
     float* noisy = nullptr;

@@ -9,28 +9,12 @@
 #include <numeric>
 #include <type_traits>
 
+#include "core/scratch.h"
+
 namespace ungrain {
 namespace {
 
 constexpr int ranks = 256;
-
-std::size_t rounded_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
-// Takes pieces from a worker's memory.
-class Pieces {
- public:
-  explicit Pieces(float* memory) : next_(reinterpret_cast<std::byte*>(memory)) {}
-
-  template <class P>
-  P* take(std::size_t count) {
-    auto* piece = reinterpret_cast<P*>(next_);
-    next_ += rounded_up(count * sizeof(P));
-    return piece;
-  }
-
- private:
-  std::byte* next_;
-};
 
 std::size_t values_of(int radius) {
   return static_cast<std::size_t>(rank_tile_width + 2 * radius) *
@@ -128,6 +112,30 @@ struct Candidate {
   std::uint16_t y;
 };
 
+// A worker's.
+template <class T>
+struct Memory {
+  Memory(int radius, float* scratch) {
+    ScratchPieces pieces(scratch);
+    room = pieces.take<std::uint8_t>(RankTile::room_bytes(radius));
+    median = pieces.take<std::uint16_t>(tile_pixels(radius) + median_slack);
+    if constexpr (!std::is_same_v<T, std::uint8_t>) {
+      below = pieces.take<std::uint16_t>(tile_pixels(radius) + median_slack);
+      rank_of = pieces.take<std::uint8_t>(values_of(radius) + median_slack);
+      candidates = pieces.take<Candidate<T>>(values_of(radius));
+    }
+    floats = pieces.floats();
+  }
+
+  std::uint8_t* room = nullptr;
+  std::uint16_t* median = nullptr;
+  // Of samples that are not their own ranks.
+  std::uint16_t* below = nullptr;
+  std::uint8_t* rank_of = nullptr;
+  Candidate<T>* candidates = nullptr;
+  std::size_t floats = 0;
+};
+
 }  // namespace
 
 template <class T>
@@ -135,26 +143,19 @@ LargeMedian<T>::LargeMedian(int radius) : radius_(radius) {}
 
 template <class T>
 std::size_t LargeMedian<T>::scratch_floats(int radius) {
-  std::size_t bytes = rounded_up(RankTile::room_bytes(radius)) +
-                      rounded_up((tile_pixels(radius) + median_slack) * sizeof(std::uint16_t));
-  if constexpr (!std::is_same_v<T, std::uint8_t>) {
-    bytes += rounded_up((tile_pixels(radius) + median_slack) * sizeof(std::uint16_t)) +
-             rounded_up(values_of(radius) + median_slack) +
-             rounded_up(values_of(radius) * sizeof(Candidate<T>));
-  }
-  return bytes / sizeof(float) + 16;
+  return Memory<T>(radius, nullptr).floats + 16;
 }
 
 template <class T>
 void LargeMedian<T>::filter(const T* values, std::ptrdiff_t stride, int width, int height, T* out,
                             std::ptrdiff_t out_stride, int out_step, float* scratch) const {
-  Pieces pieces(scratch);
+  const Memory<T> memory(radius_, scratch);
   RankTile tile{};
   tile.width = width;
   tile.height = height;
   tile.radius = radius_;
-  tile.room = pieces.take<std::uint8_t>(RankTile::room_bytes(radius_));
-  tile.median = pieces.take<std::uint16_t>(tile_pixels(radius_) + median_slack);
+  tile.room = memory.room;
+  tile.median = memory.median;
   const auto median_at = [&](int x, int y) { return tile.median[y * rank_tile_width + x]; };
 
   if constexpr (std::is_same_v<T, std::uint8_t>) {
@@ -169,9 +170,9 @@ void LargeMedian<T>::filter(const T* values, std::ptrdiff_t stride, int width, i
   } else {
     const int wide = width + 2 * radius_;
     const int high = height + 2 * radius_;
-    tile.below = pieces.take<std::uint16_t>(tile_pixels(radius_) + median_slack);
-    auto* const rank_of = pieces.take<std::uint8_t>(values_of(radius_) + median_slack);
-    auto* const candidates = pieces.take<Candidate<T>>(values_of(radius_));
+    tile.below = memory.below;
+    std::uint8_t* const rank_of = memory.rank_of;
+    Candidate<T>* const candidates = memory.candidates;
     tile.ranks = rank_of;
     tile.ranks_stride = wide;
 

@@ -1,0 +1,123 @@
+// What the kernels of the search by halves share: sizes, and the layout of a call. Private to them.
+//
+//   plane of floats --prepare--> words, norms --search--> offsets, found
+//                                                 |
+//                                 rank: sorts and queues in registers and shared memory
+//
+// Half the distance of two patches is |a|²/2 + |b|²/2 - a b. Pixels are halves of (pixel - middle) * scale,
+// and the norms are those of the rounded pixels. Distances are exact for the rounded image up to the rounding
+// of sums of floats; where the rounded pixels are whole numbers of 8 bits, they are exact.
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include "cuda/launch.cuh"
+#include "methods/bm3d/cuda_match_halves.h"
+
+namespace ungrain::cuda::halves_match {
+
+constexpr int side = 8;  // of a patch
+constexpr int warp_size = 32;
+constexpr int warps_of_block = 8;
+constexpr unsigned all_lanes = ~0U;
+constexpr int octet = 8;                     // references that a warp takes at a time, in one row or in two
+constexpr int columns_of_block = 2 * octet;  // of references
+constexpr int few_classes = 8;               // in a lane
+constexpr int many_classes = 16;
+constexpr int most_with_few_classes = 32;
+constexpr int most_wanted = 64;
+
+// Rows whose products are under way at the same time.
+constexpr int rows_together = 4;
+// Rows of the second pass without a look at the queues, and how many keys they may add to a lane's.
+constexpr int rows_at_once = 4;
+constexpr int most_added = 4 * rows_at_once;
+// Long enough that queues rarely fill up. One that was cut down has 8 keys for each of two references at
+// most.
+__host__ __device__ constexpr int queue_length(int classes) { return classes == few_classes ? 40 : 56; }
+static_assert(queue_length(few_classes) >= 2 * most_wanted / 8 + most_added);
+
+// Stand instead of norms, each far beyond what is added to it: for patches with pixels too large for halves,
+// and for positions outside the image.
+constexpr float unfit = -1e30F;
+constexpr float outside = 1e33F;
+constexpr float far_beyond = 1e29F;  // any of these
+// Added to all half distances, so that rounding makes none negative.
+constexpr float bias = 256;
+
+// Of the shared words of the commonest searches, for which kernels are compiled: windows 39 wide around every
+// pixel; around every third, or 45 wide around every second; 25 wide around every fifth.
+constexpr int narrow_pitch = 40;
+constexpr int middle_pitch = 56;
+constexpr int wide_pitch = 64;
+// Two norms a word, less what patches reach beyond their first pixels. Whole pieces of 16 bytes, as they are
+// copied.
+__host__ __device__ constexpr int norm_pitch_of(int word_pitch) { return 2 * word_pitch - 8; }
+constexpr int piece_words = 4;
+constexpr int columns_step = 2 * piece_words;  // pixels
+// Octets of references that lie apart are two rows of four: fewer candidates lie in one of their windows and
+// not in the others. Of neighbours, and in general, they are one row.
+__host__ __device__ constexpr int octet_columns_of(int word_pitch) {
+  return word_pitch == middle_pitch || word_pitch == wide_pitch ? octet / 2 : octet;
+}
+
+// A call of the search, as the kernels of both files take it.
+struct HalvesCall {
+  Bm3dMatchCall call;
+  // All pixels that are looked at, and the norms of the patches that begin at them.
+  std::uint32_t* words[2];  // [rows][width / 2], two pixels each; the second begins a pixel later
+  float* norms;             // [rows][width]
+  int x0;                   // in the image; even
+  int y0;
+  int width;  // a multiple of 8
+  int rows;
+  // A block's part of it in shared memory.
+  int rows_of_block;  // of references
+  int word_pitch;
+  int word_rows;
+  int copy_words;  // of one of the two copies
+  int norm_rows;
+
+  int position_bits;      // of keys
+  unsigned inverse_side;  // of the search
+  float farthest;         // half distance allowed, with the bias
+
+  __host__ __device__ int reach() const { return call.search / 2; }
+  // Octets begin at columns that are multiples of 8: what a reference finds depends on its position alone.
+  __host__ __device__ int first_octet() const { return call.grid.first_i / octet * octet; }
+  __host__ __device__ int end_i() const { return call.grid.first_i + call.grid.count_i; }
+  int classes() const { return call.count <= most_with_few_classes ? few_classes : many_classes; }
+  int shared_bytes() const {
+    const int queues = warps_of_block * queue_length(classes()) * warp_size;
+    const int words_there = 2 * copy_words + norm_pitch_of(word_pitch) * norm_rows + queues;
+    return words_there * static_cast<int>(sizeof(std::uint32_t));
+  }
+  int octet_rows() const { return classes() == few_classes ? octet / octet_columns_of(word_pitch) : 1; }
+  // Octets of two rows begin at even ones, wherever a call begins.
+  int first_row() const { return call.grid.first_j / octet_rows() * octet_rows(); }
+  __host__ __device__ int end_j() const { return call.grid.first_j + call.grid.count_j; }
+  __device__ bool has(int i, int j) const {
+    return i >= call.grid.first_i && i < end_i() && j >= call.grid.first_j && j < end_j();
+  }
+
+  // Positions in the window in reading order, from 1; 0 is the reference itself.
+  __device__ int centre() const { return reach() * call.search + reach() + 1; }
+  // dx in the lower byte, dy in the upper one.
+  __device__ unsigned offset(unsigned position) const {
+    if (position == 0) return 0;
+    const unsigned from_first = position - 1;
+    const unsigned row = from_first * inverse_side >> 21;  // exact: search cubed is less than 2^21
+    const unsigned column = from_first - row * call.search;
+    return ((column - reach()) & 0xFFU) | ((row - reach()) & 0xFFU) << 8;
+  }
+};
+
+inline dim3 grid_of(const HalvesCall& halves) {
+  return {static_cast<unsigned>(blocks_for(halves.end_i() - halves.first_octet(), columns_of_block)),
+          static_cast<unsigned>(blocks_for(halves.end_j() - halves.first_row(), halves.rows_of_block))};
+}
+
+void launch_prepare(const HalvesCall& halves, Stream stream);
+void launch_search(const HalvesCall& halves, Stream stream);
+
+}  // namespace ungrain::cuda::halves_match

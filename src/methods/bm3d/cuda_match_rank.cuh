@@ -1,0 +1,262 @@
+// Search for similar patches by halves: order among the candidates of a reference.
+//
+//   32 lanes = 4 columns t of 8 lanes g          lane 4 g + t
+//   numbers of column t:  g = 0 | 1 | ... | 7    number g * Each + i is register i of lane g
+//
+//   pass 1  distances -> find_least_and_nth() -> threshold of a reference
+//   pass 2  keys      -> LaneQueue            -> sort_keys() -> store()
+//
+// A key is 32 bits: the half distance as a fixed-point number, below it the position in reading order. No two
+// keys are equal, so the result does not depend on the order in which candidates come.
+#pragma once
+
+#include "methods/bm3d/cuda_match_halves.cuh"
+
+namespace ungrain::cuda::halves_match {
+
+// ---- Sorting ----
+
+__device__ inline float smaller(float a, float b) { return fminf(a, b); }
+__device__ inline float larger(float a, float b) { return fmaxf(a, b); }
+__device__ inline unsigned smaller(unsigned a, unsigned b) { return min(a, b); }
+__device__ inline unsigned larger(unsigned a, unsigned b) { return max(a, b); }
+
+// Of a lane's numbers i and i ^ Apart the smaller goes to the lower place.
+template <int Apart, int Each, class T>
+__device__ void order_within(T (&numbers)[Each]) {
+#pragma unroll
+  for (int i = 0; i < Each; ++i) {
+    const int other = i ^ Apart;
+    if (other < i) continue;
+    const T low = smaller(numbers[i], numbers[other]);
+    numbers[other] = larger(numbers[i], numbers[other]);
+    numbers[i] = low;
+  }
+}
+
+// The same between lanes g and g ^ Apart; Reversed: number i meets number Each - 1 - i.
+template <int Apart, bool Reversed, int Each, class T>
+__device__ void order_across(T (&numbers)[Each]) {
+  const int lane = static_cast<int>(threadIdx.x) % warp_size;
+  constexpr int highest = Apart >= 4 ? 4 : Apart >= 2 ? 2 : 1;
+  const bool upper = (lane / 4 & highest) != 0;
+  T others[Each];
+#pragma unroll
+  for (int i = 0; i < Each; ++i) {
+    others[i] = __shfl_xor_sync(all_lanes, numbers[Reversed ? Each - 1 - i : i], 4 * Apart);
+  }
+#pragma unroll
+  for (int i = 0; i < Each; ++i) {
+    numbers[i] = upper ? larger(numbers[i], others[i]) : smaller(numbers[i], others[i]);
+  }
+}
+
+// Number i is in order with i ^ Apart, and so on down to i ^ 1.
+template <int Apart, int Each, class T>
+__device__ void order_all_within(T (&numbers)[Each]) {
+  if constexpr (Apart > 0) {
+    order_within<Apart>(numbers);
+    order_all_within<Apart / 2>(numbers);
+  }
+}
+
+// What Lanes lanes have first falls and then rises, or the other way round: makes it rise.
+template <int Lanes, int Each, class T>
+__device__ void merge(T (&numbers)[Each]) {
+  if constexpr (Lanes > 1) {
+    order_across<Lanes / 2, false>(numbers);
+    merge<Lanes / 2>(numbers);
+  } else {
+    order_all_within<Each / 2>(numbers);
+  }
+}
+
+// Runs of Size numbers rise: makes runs of all that a lane has rise.
+template <int Size, int Each, class T>
+__device__ void sort_within(T (&numbers)[Each]) {
+  if constexpr (Size < Each) {
+    order_within<2 * Size - 1>(numbers);
+    order_all_within<Size / 2>(numbers);
+    sort_within<2 * Size>(numbers);
+  }
+}
+
+template <int Each, class T>
+__device__ void sort(T (&numbers)[Each]) {
+  sort_within<1>(numbers);
+  order_across<1, true>(numbers);
+  merge<1>(numbers);
+  order_across<3, true>(numbers);
+  merge<2>(numbers);
+  order_across<7, true>(numbers);
+  merge<4>(numbers);
+}
+
+// Number `index` of a lane, of Count from First on.
+template <int First, int Count, int Each, class T>
+__device__ T pick(const T (&numbers)[Each], int index) {
+  if constexpr (Count == 1) {
+    return numbers[First];
+  } else {
+    const T lower = pick<First, Count / 2>(numbers, index);
+    const T upper = pick<First + Count / 2, Count / 2>(numbers, index);
+    return (index & Count / 2) != 0 ? upper : lower;
+  }
+}
+
+template <int Each, class T>
+__device__ T number_at(const T (&numbers)[Each], int place) {
+  const int lane = static_cast<int>(threadIdx.x) % warp_size;
+  return __shfl_sync(all_lanes, pick<0, Each>(numbers, place), place / Each * 4 + lane % 4);
+}
+
+// The larger of the numbers of Lanes lanes.
+template <int Lanes, int Each>
+__device__ float largest_of(const float (&numbers)[Each]) {
+  float largest = numbers[0];
+#pragma unroll
+  for (int i = 1; i < Each; ++i) largest = fmaxf(largest, numbers[i]);
+#pragma unroll
+  for (int apart = 1; apart < Lanes; apart *= 2)
+    largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, 4 * apart));
+  return largest;
+}
+
+// Of two sorted halves, in lanes g and g ^ Apart of runs of lanes, the smaller numbers, in both: first rising
+// and then falling, or the other way round.
+template <int Apart, int Each>
+__device__ void keep_smaller_half(float (&numbers)[Each]) {
+  float others[Each];
+#pragma unroll
+  for (int i = 0; i < Each; ++i) others[i] = __shfl_xor_sync(all_lanes, numbers[Each - 1 - i], 4 * Apart);
+#pragma unroll
+  for (int i = 0; i < Each; ++i) numbers[i] = fminf(numbers[i], others[i]);
+}
+
+// The smallest and the n-th smallest of what 8 lanes have. For the usual n of 8 numbers each less than a
+// sort: what cannot be among the n is dropped on the way, and the n are not put in order at the end.
+template <int Each>
+__device__ void find_least_and_nth(float (&numbers)[Each], int n, float& least, float& nth) {
+  sort_within<1>(numbers);
+  least = numbers[0];
+#pragma unroll
+  for (int apart = 1; apart < 8; apart *= 2)
+    least = fminf(least, __shfl_xor_sync(all_lanes, least, 4 * apart));
+  order_across<1, true>(numbers);
+  merge<1>(numbers);
+  if (Each == 8 && n == 2 * Each) {
+    keep_smaller_half<3>(numbers);
+    merge<2>(numbers);
+    keep_smaller_half<7>(numbers);
+    nth = largest_of<2>(numbers);
+    return;
+  }
+  order_across<3, true>(numbers);
+  merge<2>(numbers);
+  if (Each == 8 && n == 4 * Each) {
+    keep_smaller_half<7>(numbers);
+    nth = largest_of<4>(numbers);
+    return;
+  }
+  order_across<7, true>(numbers);
+  merge<4>(numbers);
+  nth = number_at(numbers, n - 1);
+}
+
+// ---- Keys ----
+
+constexpr unsigned no_key = ~0U;
+
+// The keys of a lane: of its first reference from the lower end up, of its second from the upper end down.
+template <int Length>
+class LaneQueue {
+ public:
+  __device__ explicit LaneQueue(unsigned* places) : places_(places) { clear(); }
+
+  __device__ void clear() {
+    next_[0] = 0;
+    next_[1] = highest;
+  }
+  __device__ void push(int which, unsigned key) {
+    places_[next_[which]] = key;
+    next_[which] += which == 0 ? warp_size : -warp_size;
+  }
+  __device__ bool may_overflow() const { return next_[1] - next_[0] < (most_added - 1) * warp_size; }
+  __device__ int size(int which) const { return (which == 0 ? next_[0] : highest - next_[1]) / warp_size; }
+  __device__ unsigned at(int which, int index) const {
+    return places_[which == 0 ? index * warp_size : highest - index * warp_size];
+  }
+
+ private:
+  static constexpr int highest = (Length - 1) * warp_size;
+
+  unsigned* places_;  // every 32nd is the lane's
+  int next_[2];
+};
+
+// Of the keys that 8 lanes have for a reference the smallest 64 in their order, but not that of the
+// reference itself as a candidate: `centre`.
+template <int Length>
+__device__ void sort_keys(const LaneQueue<Length>& queue, int which, unsigned position_mask, unsigned centre,
+                          unsigned (&keys)[8]) {
+  const int size = queue.size(which);
+  const auto load = [&](int first, unsigned(&to)[8]) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      to[i] = first + i < size ? queue.at(which, first + i) : no_key;
+      if ((to[i] & position_mask) == centre) to[i] = no_key;
+    }
+  };
+#pragma unroll 1
+  for (int first = 0; first == 0 || __any_sync(all_lanes, first < size); first += 8) {
+    unsigned more[8];
+    load(first, more);
+    sort(more);
+    if (first == 0) {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) keys[i] = more[i];
+      continue;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      keys[i] = min(keys[i], __shfl_xor_sync(all_lanes, more[7 - i], 4 * 7));
+    }
+    merge<8>(keys);
+  }
+}
+
+__device__ inline void store(const HalvesCall& halves, const unsigned (&keys)[8], unsigned position_mask,
+                             int i, int j, bool wanted, bool left_out) {
+  const Bm3dMatchCall& call = halves.call;
+  const int lane = static_cast<int>(threadIdx.x) % warp_size;
+  const int first_place = lane / 4 * 8;
+  unsigned offsets[8];
+  int found = 0;
+#pragma unroll
+  for (int k = 0; k < 8; ++k) {
+    const bool is_there = keys[k] != no_key && first_place + k < call.count;
+    offsets[k] = is_there ? halves.offset(keys[k] & position_mask) : 0;
+    found += is_there ? 1 : 0;
+  }
+#pragma unroll
+  for (int apart = 4; apart < warp_size; apart *= 2) found += __shfl_xor_sync(all_lanes, found, apart);
+  if (!wanted) return;
+  const std::ptrdiff_t reference =
+      static_cast<std::ptrdiff_t>(j - call.grid.first_j) * call.grid.count_i + (i - call.grid.first_i);
+  if (lane / 4 == 0) call.found[reference] = static_cast<std::uint8_t>(left_out ? 0 : found);
+  auto* const places = reinterpret_cast<std::uint16_t*>(call.offsets) + reference * call.count + first_place;
+  if (call.count % 8 == 0) {
+    if (first_place < call.count) {
+      *reinterpret_cast<uint4*>(places) =
+          make_uint4(offsets[0] | offsets[1] << 16, offsets[2] | offsets[3] << 16,
+                     offsets[4] | offsets[5] << 16, offsets[6] | offsets[7] << 16);
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      if (first_place + k < call.count) places[k] = static_cast<std::uint16_t>(offsets[k]);
+    }
+  }
+}
+
+}  // namespace ungrain::cuda::halves_match
