@@ -44,6 +44,14 @@ std::string_view name(Colour colour);
 
 inline constexpr int max_channels = 4;
 
+// How far around a pixel something looks.
+struct Reach {
+  int x = 0;
+  int y = 0;
+  bool whole = false;  // at every pixel of the image
+  friend bool operator==(const Reach&, const Reach&) = default;
+};
+
 struct ImageSpec {
   int width = 0;
   int height = 0;
