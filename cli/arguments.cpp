@@ -413,8 +413,8 @@ std::size_t parse_bytes(const std::string& text) {
 }
 
 PixelType parse_pixel_type(const std::string& text) {
-  for (const PixelType type : {PixelType::u8, PixelType::u16, PixelType::f16, PixelType::f32}) {
-    if (text == name(type)) return type;
+  for (const PixelTypeInfo& known : pixel_types) {
+    if (text == known.name) return known.type;
   }
   throw UsageError(fmt::format("--depth takes one of u8, u16, f16, f32, got '{}'", text));
 }

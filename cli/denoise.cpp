@@ -11,6 +11,7 @@
 
 #include "arguments.h"
 #include "commands.h"
+#include "core/device.h"
 #include "core/memory.h"
 #include "denoise_file.h"
 #include "describe.h"

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "all_cases.h"
+#include "core/device.h"
 #include "test_devices.h"
 #include "test_images.h"
 #include "ungrain/denoiser.h"

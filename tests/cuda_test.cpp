@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "core/device.h"
 #include "test_devices.h"
 #include "test_images.h"
 #include "ungrain/denoiser.h"

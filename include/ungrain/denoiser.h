@@ -53,10 +53,6 @@ struct DeviceInfo {
 
 std::vector<DeviceInfo> devices();
 
-// What a device does at once. cuda:all: every GPU that can be used, one that is alone twice. Any other:
-// itself. Throws Error(no_device) where cuda:all finds none.
-std::vector<Device> queues(Device device);
-
 // Copies share one flag; setting it (from any thread or a signal handler) makes run() throw Error(cancelled)
 // soon.
 class CancelToken {
@@ -174,11 +170,7 @@ class Denoiser {
   void run_async(const ConstImageView& in, const ImageView& out, Stream stream = {});
   void wait();  // until the work of run_async() is done; what went wrong in it is thrown here
 
-  struct Reach {
-    int x = 0;
-    int y = 0;
-    friend bool operator==(const Reach&, const Reach&) = default;
-  };
+  using Reach = ungrain::Reach;
   Reach reach() const;                 // how far a pixel's neighbourhood goes, all stages together
   const MethodParams& params() const;  // resolved
   const ImageSpec& spec() const;

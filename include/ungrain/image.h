@@ -2,6 +2,7 @@
 // memory.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,17 +13,26 @@ namespace ungrain {
 
 enum class PixelType : std::uint8_t { u8, u16, f16, f32 };
 
-std::string_view name(PixelType type);
+// What depends on the type of samples: a row each, in PixelType's order.
+struct PixelTypeInfo {
+  PixelType type;
+  std::string_view name;
+  int bytes;
+  bool is_float;
+  double white;  // level of an image that does not say otherwise
+};
+inline constexpr std::array<PixelTypeInfo, 4> pixel_types{{
+    {PixelType::u8, "u8", 1, false, 255},
+    {PixelType::u16, "u16", 2, false, 65535},
+    {PixelType::f16, "f16", 2, true, 1},
+    {PixelType::f32, "f32", 4, true, 1},
+}};
 
-constexpr int bytes_per_sample(PixelType type) {
-  return type == PixelType::u8 ? 1 : type == PixelType::f32 ? 4 : 2;
-}
-constexpr bool is_float(PixelType type) { return type == PixelType::f16 || type == PixelType::f32; }
-
-// The white level of a type whose image does not say otherwise.
-constexpr double natural_range(PixelType type) {
-  return type == PixelType::u8 ? 255.0 : type == PixelType::u16 ? 65535.0 : 1.0;
-}
+constexpr const PixelTypeInfo& info_of(PixelType type) { return pixel_types[static_cast<std::size_t>(type)]; }
+constexpr std::string_view name(PixelType type) { return info_of(type).name; }
+constexpr int bytes_per_sample(PixelType type) { return info_of(type).bytes; }
+constexpr bool is_float(PixelType type) { return info_of(type).is_float; }
+constexpr double natural_range(PixelType type) { return info_of(type).white; }
 
 enum class Colour : std::uint8_t {
   gray,   // one colour channel
@@ -33,6 +43,14 @@ enum class Colour : std::uint8_t {
 std::string_view name(Colour colour);
 
 inline constexpr int max_channels = 4;
+
+// How far around a pixel something looks.
+struct Reach {
+  int x = 0;
+  int y = 0;
+  bool whole = false;  // at every pixel of the image
+  friend bool operator==(const Reach&, const Reach&) = default;
+};
 
 struct ImageSpec {
   int width = 0;

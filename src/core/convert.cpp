@@ -7,30 +7,17 @@
 #include <type_traits>
 
 #include "core/convert_simd.h"
-#include "core/half.h"
+#include "core/sample_types.h"
 #include "core/samples.h"
 
 namespace ungrain {
 namespace {
-
-struct Half {
-  std::uint16_t bits;
-};
 
 template <class Sample>
 Sample read_at(const std::byte* p) {
   Sample sample;
   std::memcpy(&sample, p, sizeof sample);
   return sample;
-}
-
-template <class Real, class Sample>
-Real to_real(Sample sample) {
-  if constexpr (std::is_same_v<Sample, Half>) {
-    return static_cast<Real>(half_to_float(sample.bits));
-  } else {
-    return static_cast<Real>(sample);
-  }
 }
 
 template <class Sample, class Real>
@@ -43,21 +30,6 @@ Sample from_real(Real value) {
     constexpr Real top = std::numeric_limits<Sample>::max();
     const Real bounded = value > 0 ? std::min(value, top) : Real(0);  // false for NaN
     return static_cast<Sample>(std::nearbyint(bounded));
-  }
-}
-
-// Calls with a value of the type that the samples have.
-template <class Call>
-void with_sample_type(PixelType type, Call call) {
-  switch (type) {
-    case PixelType::u8:
-      return call(std::uint8_t{});
-    case PixelType::u16:
-      return call(std::uint16_t{});
-    case PixelType::f16:
-      return call(Half{});
-    case PixelType::f32:
-      return call(float{});
   }
 }
 

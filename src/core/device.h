@@ -12,6 +12,10 @@ namespace ungrain {
 // refused, never replaced.
 Device choose_device(const Method& method, Device wanted);
 
+// What a device works on at once: every usable GPU for cuda:all (two queues where there is one GPU), the
+// device itself otherwise. Throws Error(no_device) where cuda:all finds none.
+std::vector<Device> queues(Device device);
+
 // The GPU of each queue of a CUDA device that choose_device() gave.
 std::vector<int> gpus_of(Device device);
 

@@ -10,20 +10,6 @@
 
 namespace ungrain {
 
-std::string_view name(PixelType type) {
-  switch (type) {
-    case PixelType::u8:
-      return "u8";
-    case PixelType::u16:
-      return "u16";
-    case PixelType::f16:
-      return "f16";
-    case PixelType::f32:
-      return "f32";
-  }
-  return "?";
-}
-
 std::string_view name(Colour colour) {
   switch (colour) {
     case Colour::gray:

@@ -17,13 +17,6 @@
 
 namespace ungrain {
 
-// How far around a pixel a stage looks.
-struct Reach {
-  int x = 0;
-  int y = 0;
-  bool whole = false;  // at every pixel of the image
-};
-
 struct StageCall {
   std::span<const ConstPlanes> in;  // one entry for each of Stage::reads
   Planes out;                       // its rectangle is what must be computed

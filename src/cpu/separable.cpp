@@ -9,6 +9,7 @@
 
 #include "core/border.h"
 #include "core/convert_simd.h"
+#include "core/sample_types.h"
 #include "core/samples.h"
 #include "cpu/separable_kernels.h"
 #include "cpu/tiles.h"
@@ -386,17 +387,13 @@ Direct direct_version(const Separable& how, int channels) {
 }
 
 Direct direct_version(const Separable& how, const ImageSpec& spec) {
-  switch (spec.type) {
-    case PixelType::u8:
-      return direct_version<std::uint8_t>(how, spec.channels);
-    case PixelType::u16:
-      return direct_version<std::uint16_t>(how, spec.channels);
-    case PixelType::f32:
-      return direct_version<float>(how, spec.channels);
-    case PixelType::f16:
-      break;
-  }
-  return {};
+  return with_sample_type(spec.type, [&]<class T>(T) -> Direct {
+    if constexpr (std::is_same_v<T, Half>) {
+      return {};
+    } else {
+      return direct_version<T>(how, spec.channels);
+    }
+  });
 }
 
 Pipeline separable_pipeline(const Separable& how, const char* name, const ImageSpec& spec) {

@@ -1,6 +1,7 @@
 #include <cuda_fp16.h>
 
 #include "core/convert.h"
+#include "core/sample_types.h"
 #include "cuda/convert.h"
 #include "cuda/launch.cuh"
 
@@ -119,7 +120,8 @@ __global__ void store_kernel(Storing s) {
   if (s.alpha < 0) return;
   if constexpr (In == Out) {
     // Bit by bit: a half NaN stays the NaN it was.
-    for (int byte = 0; byte < bytes_per_sample(In); ++byte) {
+    constexpr int bytes = bytes_per_sample(In);
+    for (int byte = 0; byte < bytes; ++byte) {
       s.out.at(x, y, s.alpha)[byte] = s.raw.at(x, y, s.alpha)[byte];
     }
   } else {
@@ -133,26 +135,11 @@ dim3 grid_over(const Rect& rect) {
           static_cast<unsigned>(blocks_for(rect.height(), block_height)), 1};
 }
 
-// Calls with the type as a compile-time constant.
-template <class Call>
-void with_type(PixelType type, Call call) {
-  switch (type) {
-    case PixelType::u8:
-      return call(std::integral_constant<PixelType, PixelType::u8>{});
-    case PixelType::u16:
-      return call(std::integral_constant<PixelType, PixelType::u16>{});
-    case PixelType::f16:
-      return call(std::integral_constant<PixelType, PixelType::f16>{});
-    case PixelType::f32:
-      return call(std::integral_constant<PixelType, PixelType::f32>{});
-  }
-}
-
 }  // namespace
 
 void load_planes(const ConstImageView& raw, const Planes& planes, int count_from, int count_to, Found* found,
                  Stream stream) {
-  with_type(raw.spec.type, [&](auto type) {
+  with_pixel_type(raw.spec.type, [&](auto type) {
     launch(load_kernel<decltype(type)::value>, grid_over(planes.rect), {block_width, block_height}, 0, stream,
            samples_of(raw), planes, count_from, count_to, found);
   });
@@ -168,8 +155,8 @@ void store_planes(const ConstPlanes& planes, const ConstImageView& raw, bool kee
                         keep,
                         static_cast<float>(scale),
                         static_cast<float>(alpha_scale)};
-  with_type(raw.spec.type, [&](auto in_type) {
-    with_type(out.spec.type, [&](auto out_type) {
+  with_pixel_type(raw.spec.type, [&](auto in_type) {
+    with_pixel_type(out.spec.type, [&](auto out_type) {
       launch(store_kernel<decltype(in_type)::value, decltype(out_type)::value>, grid_over(to.rect),
              {block_width, block_height}, 0, stream, storing);
     });

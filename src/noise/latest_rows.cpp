@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "core/convert.h"
-#include "core/half.h"
+#include "core/sample_types.h"
 #include "noise/block_batch_simd.h"
 
 namespace ungrain {
@@ -14,35 +14,11 @@ namespace {
 
 constexpr int side = 8;
 
-struct Half {
-  std::uint16_t bits;
-};
-
 template <class Sample>
 float value_at(const std::byte* at) {
   Sample sample;
   std::memcpy(&sample, at, sizeof sample);
-  if constexpr (std::is_same_v<Sample, Half>) {
-    return half_to_float(sample.bits);
-  } else {
-    return static_cast<float>(sample);
-  }
-}
-
-// Calls with a value of the type that the samples have.
-template <class Call>
-auto with_sample_type(PixelType type, const Call& call) {
-  switch (type) {
-    case PixelType::u8:
-      return call(std::uint8_t{});
-    case PixelType::u16:
-      return call(std::uint16_t{});
-    case PixelType::f16:
-      return call(Half{});
-    case PixelType::f32:
-      break;
-  }
-  return call(float{});
+  return to_real<float>(sample);
 }
 
 }  // namespace

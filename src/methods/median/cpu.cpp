@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/convert_simd.h"
+#include "core/sample_types.h"
 #include "core/samples.h"
 #include "cpu/tiles.h"
 #include "methods/median/kernels.h"
@@ -282,22 +283,15 @@ void filter_samples(const MedianParams& params, const DirectCall& call) {
 }
 
 Direct direct_median(const MedianParams& params, const ImageSpec& spec) {
-  const auto of_type = [&]<class T>(T) -> Direct {
-    // Planar channels come one by one.
-    return {std::max(scratch_floats<T>(params.radius, 1), scratch_floats<T>(params.radius, spec.channels)),
-            [params](const DirectCall& call) { filter_samples<T>(params, call); }};
-  };
-  switch (spec.type) {
-    case PixelType::u8:
-      return of_type(std::uint8_t{});
-    case PixelType::u16:
-      return of_type(std::uint16_t{});
-    case PixelType::f32:
-      return of_type(float{});
-    case PixelType::f16:
-      break;
-  }
-  return {};
+  return with_sample_type(spec.type, [&]<class T>(T) -> Direct {
+    if constexpr (std::is_same_v<T, Half>) {
+      return {};
+    } else {
+      // Planar channels come one by one.
+      return {std::max(scratch_floats<T>(params.radius, 1), scratch_floats<T>(params.radius, spec.channels)),
+              [params](const DirectCall& call) { filter_samples<T>(params, call); }};
+    }
+  });
 }
 
 }  // namespace
