@@ -88,4 +88,8 @@ struct FilterCall {
 
 void filter_group(const FilterCall& call);
 
+// What filter_group() does with a model, without and with noise that patches have in common.
+void filter_group_by_model(const FilterCall& call);
+void filter_correlated_group(const FilterCall& call);
+
 }  // namespace ungrain
