@@ -1,6 +1,7 @@
 #include "study/page.h"
 
 #include <filesystem>
+#include <initializer_list>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
@@ -17,10 +18,20 @@ namespace {
 
 using nlohmann::json;
 
+// A member that is missing would stop the page's script: it is an error here.
+void require(const json& entries, std::initializer_list<const char*> members) {
+  for (const json& entry : entries) {
+    for (const char* member : members) static_cast<void>(entry.at(member));
+  }
+}
+
 // Of all shapes only what the papers' figures are drawn from: the rest would be most of the page.
 json with_fewer_shapes(json ladder) {
+  require(ladder.value("cumulative_average_time", json::array()),
+          {"rung", "width", "height", "pictures", "executions", "ms"});
   for (json& rung : ladder.at("rungs")) {
     const bool sides = rung.value("paper", "").find("[001] version") != std::string::npos;
+    require(rung.at("results"), {"largest_error"});
     for (json& result : rung.at("results")) {
       json shapes = json::array();
       for (const json& shape : result.at("all")) {
@@ -54,6 +65,7 @@ json finding_json(const Finding& finding) {
 }
 
 std::vector<page::Picture> pictures_of(const json& gallery, const std::filesystem::path& folder) {
+  require(gallery.value("quality", json::array()), {"filter", "width", "height", "sigma", "noisy_psnr"});
   std::vector<page::Picture> pictures;
   for (const json& entry : gallery.at("images")) {
     const Image image = io::read_image(folder / entry.at("file").get<std::string>());

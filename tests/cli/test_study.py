@@ -129,6 +129,16 @@ class Study(unittest.TestCase):
                 self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
                 self.assertIn(file, done.stderr)
 
+    def test_results_that_the_page_cannot_show_are_one_line(self) -> None:
+        """The page's script is not left to find out: it would show nothing."""
+        whole = json.loads((RESULTS / "nlm.json").read_text())
+        del whole["rungs"][0]["results"][0]["largest_error"]
+        (self.folder / "nlm.json").write_text(json.dumps(whole))
+        done = self.run_study("report", "nlm.json", "--html", "page.html", code=1)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn("largest_error", done.stderr)
+        self.assertFalse((self.folder / "page.html").exists())
+
 
 if __name__ == "__main__":
     unittest.main()
