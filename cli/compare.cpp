@@ -13,8 +13,7 @@
 #include "io/temporary_file.h"
 #include "json_text.h"
 #include "output.h"
-#include "page/html.h"
-#include "page/viewer.h"
+#include "page/page.h"
 #include "row_bands.h"
 #include "streams.h"
 #include "ungrain/error.h"
@@ -89,19 +88,19 @@ struct Truth {
   io::FileInfo info;
 };
 
-void print_json(const Truth& truth, const std::string& file, std::optional<int> page,
-                const Metrics& metrics) {
-  nlohmann::json line{{"truth", truth.name},
-                      {"file", file},
-                      {"psnr", json_number(metrics.psnr)},
-                      {"mse", json_number(metrics.mse)},
-                      {"max_abs", json_number(metrics.max_abs)}};
+nlohmann::json metrics_json(const Metrics& metrics) {
   const auto number_or_null = [](std::optional<double> value) {
     return value ? json_number(*value) : nlohmann::json(nullptr);
   };
-  line["ssim"] = number_or_null(metrics.ssim);
-  line["fsim"] = number_or_null(metrics.fsim);
-  line["fsimc"] = number_or_null(metrics.fsimc);
+  return {{"psnr", json_number(metrics.psnr)},       {"mse", json_number(metrics.mse)},
+          {"max_abs", json_number(metrics.max_abs)}, {"ssim", number_or_null(metrics.ssim)},
+          {"fsim", number_or_null(metrics.fsim)},    {"fsimc", number_or_null(metrics.fsimc)}};
+}
+
+void print_json(const Truth& truth, const std::string& file, std::optional<int> page,
+                const Metrics& metrics) {
+  nlohmann::json line = metrics_json(metrics);
+  line.update({{"truth", truth.name}, {"file", file}});
   if (page) line["page"] = *page;
   print("{}\n", json_text(line));
 }
@@ -160,13 +159,21 @@ class ComparisonPage {
     Image pixels(rows);
     input->read_rows(part_.y, pixels.view());
     const page::Crop within_rows{part_.x, 0, part_.width, part_.height};
-    pictures_.push_back({io::one_line(shown_input(file)), page::png_of(pixels.view(), within_rows), metrics,
-                         pictures_.empty() ? "clean" : ""});
+    metrics_.push_back(metrics ? metrics_json(*metrics) : nlohmann::json(nullptr));
+    pictures_.push_back({io::one_line(shown_input(file)), metrics ? page::in_short(metrics_.back()) : "clean",
+                         page::source_of(pixels.view(), within_rows)});
   }
 
-  void write(const std::string& path) const {
+  void write(const std::string& path) {
+    nlohmann::json data = {{"title", "Comparison with " + pictures_.front().name},
+                           {"about", about()},
+                           {"notes", notes()},
+                           {"pictures", nlohmann::json::array()}};
+    shorten_names();
+    for (std::size_t i = 0; i < pictures_.size(); ++i)
+      data["pictures"].push_back({{"name", pictures_[i].name}, {"metrics", metrics_[i]}});
+    const std::string html = page::render_page("compare", data, pictures_);
     io::TemporaryFile file(path, access_);
-    const std::string html = page::document("Comparison with " + pictures_.front().name, body());
     file.write(html.data(), html.size(), 0);
     file.commit();
   }
@@ -175,50 +182,41 @@ class ComparisonPage {
   static constexpr double most_pixels = 4e6;
 
   // Files' names without their folders, where those tell them apart.
-  std::vector<page::Shown> with_short_names() const {
-    std::vector<page::Shown> shown = pictures_;
+  void shorten_names() {
+    std::vector<page::Picture> shown = pictures_;
     std::set<std::string> names;
-    for (page::Shown& picture : shown) {
+    for (page::Picture& picture : shown) {
       picture.name = std::filesystem::path(picture.name).filename().string();
       names.insert(picture.name);
     }
-    return names.size() == shown.size() ? shown : pictures_;
+    if (names.size() == shown.size()) pictures_ = std::move(shown);
   }
 
-  std::string body() const {
+  std::string about() const {
     const ImageSpec& spec = truth_.spec;
-    std::string html =
-        fmt::format("<h1>Comparison with {}</h1>\n<p class=\"lead\">{} x {}, {} channel{}, {}.</p>\n",
-                    page::escaped(pictures_.front().name), spec.width, spec.height, spec.channels,
-                    spec.channels == 1 ? "" : "s", name(spec.type));
-    if (part_.width != spec.width || part_.height != spec.height) {
-      html += fmt::format(
-          "<p class=\"note\">Shown is the middle, {} x {} pixels from ({}, {}); the numbers are of the "
-          "whole.</p>\n",
-          part_.width, part_.height, part_.x, part_.y);
+    return fmt::format("{} x {}, {} channel{}, {}", spec.width, spec.height, spec.channels,
+                       spec.channels == 1 ? "" : "s", name(spec.type));
+  }
+
+  std::vector<std::string> notes() const {
+    std::vector<std::string> all;
+    if (part_.width != truth_.spec.width || part_.height != truth_.spec.height) {
+      all.push_back(
+          fmt::format("Shown is the middle, {} x {} pixels from ({}, {}); the numbers are of the whole.",
+                      part_.width, part_.height, part_.x, part_.y));
     }
-    if (truth_.pages > 1) {
-      html += fmt::format("<p class=\"note\">Shown and judged here is the first of {} pages.</p>\n",
-                          truth_.pages);
-    }
-    const std::vector<page::Shown> shown = with_short_names();
-    const int last = static_cast<int>(pictures_.size()) - 1;
-    html += page::viewer(shown, last > 1 ? 1 : 0, last);
-    html += "<h2>In numbers</h2>\n" + page::metrics_table(shown);
-    return html +
-           "<p class=\"small\">Against the clean picture. The difference is that of the left picture from "
-           "the right "
-           "one, enlarged around gray: what a denoiser took away, where the noisy picture is on the left and "
-           "its result "
-           "on the right. Pictures are shown with 8 bits; numbers are of the files' own samples.</p>\n";
+    if (truth_.pages > 1)
+      all.push_back(fmt::format("Shown and judged here is the first of {} pages.", truth_.pages));
+    return all;
   }
 
   page::Crop part_;
   io::FileInfo truth_;
   io::OpenOptions open_;
   std::optional<double> range_;
-  std::vector<page::Shown> pictures_;
-  io::FileAccess access_;  // of the files whose pixels are shown
+  std::vector<page::Picture> pictures_;
+  std::vector<nlohmann::json> metrics_;  // of each; null: the clean picture
+  io::FileAccess access_;                // of the files whose pixels are shown
 };
 
 void check_page_path(const std::string& path, const std::vector<std::string>& files) {

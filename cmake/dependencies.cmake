@@ -85,6 +85,7 @@ if(NOT UNGRAIN_CUDA STREQUAL "OFF")
   endif()
 endif()
 
+find_package(nlohmann_json CONFIG QUIET)
 if(UNGRAIN_CLI)
   find_package(CLI11 CONFIG REQUIRED)
   find_package(nlohmann_json CONFIG REQUIRED)

@@ -66,9 +66,8 @@ std::optional<Finding> compared(const Measurements& ours, const json& ladder, co
 }
 
 bool same_cell(const PaperTime& a, const PaperTime& b) {
-  return std::strcmp(a.paper, b.paper) == 0 && std::strcmp(a.table, b.table) == 0 &&
-         std::strcmp(a.image, b.image) == 0 && std::strcmp(a.ladder, b.ladder) == 0 && a.radius == b.radius &&
-         a.width == b.width;
+  return a.paper == b.paper && a.table == b.table && a.image == b.image && a.ladder == b.ladder &&
+         a.radius == b.radius && a.width == b.width;
 }
 
 // The papers' own factor, where a table has both versions or the naive one beside.

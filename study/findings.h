@@ -29,9 +29,6 @@ struct Finding {
   Kind kind = Kind::idea;
 };
 
-// Where an idea changes less than this, it makes no difference.
-inline constexpr double difference_that_counts = 1.05;
-
 // The known ideas of the ladders that are there; for ladders without any, each kernel over the naive one. And
 // for each ladder what all cores bring over one, and the GPU over all cores. Best first.
 std::vector<Finding> findings(const Measurements& ours);

@@ -15,9 +15,9 @@
 
 #include "study/gallery.h"
 #include "study/harness.h"
-#include "study/html_report.h"
 #include "study/machine.h"
 #include "study/measurements.h"
+#include "study/page.h"
 #include "study/report.h"
 
 namespace ungrain::study {

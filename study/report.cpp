@@ -251,8 +251,9 @@ void write_json(const std::string& path, const Machine& machine, const std::stri
 
 void print_beside_papers(const std::vector<std::string>& json_files) {
   const Measurements ours(json_files);
-  for (const PaperMachine& machine : paper_machines())
-    fmt::print("- {}: {}\n", machine.paper, machine.machine);
+  for (const json& paper : papers()) {
+    fmt::print("- {}: {}\n", paper.at("paper").get<std::string>(), paper.at("machine").get<std::string>());
+  }
   print_times(ours);
   print_speed_ups(ours);
   print_grids(ours);

@@ -6,6 +6,8 @@ mistake in its readers and writers is seen.
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import re
 import shutil
@@ -377,6 +379,32 @@ def _unfilter(data: bytes, row: int, height: int, pixel: int) -> bytes:
         result += line
         above = line
     return bytes(result)
+
+
+def read_bmp(path: Path) -> Picture:
+    """As builds without libvips write them into pages: a gray table, or blue, green, red."""
+    data = path.read_bytes()
+    start, width, height = int.from_bytes(data[10:14], "little"), *struct.unpack("<ii", data[18:26])
+    channels = data[28] // 8
+    row = (width * channels + 3) // 4 * 4
+    samples = []
+    for y in range(height):
+        line = data[start + (height - 1 - y) * row:][:width * channels]
+        samples += line if channels == 1 else [line[x + 2 - c] for x in range(0, len(line), 3) for c in range(3)]
+    return Picture(width, height, channels, samples)
+
+
+def page_data(page: str) -> dict:
+    """What a page's script draws."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert found
+    return json.loads(found[1])
+
+
+def page_pictures(page: str) -> list[tuple[str, str, bytes]]:
+    """Each picture's name, kind of file and bytes, as the page has them."""
+    found = re.findall(r'<img alt="([^"]*)" [^>]*src="data:image/(\w+);base64,([^"]*)"', page)
+    return [(name, kind, base64.b64decode(data)) for name, kind, data in found]
 
 
 def write_tiff(path: Path, pages: list[Picture]) -> Path:

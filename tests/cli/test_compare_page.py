@@ -1,17 +1,13 @@
 """ungrain compare --html: the page has the pictures, the numbers and nothing from elsewhere."""
 
-import base64
 import re
+import struct
 import unittest
 from pathlib import Path
 
-from support import Picture, Workspace, picture, read_png, write_npy, write_pnm
+from support import Picture, Workspace, page_data, page_pictures, picture, read_bmp, read_png, write_npy, write_pnm, writes
 
-
-def pictures_of(page: str) -> list[tuple[str, bytes]]:
-    """Each picture's name and PNG file."""
-    found = re.findall(r'<img alt="([^"]*)" [^>]*src="data:image/png;base64,([^"]*)"', page)
-    return [(name, base64.b64decode(data)) for name, data in found]
+KIND = "png" if writes(".png") else "bmp"  # what the build can write
 
 
 class ComparePage(Workspace):
@@ -22,10 +18,11 @@ class ComparePage(Workspace):
 
     def shown(self, page: str) -> list[Picture]:
         result = []
-        for i, (_, data) in enumerate(pictures_of(page)):
-            path = self.path(f"shown-{i}.png")
+        for i, (_, kind, data) in enumerate(page_pictures(page)):
+            self.assertEqual(kind, KIND)
+            path = self.path(f"shown-{i}.{kind}")
             path.write_bytes(data)
-            result.append(read_png(path))
+            result.append((read_png if kind == "png" else read_bmp)(path))
         return result
 
     def test_pictures_are_the_files(self) -> None:
@@ -71,10 +68,14 @@ class ComparePage(Workspace):
         write_pnm(self.path("b.pgm"), picture(64, 48, seed=2))
         told = self.done("compare", "a.pgm", "b.pgm", "--html", "page.html").out_lines[1].split()
         page = self.path("page.html").read_text(encoding="utf-8")
-        row = re.search(r"<tr><th>b.pgm</th>(.*?)</tr>", page)
-        assert row
-        cells = re.findall(r"<td>([^<]*)</td>", row[1])
-        self.assertEqual(cells[:3], [f"{float(told[0]):.2f}", f"{float(told[1]):.4f}", f"{float(told[2]):.4f}"])
+        shown = page_data(page)["pictures"]
+        self.assertEqual([one["name"] for one in shown], ["a.pgm", "b.pgm"])
+        self.assertIsNone(shown[0]["metrics"])
+        metrics = shown[1]["metrics"]
+        for text, name in zip(told, ("psnr", "ssim", "fsim")):
+            self.assertAlmostEqual(metrics[name], float(text), delta=1e-4)
+        # And for readers whose browser runs no scripts.
+        self.assertIn(f"b.pgm {float(told[0]):.2f} dB, SSIM {float(told[1]):.4f}, FSIM {float(told[2]):.4f}", page)
 
     def test_large_pictures_show_their_middle(self) -> None:
         width, height = 2500, 2000
@@ -83,8 +84,9 @@ class ComparePage(Workspace):
         self.path("large.pgm").write_bytes(b"P5\n%d %d\n255\n" % (width, height) + rows)
         page = self.page("large.pgm", "large.pgm")
         self.assertIn("Shown is the middle, 2000 x 2000 pixels from (250, 0)", page)
-        header = pictures_of(page)[0][1][16:24]
-        self.assertEqual(header, (2000).to_bytes(4, "big") + (2000).to_bytes(4, "big"))
+        _, kind, data = page_pictures(page)[0]
+        size = struct.unpack(">ii", data[16:24]) if kind == "png" else struct.unpack("<ii", data[18:26])
+        self.assertEqual(size, (2000, 2000))
 
     def test_nothing_is_fetched(self) -> None:
         page = self.page("gray.pgm", "gray.pgm")
@@ -97,11 +99,24 @@ class ComparePage(Workspace):
         page = self.page("gray.pgm", name)
         self.assertIn("&lt;b&gt;&quot;&amp;.pgm", page)
         self.assertNotIn("<b>", page)
+        self.assertEqual(page_data(page)["pictures"][1]["name"], name)
+
+    def test_no_name_ends_the_data(self) -> None:
+        for name in ("a</script><script>alert(1)<!--.pgm", "a\u2028b\u2029.pgm", "{{script}}.pgm", "\\u003c.pgm"):
+            with self.subTest(name):
+                self.path(name).parent.mkdir(exist_ok=True)  # the slash of </script> is a folder's
+                write_pnm(self.path(name), picture(24, 18))
+                page = self.page(name, "gray.pgm")
+                self.assertTrue(page_data(page)["title"].endswith(name))
+                self.assertEqual((page.count("<script"), page.count("</script>")), (2, 2))
+                data = re.search(r'id="data">(.*?)</script>', page, re.S)
+                assert data
+                self.assertNotRegex(data[1], "[<\u2028\u2029]")
 
     def test_a_file_that_fails_is_not_on_the_page(self) -> None:
         result = self.run_here("compare", "gray.pgm", "missing.pgm", "gray.pgm", "--html", "page.html")
         self.assertEqual(result.code, 1)
-        names = [name for name, _ in pictures_of(self.path("page.html").read_text(encoding="utf-8"))]
+        names = [name for name, _, _ in page_pictures(self.path("page.html").read_text(encoding="utf-8"))]
         self.assertEqual(names, ["gray.pgm", "gray.pgm"])
         result = self.run_here("compare", "gray.pgm", "missing.pgm", "--html", "none.html")
         self.assertEqual(result.code, 1)

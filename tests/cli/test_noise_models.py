@@ -6,7 +6,7 @@ import json
 import random
 import unittest
 
-from support import Picture, Workspace, picture, read_pfm, read_pnm, write_pfm, write_pnm, write_tiff
+from support import Picture, Workspace, page_data, picture, read_pfm, read_pnm, write_pfm, write_pnm, write_tiff
 
 
 def noisy(level: float, sigma: float, seed: int, width: int = 96, height: int = 64) -> Picture:
@@ -79,8 +79,11 @@ class Shown(Workspace):
     def test_a_page(self) -> None:
         self.done("estimate", "colour.ppm", "--plot", "noise.html")
         page = self.path("noise.html").read_text()
-        for part in ("<h1>Noise of colour.ppm</h1>", "Deviation by level", "luminance", "data:image/png", 'class="block"', "</html>"):
+        for part in ("<h1>Noise of colour.ppm</h1>", "Deviation by level", "luminance", "data:image/", "</html>"):
             self.assertIn(part, page)
+        data = page_data(page)
+        self.assertEqual(len(data["channels"]), 3)
+        self.assertGreater(len(data["blocks"]), 0)
         self.assertNotIn("http://", page.replace("http://www.w3.org", ""))
 
     def test_one_image_only(self) -> None:

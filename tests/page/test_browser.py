@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,17 @@ def noise_page(tmp_path_factory) -> Path:
     image = write_pnm(folder / "noisy.ppm", picture(160, 120, 3, 1))
     subprocess.run([PROGRAM, "estimate", image, "--plot", folder / "page.html"], check=True, capture_output=True, timeout=60)
     return folder / "page.html"
+
+
+@pytest.fixture(scope="module")
+def study_markup(browser, study_page) -> str:
+    """The study's page as its script made it."""
+    open_page(browser, study_page)
+    return markup(browser)
+
+
+def markup(browser) -> str:
+    return browser.execute_script("return document.querySelector('main').innerHTML")
 
 
 def test_noise_of_an_image(browser, noise_page) -> None:
@@ -217,6 +229,111 @@ def test_numbers_are_said_with_the_pictures(browser, page) -> None:
     assert browser.execute_script("return document.querySelectorAll('table.metrics tbody tr').length") >= 2
 
 
+def test_comparison_in_numbers(browser, tmp_path) -> None:
+    """The table has what the program prints; names are text, whatever they hold."""
+    files = [write_pnm(tmp_path / name, picture(64, 48, 3, seed)) for seed, name in ((1, "a.ppm"), (2, '<b>"&.ppm'), (1, "same.ppm"))]
+    done = subprocess.run([PROGRAM, "compare", *files, "--html", tmp_path / "page.html"], check=True, capture_output=True,
+                          text=True, timeout=60)
+    psnr, ssim, fsim, fsimc, mse, largest = done.stdout.splitlines()[1].split()[:6]
+    open_page(browser, tmp_path / "page.html")
+    rows = browser.execute_script(
+        "return [...document.querySelectorAll('table.metrics tr')].map((row) => [...row.children].map((cell) => cell.textContent))")
+    assert rows[0] == ["picture", "PSNR dB", "SSIM", "FSIM", "FSIMc", "MSE", "largest error"]
+    assert rows[1][:5] == ['<b>"&.ppm', f"{float(psnr):.2f}", f"{float(ssim):.4f}", f"{float(fsim):.4f}", f"{float(fsimc):.4f}"]
+    assert float(rows[1][5]) == pytest.approx(float(mse), rel=1e-4) and float(rows[1][6]) == float(largest)
+    assert rows[2] == ["same.ppm", "∞", "1.0000", "1.0000", "1.0000", "0", "0"]
+    assert browser.find_elements("css selector", "b") == []
+    options = browser.find_elements("css selector", "[data-choose=left] option")
+    assert [option.text for option in options] == ["a.ppm", '<b>"&.ppm', "same.ppm"]
+
+
+def test_every_table_of_the_papers_is_on_the_page(study_markup) -> None:
+    tables = re.findall(r'data-table="(\[00\d\]) ([\d.]+)"', study_markup)
+    expected = ([("[000]", f"6.{i}") for i in range(3, 19)] + [("[001]", f"6.{i}") for i in range(4, 10)]
+                + [("[002]", f"5.{i}") for i in range(1, 5)] + [("[003]", "1")]
+                + [("[004]", f"{i}") for i in range(1, 8)])
+    assert tables == expected
+    # Theirs and ours: [001]'s naive kernel at 1080p and radius 1, 14.7 ms and 0.0274 ms.
+    table = study_markup.split('data-table="[001] 6.8"')[1].split("</section>")[0]
+    row = re.search(r"<tr><th>1 naive</th><td>([^<]*)</td><td class=\"ours\">([^ <]*)", table)
+    assert row and (row[1], row[2]) == ("14.7", "0.0274")
+
+
+def test_programs_that_are_not_ours_stand_beside_threads_or_nothing(study_markup) -> None:
+    table = study_markup.split('data-table="[002] 5.1"')[1].split("</section>")[0]
+    assert "hardly a time of computing" in table
+    row = re.search(r"<tr><th>lena, 512 x 512</th>(.*?)</tr>", table)
+    assert row
+    cells = [re.sub("<.*?>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row[1])]
+    # CUDA and our rung of it, OpenMP and our threads, MATLAB and nothing, the product.
+    assert cells == ["740", "10 74×", "3950", "80 49.4×", "7720", "–", "0.8"]
+
+
+def test_impossible_figures_are_said_to_be(study_markup) -> None:
+    assert "36 T a second" in study_markup
+    assert "looks like a slip" in study_markup
+
+
+def test_findings_come_from_the_measurements(study_markup) -> None:
+    costs = study_markup.split("<h3>Costs</h3>")[1].split("</ul>")[0]
+    assert "constant memory, where lanes read different entries" in costs
+    pays = study_markup.split("<h3>Pays</h3>")[1].split("</ul>")[0]
+    # By hand from the fixture at r 1, 5 and 15: the cube root of 0.0315/0.0293 * 0.1792/0.1412 * 1.2416/0.9516.
+    assert "<b>1.21×</b>one approximate exponential for both Gaussians" in pays
+    # Processor and GPU at the same work: the product's usual bm3d is not what its threads computed here.
+    machines = study_markup.split("<h3>One thread, all cores, the GPU</h3>")[1].split("</ul>")[0]
+    assert "bm3d: “ungrain, paper-002” over “threads”, 20×" in machines
+    assert "bm3d: “ungrain” over “threads”" not in machines
+
+
+def test_ladders_that_it_does_not_know(study_markup) -> None:
+    part = study_markup.split('id="ladder-a-ladder-of-the-future"')[1]
+    assert "&lt;made&gt; &amp; up" in part
+    for words in ("matching", "64x32", "31.25 dB"):
+        assert words in part
+    assert "another version" in study_markup.split('id="findings"')[1].split("<h2")[0]
+
+
+def test_every_part_of_the_study_is_there(study_markup) -> None:
+    """A heading or a summary of each part that the measurements of the tests have something for."""
+    for words in ('id="pictures"', "Settings", 'id="paper-004"', "CAT in s", "speed-up factor", "Like figure 6.1", "Like figure 6.2",
+                  "Like figures 3 to 8", "ms by threads a block and blocks", "The paper's figures, picture by picture",
+                  "Best shapes and occupancy", "Where the time goes", "Parts of “", "Every picture and radius", 'id="about"'):
+        assert words in study_markup, words
+
+
+def test_a_study_without_a_gpu(browser, study_page) -> None:
+    """What was left out is said, and papers' figures stand alone."""
+    page = study_page.with_name("processor.html")
+    subprocess.run([STUDY, "report", study_page.with_name("results"), "--html", page], check=True, timeout=60)
+    open_page(browser, page)
+    assert "Left out: adaptive-bilateral: " in browser.find_element("css selector", "#no-gpu").text
+    assert "the paper's figures alone" in markup(browser)
+    assert browser.get_log("browser") == []
+
+
+def test_short_numbers(browser, compare_page) -> None:
+    open_page(browser, compare_page)
+    given = [0, 0.0274, 1.5, 99.96, 1576.79, -3.14159, 1e-9]
+    shown = browser.execute_script("return [...arguments[0], NaN, Infinity].map(short_number)", given)
+    assert shown == ["0", "0.0274", "1.5", "100", "1577", "-3.14", "0", "–", "–"]
+
+
+def test_plots_of_anything(browser, compare_page) -> None:
+    """One point, the same value twice, a huge span, zero on a logarithmic axis, infinity: dots, and no NaN among them."""
+    open_page(browser, compare_page)
+    plots = browser.execute_script(
+        "const sets = [[[5, 5]], [[1, 1e-6], [1, 1e9]], [[0, 0], [2, 3]], [[1, Infinity], [2, 1]], [[3, 7], [4, 7]]];"
+        "return sets.flatMap((points) => [[false, false], [false, true], [true, false], [true, true]].map(([log_x, log_y]) =>"
+        "  line_plot({title: '<t>', x_label: 'x', y_label: 'y', log_x, log_y,"
+        "    series: [{name: 'a', points, colour: 9}, {name: 'b', points: [], colour: 0, dashed: true}]}).text))")
+    assert len(plots) == 20
+    for plot in plots:
+        assert 'class="dot s1"' in plot and not re.search("NaN|Infinity|undefined|<t>|</svg>b<", plot), plot
+    empty = browser.execute_script("return [line_plot({title: 't', series: [{points: []}]}), bar_plot({title: 't', bars: []})]")
+    assert empty == ["", ""]
+
+
 def test_plots_are_there_and_drawn(browser, study_page) -> None:
     open_page(browser, study_page)
     plots = browser.execute_script(
@@ -272,7 +389,9 @@ def test_without_scripts_the_pictures_are_shown(browser, page) -> None:
     try:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
         browser.get(page.as_uri())
-        shown = browser.find_elements("css selector", ".viewer .pictures img")
+        shown = browser.find_elements("css selector", ".pictures img")
         assert shown and all(image.is_displayed() for image in shown)
+        text = browser.find_element("css selector", "body").text
+        assert "drawn by the script" in text and "dB, SSIM" in text
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

@@ -1,5 +1,5 @@
 // The page: the papers' tables beside ours, plots like their figures, pictures, and what follows from the
-// measurements.
+// measurements. src/page/study.js draws it.
 #pragma once
 
 #include <string>

@@ -1,0 +1,73 @@
+#include "io/browser_picture.h"
+
+#if UNGRAIN_HAVE_VIPS
+#include "io/vips_session.h"
+#include "ungrain/error.h"
+#endif
+
+namespace ungrain::io {
+
+#if UNGRAIN_HAVE_VIPS
+
+BrowserPicture browser_picture(const std::vector<std::uint8_t>& samples, int width, int height,
+                               int channels) {
+  start_vips();
+  const auto failed = [] { return Error(ErrorCode::io, "no PNG file for the page: " + take_vips_message()); };
+  const VipsPointer<VipsImage> image(
+      vips_image_new_from_memory(samples.data(), samples.size(), width, height, channels, VIPS_FORMAT_UCHAR));
+  if (image == nullptr) throw failed();
+  image->Type = channels == 1 ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB;
+  VipsCall save("pngsave_buffer");
+  save.set("in", image.get()).set("filter", VIPS_FOREIGN_PNG_FILTER_ALL);
+  if (!save.run()) throw failed();
+  std::size_t size = 0;
+  const VipsCall::Blob file = save.buffer();
+  const auto* bytes = static_cast<const char*>(vips_blob_get(file.get(), &size));
+  return {"image/png", std::string(bytes, size)};
+}
+
+#else
+
+namespace {
+
+void put(std::string& to, std::size_t number, int bytes) {
+  for (int shift = 0; shift < 8 * bytes; shift += 8) to += static_cast<char>(number >> shift & 0xff);
+}
+
+}  // namespace
+
+BrowserPicture browser_picture(const std::vector<std::uint8_t>& samples, int width, int height,
+                               int channels) {
+  const std::size_t colours = channels == 1 ? 256 : 0;  // gray needs a table of what its values mean
+  const std::size_t row = static_cast<std::size_t>(width) * static_cast<std::size_t>(channels);
+  const std::size_t padded = (row + 3) / 4 * 4;
+  const std::size_t start = 14 + 40 + 4 * colours;
+  const std::size_t rows = static_cast<std::size_t>(height);
+  std::string file = "BM";
+  put(file, start + padded * rows, 4);
+  put(file, 0, 4);
+  put(file, start, 4);
+  put(file, 40, 4);
+  put(file, static_cast<std::size_t>(width), 4);
+  put(file, rows, 4);
+  put(file, 1, 2);
+  put(file, 8 * static_cast<std::size_t>(channels), 2);
+  put(file, 0, 4);  // not compressed
+  put(file, padded * rows, 4);
+  put(file, 0, 8);  // pixels a metre: not told
+  put(file, colours, 4);
+  put(file, 0, 4);
+  for (std::size_t value = 0; value < colours; ++value) put(file, value * 0x010101, 4);
+  file.reserve(start + padded * rows);
+  for (std::size_t y = rows; y-- > 0;) {  // from the lowest row up, blue before green before red
+    const std::uint8_t* from = samples.data() + y * row;
+    for (std::size_t x = 0; x < row; ++x)
+      file += static_cast<char>(from[channels == 1 ? x : x - x % 3 + 2 - x % 3]);
+    file.append(padded - row, '\0');
+  }
+  return {"image/bmp", std::move(file)};
+}
+
+#endif
+
+}  // namespace ungrain::io

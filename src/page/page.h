@@ -1,0 +1,47 @@
+// Pages that need nothing but themselves: one template (page.html, page.css, page.js) whose script draws
+// JSON. Style, script, data and pictures are in the file, and the browser is told to fetch nothing.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "ungrain/image.h"
+
+namespace ungrain::page {
+
+// Where a page shows a part only.
+struct Crop {
+  int x = 0;
+  int y = 0;
+  int width = 0;
+  int height = 0;
+  friend bool operator==(const Crop&, const Crop&) = default;
+};
+
+// All of the picture where it has at most so many pixels, else its middle.
+Crop shown_part(int width, int height, double most_pixels);
+
+// Shown even where the browser runs no scripts, hence part of the HTML and not of the data.
+struct Picture {
+  std::string name;
+  std::string caption;
+  std::string source;  // a data URI
+};
+
+// 8 bits for the eye, black to white of the image's range; alpha is left out, two or four independent
+// channels are shown by their first.
+std::string source_of(const ConstImageView& image, const Crop& part);
+
+// "31.25 dB, SSIM 0.9000, FSIM 0.9500": a caption from the members psnr, ssim and fsim. A PSNR of null is
+// infinite.
+std::string in_short(const nlohmann::json& metrics);
+
+// `kind` names the script that draws the page: "compare" is compare.js. The data's member "title" is the
+// page's title.
+std::string render_page(std::string_view kind, const nlohmann::json& data,
+                        const std::vector<Picture>& pictures);
+
+}  // namespace ungrain::page
