@@ -4,7 +4,8 @@
 
 #include "bench/common.h"
 #include "bench/trial.h"
-#include "core/execution.h"
+#include "core/engine.h"
+#include "cpu/cpu_backend.h"
 #include "ungrain/error.h"
 #include "ungrain/metrics.h"
 
@@ -29,7 +30,8 @@ class TimedRun {
   TimedRun(const Trial& trial, const Bm3dParams& params)
       : trial_(trial),
         out_(trial.spec()),
-        execution_(pipeline(params), trial.spec(), {}, trial.spec().height, Workers(trial.threads())) {}
+        engine_(pipeline(params), trial.spec(), {.band_rows = trial.spec().height},
+                make_cpu_backend(trial.threads())) {}
 
   RunTimes once() {
     RunTimes found;
@@ -37,7 +39,7 @@ class TimedRun {
       for (int part = 0; part < bm3d_parts; ++part) found.parts[step][part] = -time(step, part);
     }
     const double start = nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
-    execution_.run(trial_.input().view(), out_.view());
+    engine_.run(trial_.input().view(), out_.view());
     found.all = nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - start;
     for (const int step : {0, 1}) {
       for (int part = 0; part < bm3d_parts; ++part) found.parts[step][part] += time(step, part);
@@ -60,7 +62,7 @@ class TimedRun {
   const Trial& trial_;
   Image out_;
   Bm3dTimes times_;
-  Execution execution_;
+  Engine engine_;
 };
 
 }  // namespace

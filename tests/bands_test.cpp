@@ -23,7 +23,7 @@ void check_schedule(const Pipeline& pipeline, int height, RowRange output, int b
   SCOPED_TRACE(::testing::Message() << "height " << height << " rows " << output.begin << "-" << output.end
                                     << " band " << band_rows << (pipeline.wraps ? " wraps" : ""));
   BandSchedule schedule(pipeline, height, output, band_rows);
-  const std::vector<int> capacity = rows_held(pipeline, height, band_rows);
+  const std::vector<int> capacity = rows_held(pipeline, height, {band_rows});
   std::vector<std::set<int>> held(schedule.results());
   std::vector<std::set<int>> ever(schedule.results());
   int finished = output.begin;
@@ -81,7 +81,7 @@ TEST(Bands, ImagesAsHighAsAnIntTells) {
   for (const bool wraps : {false, true}) {
     Pipeline pipeline{.stages = {stage(10, {0}), stage(7, {1})}};
     pipeline.wraps = wraps;
-    for (const int rows : rows_held(pipeline, height, 64)) {
+    for (const int rows : rows_held(pipeline, height, {64})) {
       EXPECT_GE(rows, 64);
       EXPECT_LE(rows, 64 + 4 * 17);
     }

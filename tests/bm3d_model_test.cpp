@@ -4,7 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/execution.h"
+#include "core/engine.h"
+#include "cpu/cpu_backend.h"
 #include "methods/bm3d/bm3d.h"
 #include "methods/bm3d/fast.h"
 #include "methods/bm3d/match_simd.h"
@@ -68,10 +69,10 @@ Image filtered(const Bm3dParams& params, const Image& in, const Device& device) 
 // Settings as the fast version takes them, on the general one.
 Image filtered_generally(const Bm3dParams& params, const Image& in) {
   const MethodParams resolved = Denoiser::create(params, in.spec()).params();
-  Execution execution(bm3d_general(bm3d_settings(resolved.as<Bm3dParams>(), in.spec()), in.spec()), in.spec(),
-                      {}, in.spec().height, Workers(2));
+  Engine engine(bm3d_general(bm3d_settings(resolved.as<Bm3dParams>(), in.spec()), in.spec()), in.spec(),
+                {.band_rows = in.spec().height}, make_cpu_backend(2));
   Image out(in.spec());
-  execution.run(in.view(), out.view());
+  engine.run(in.view(), out.view());
   return out;
 }
 

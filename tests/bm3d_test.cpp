@@ -7,7 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "core/convert.h"
-#include "core/execution.h"
+#include "core/engine.h"
+#include "cpu/cpu_backend.h"
 #include "methods/bm3d/bm3d.h"
 #include "methods/bm3d/transforms.h"
 #include "scene/scene.h"
@@ -200,9 +201,9 @@ TEST(Bm3d, WienerWithTheTruthAsPilotBeatsTheThreshold) {
   Workers workers(1);
   const std::array in{plane(noisy), plane(clean)};
   by_definition.stages[1].run(
-      {in,
-       {static_cast<float*>(told.view().data), {0, 0, spec.width, spec.height}, spec.width, 0, 1},
-       {spec.width, spec.height},
+      {{in,
+        {static_cast<float*>(told.view().data), {0, 0, spec.width, spec.height}, spec.width, 0, 1},
+        {spec.width, spec.height}},
        workers,
        {},
        {}});
@@ -256,10 +257,10 @@ TEST(Bm3d, OneThreadAndEightGiveTheSameBits) {
 // Settings as the fast version takes them, on the general one.
 Image filtered_generally(const Bm3dParams& params, const ConstImageView& in) {
   const MethodParams resolved = Denoiser::create(params, in.spec).params();
-  Execution execution(bm3d_general(bm3d_settings(resolved.as<Bm3dParams>(), in.spec), in.spec), in.spec, {},
-                      in.spec.height, Workers(2));
+  Engine engine(bm3d_general(bm3d_settings(resolved.as<Bm3dParams>(), in.spec), in.spec), in.spec,
+                {.band_rows = in.spec.height}, make_cpu_backend(2));
   Image out(in.spec);
-  execution.run(in, out.view());
+  engine.run(in, out.view());
   return out;
 }
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cpu/background.h"
+#include "core/background.h"
 #include "test_images.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "ungrain/image.h"
 #include "ungrain/noise_model.h"
 #include "ungrain/parameters.h"
+#include "ungrain/sequence.h"
 
 namespace ungrain {
 
@@ -108,9 +110,9 @@ struct Report {
   std::vector<Strength> strengths;
 };
 
-// Rows of an image that is too large to hold, or that is still being decoded. On the CPU rows are read and
-// written while others are filtered, on threads of the run's own: one call of each kind at a time, none after
-// run() returns or throws.
+// Rows of an image that is too large to hold, or that is still being decoded. Rows are read and written while
+// others are filtered, on threads of the run's own: one call of each kind at a time, none after run() returns
+// or throws.
 class RowReader {
  public:
   virtual ~RowReader() = default;
@@ -163,6 +165,18 @@ class Denoiser {
   Report run(const ConstImageView& in, const ImageView& out);
   // Row by row in bounded memory. `out_spec` is the spec with the type and range that the writer wants.
   Report run(RowReader& in, RowWriter& out, const ImageSpec& out_spec);
+
+  // Sequences (ungrain/sequence.h). Every image has the spec, and so has every result, with one type and range
+  // for all. Results may lie where their own images lie.
+  Report run(std::span<const ConstImageView> in, std::span<const ImageView> out);
+  // One image of a window of a sequence. Where the window has fewer than reach().before images before it, or
+  // fewer than reach().after behind, the sequence ends there.
+  Report run(std::span<const ConstImageView> window, int centre, const ImageView& out);
+  // From a reader to a writer, all images or one. What one image has made is kept for the next as long as the
+  // reader is the same: forget_slices() when it reads something else.
+  Report run(SliceReader& in, SliceWriter& out, const ImageSpec& out_spec);
+  Report run(SliceReader& in, int slice, const ImageView& out);
+  void forget_slices();
 
   // On a GPU: puts the work on the caller's stream and returns. The images lie on that GPU, or in page-locked
   // host memory, and stay as they are until the stream has come this far. Memory for it is taken by the first

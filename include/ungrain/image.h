@@ -49,6 +49,10 @@ struct Reach {
   int x = 0;
   int y = 0;
   bool whole = false;  // at every pixel of the image
+  int before = 0;      // images before it in a sequence (frames, slices)
+  int after = 0;       // and after it
+
+  constexpr int slices() const { return before + 1 + after; }
   friend bool operator==(const Reach&, const Reach&) = default;
 };
 

@@ -86,19 +86,21 @@ int steady_height(const Pipeline& pipeline, int height, int band_rows) {
 
 }  // namespace
 
-void play_worst(const Pipeline& pipeline, int height, int band_rows,
+void play_worst(const Pipeline& pipeline, int height, const BandPlaying& playing,
                 const std::function<void(const BandStep&, int played_height)>& visit) {
-  const int taller = steady_height(pipeline, height, band_rows);
+  const int taller = steady_height(pipeline, height, playing.band_rows);
   for (const int begin : {0, taller / 2}) {
-    BandSchedule schedule(pipeline, taller, {begin, taller}, band_rows);
+    const int end =
+        playing.carries_rows || taller - begin < playing.band_rows ? taller : begin + playing.band_rows;
+    BandSchedule schedule(pipeline, taller, {begin, end}, playing.band_rows);
     while (const BandStep* step = schedule.next()) visit(*step, taller);
   }
 }
 
-std::vector<int> rows_held(const Pipeline& pipeline, int height, int band_rows) {
-  const BandSchedule real(pipeline, height, {0, height}, band_rows);
+std::vector<int> rows_held(const Pipeline& pipeline, int height, const BandPlaying& playing) {
+  const BandSchedule real(pipeline, height, {0, height}, playing.band_rows);
   std::vector<int> most(real.results(), 0);
-  play_worst(pipeline, height, band_rows, [&](const BandStep& step, int) {
+  play_worst(pipeline, height, playing, [&](const BandStep& step, int) {
     for (int result = 0; result < real.results(); ++result) {
       most[result] = std::max(most[result], step.compute[result].end - step.keep_from[result]);
     }
@@ -117,9 +119,10 @@ std::vector<RowRange> columns_for(const Pipeline& pipeline, int width, RowRange 
   for (int stage = stages - 1; stage >= 0; --stage) {
     const Reach& reach = pipeline.stages[stage].reach;
     const RowRange made = columns[stage + 1];
-    const RowRange more = reach.whole ? RowRange{0, width}
-                                      : RowRange{std::max(0, made.begin - std::min(reach.x, width)),
-                                                 std::min(width, made.end + std::min(reach.x, width))};
+    const RowRange more = reach.whole || pipeline.wraps
+                              ? RowRange{0, width}
+                              : RowRange{std::max(0, made.begin - std::min(reach.x, width)),
+                                         std::min(width, made.end + std::min(reach.x, width))};
     for (const int result : pipeline.stages[stage].reads) {
       columns[result] = {std::min(columns[result].begin, more.begin),
                          std::max(columns[result].end, more.end)};
@@ -133,13 +136,17 @@ Reach total_reach(const Pipeline& pipeline, const Extent& image) {
   std::vector<Reach> reach(stages + 1);
   for (int stage = stages - 1; stage >= 0; --stage) {
     const Stage& s = pipeline.stages[stage];
-    const Reach more =
-        s.reach.whole ? Reach{image.width, image.height, true}
-                      : Reach{std::min(image.width, reach[stage + 1].x + s.reach.x),
-                              std::min(image.height, reach[stage + 1].y + s.reach.y), reach[stage + 1].whole};
+    const Reach& made = reach[stage + 1];
+    Reach more{std::min(image.width, made.x + s.reach.x), std::min(image.height, made.y + s.reach.y),
+               made.whole || s.reach.whole, made.before + s.reach.before, made.after + s.reach.after};
+    if (s.reach.whole) {
+      more.x = image.width;
+      more.y = image.height;
+    }
     for (const int result : s.reads) {
-      reach[result] = {std::max(reach[result].x, more.x), std::max(reach[result].y, more.y),
-                       reach[result].whole || more.whole};
+      Reach& all = reach[result];
+      all = {std::max(all.x, more.x), std::max(all.y, more.y), all.whole || more.whole,
+             std::max(all.before, more.before), std::max(all.after, more.after)};
     }
   }
   return reach[0];

@@ -11,14 +11,6 @@
 
 namespace ungrain {
 
-// Rows [begin, end) in image coordinates.
-struct RowRange {
-  int begin = 0;
-  int end = 0;
-  constexpr int count() const { return end - begin; }
-  friend bool operator==(const RowRange&, const RowRange&) = default;
-};
-
 // What happens in one step, for each result (0: the source, k: what the k-th stage makes).
 struct BandStep {
   RowRange output;                // rows of the final image that this step finishes
@@ -50,13 +42,18 @@ class BandSchedule {
   BandStep step_;
 };
 
+struct BandPlaying {
+  int band_rows = 0;
+  bool carries_rows = true;  // false: each band by itself, with its halo
+};
+
 // Plays the steps that hold the most rows, whatever part of the image is worked on: bands of an image high
 // enough for their steady state, from its top and from its middle.
-void play_worst(const Pipeline& pipeline, int height, int band_rows,
+void play_worst(const Pipeline& pipeline, int height, const BandPlaying& playing,
                 const std::function<void(const BandStep&, int played_height)>& visit);
 
 // The most rows of each result that are held at once, whatever part of the image is worked on.
-std::vector<int> rows_held(const Pipeline& pipeline, int height, int band_rows);
+std::vector<int> rows_held(const Pipeline& pipeline, int height, const BandPlaying& playing);
 
 // Columns of each result that are needed for columns [begin, end) of the output.
 std::vector<RowRange> columns_for(const Pipeline& pipeline, int width, RowRange output);

@@ -164,17 +164,19 @@ void copy_pixels(const ConstImageView& in, int in_y, const ImageView& out, int o
   for (int channel = 0; channel < in.spec.channels; ++channel) copy_row(in, in_y, out, out_y, channel);
 }
 
-std::int64_t fill_nonfinite(const ConstImageView& view, int y, int channel, float* values) {
-  std::int64_t count = 0;
+std::int64_t fill_nonfinite(const ConstImageView& view, int y, int channel, float* values, int first,
+                            std::optional<int> count) {
+  std::int64_t replaced = 0;
   const int width = view.spec.width;
   const auto sample_at = [&](int px, int py) {
     const std::byte* at = row_of(view, py, channel) + px * view.strides.x;
     return view.spec.type == PixelType::f32 ? read_at<float>(at) : half_to_float(read_at<std::uint16_t>(at));
   };
-  for (int x = 0; x < width; ++x) {
-    if (std::isfinite(values[x])) continue;
-    ++count;
-    values[x] = 0;
+  for (int x = first; x < first + count.value_or(width); ++x) {
+    float& value = values[x - first];
+    if (std::isfinite(value)) continue;
+    ++replaced;
+    value = 0;
     for (int radius = 1; radius <= fill_radius; ++radius) {
       double sum = 0;
       int finite = 0;
@@ -188,12 +190,12 @@ std::int64_t fill_nonfinite(const ConstImageView& view, int y, int channel, floa
         }
       }
       if (finite > 0) {
-        values[x] = static_cast<float>(sum / finite);
+        value = static_cast<float>(sum / finite);
         break;
       }
     }
   }
-  return count;
+  return replaced;
 }
 
 }  // namespace ungrain

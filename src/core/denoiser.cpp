@@ -1,31 +1,21 @@
-// Denoiser: create() checks, chooses and plans; core/execution.cpp runs.
+// Denoiser: create() checks and chooses; core/engine.cpp plans and runs.
 #include "ungrain/denoiser.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "core/bands.h"
 #include "core/convert.h"
 #include "core/device.h"
-#include "core/execution.h"
-#include "core/memory.h"
+#include "core/engine.h"
 #include "core/noise_handling.h"
 #include "core/noise_stages.h"
 #include "core/registry.h"
-#include "cuda/execution.h"
+#include "device/backends.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
 namespace {
-
-// This many pixels keep every thread busy for many tiles; larger bands would leave reading, filtering and
-// writing less to overlap.
-constexpr int band_pixels = 1 << 20;
-// Bands of full tiles where they are high enough.
-constexpr int tile_rows = 64;
-// So many times the rows that are worked on again in every band: some 4 % of bm3d's time.
-constexpr int rows_for_repeated = 12;
 
 Pipeline build_pipeline(const Method& method, Device device, const void* params, const ImageSpec& spec) {
   Pipeline pipeline = build_for(method, device)(params, spec);
@@ -33,25 +23,6 @@ Pipeline build_pipeline(const Method& method, Device device, const void* params,
     if (pipeline.stages[stage].reads.empty()) pipeline.stages[stage].reads = {static_cast<int>(stage)};
   }
   return pipeline;
-}
-
-int planned_rows(const Pipeline& pipeline, const ImageSpec& spec, const Options& options, int threads) {
-  const std::size_t limit = options.memory > 0 ? options.memory : free_memory() / 2;
-  const auto bytes = [&](int rows) { return BufferPlan(pipeline, spec, options, rows, threads).bytes(); };
-  if (options.band_rows > 0) return std::min(options.band_rows, spec.height);
-  int repeated = 0;
-  for (const Stage& stage : pipeline.stages) repeated = std::max(repeated, stage.repeated_rows);
-  int rows = std::clamp(std::max(band_pixels / spec.width, rows_for_repeated * repeated), 1, spec.height);
-  if (rows > tile_rows && rows < spec.height) rows = rows / tile_rows * tile_rows;
-  // What each pixel and each other one have in common is found once where both are in one band.
-  if (total_reach(pipeline, {spec.width, spec.height}).whole) rows = spec.height;
-  while (rows > 1 && bytes(rows) > limit) rows -= (rows + 3) / 4;
-  if (const std::size_t least = bytes(rows); least > limit) {
-    throw Error(ErrorCode::out_of_memory,
-                fmt::format("an image of {} x {} needs at least {} of working memory, the limit is {}",
-                            spec.width, spec.height, bytes_text(least), bytes_text(limit)));
-  }
-  return rows;
 }
 
 void check_options(const Options& options) {
@@ -91,8 +62,10 @@ struct Denoiser::Impl {
   MethodParams params;
   ImageSpec spec;
   Options options;
+  Report complete(Report report) const;  // with what the engine does not know
+
   Device device;
-  std::unique_ptr<Executor> execution;
+  std::unique_ptr<Engine> engine;
 };
 
 Denoiser::Denoiser(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -114,50 +87,63 @@ Denoiser Denoiser::create(const MethodParams& params, const ImageSpec& spec, con
                 fmt::format("{}: {} resolve() with the image first", method.name, left));
   }
   impl->device = choose_device(method, options.device);
-  Pipeline pipeline = with_noise_stages(build_pipeline(method, impl->device, values, spec),
-                                        noise_stages(method, values, noise, spec), impl->device.kind);
-  if (impl->device.kind == Device::Kind::cuda) {
-    impl->execution = cuda::make_execution(std::move(pipeline), spec, impl->options, gpus_of(impl->device));
-    return Denoiser(std::move(impl));
-  }
-  Workers workers(impl->device.kind == Device::Kind::reference ? 1 : options.threads);
-  const int rows = planned_rows(pipeline, spec, options, workers.count());
-  impl->execution =
-      std::make_unique<Execution>(std::move(pipeline), spec, impl->options, rows, std::move(workers));
+  Pipeline pipeline =
+      with_noise_stages(build_pipeline(method, impl->device, values, spec),
+                        noise_stages(method, values, noise, spec), pointwise_stages(impl->device.kind));
+  impl->engine =
+      std::make_unique<Engine>(std::move(pipeline), spec, options, make_backend(impl->device, options));
   return Denoiser(std::move(impl));
 }
 
 Denoiser Denoiser::clone() const {
   Options options = impl_->options;
   options.device = impl_->device;
-  options.band_rows = impl_->execution->band_rows();
   return create(impl_->params, impl_->spec, options);
 }
 
-Report Denoiser::run(const ConstImageView& in, const ImageView& out) {
-  Report report = impl_->execution->run(in, out);
-  report.device = impl_->device;
-  report.strengths = strengths_of(impl_->params, impl_->spec);
+Report Denoiser::Impl::complete(Report report) const {
+  report.device = device;
+  report.strengths = strengths_of(params, spec);
   return report;
+}
+
+Report Denoiser::run(const ConstImageView& in, const ImageView& out) {
+  return impl_->complete(impl_->engine->run(in, out));
 }
 
 Report Denoiser::run(RowReader& in, RowWriter& out, const ImageSpec& out_spec) {
-  Report report = impl_->execution->run(in, out, out_spec);
-  report.device = impl_->device;
-  report.strengths = strengths_of(impl_->params, impl_->spec);
-  return report;
+  return impl_->complete(impl_->engine->run(in, out, out_spec));
 }
+
+Report Denoiser::run(std::span<const ConstImageView> in, std::span<const ImageView> out) {
+  return impl_->complete(impl_->engine->run(in, out));
+}
+
+Report Denoiser::run(std::span<const ConstImageView> window, int centre, const ImageView& out) {
+  return impl_->complete(impl_->engine->run_centre(window, centre, out));
+}
+
+Report Denoiser::run(SliceReader& in, SliceWriter& out, const ImageSpec& out_spec) {
+  return impl_->complete(impl_->engine->run(in, out, out_spec));
+}
+
+Report Denoiser::run(SliceReader& in, int slice, const ImageView& out) {
+  return impl_->complete(impl_->engine->run_slice(in, slice, out));
+}
+
+void Denoiser::forget_slices() { impl_->engine->forget_slices(); }
 
 void Denoiser::run_async(const ConstImageView& in, const ImageView& out, Stream stream) {
-  impl_->execution->run_async(in, out, stream);
+  impl_->engine->run_async(in, out, stream);
 }
 
-void Denoiser::wait() { impl_->execution->wait(); }
+void Denoiser::wait() { impl_->engine->wait(); }
 
 Denoiser::Reach Denoiser::reach() const {
-  const ungrain::Reach reach = impl_->execution->reach();
+  const ungrain::Reach reach = impl_->engine->reach();
   const int fill = is_float(impl_->spec.type) ? fill_radius : 0;
-  return {std::min(impl_->spec.width, reach.x + fill), std::min(impl_->spec.height, reach.y + fill)};
+  return {std::min(impl_->spec.width, reach.x + fill), std::min(impl_->spec.height, reach.y + fill), false,
+          reach.before, reach.after};
 }
 
 const MethodParams& Denoiser::params() const { return impl_->params; }

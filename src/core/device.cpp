@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "cuda/discovery.h"
+#include "device/backends.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -90,7 +90,7 @@ Device parse_device(std::string_view text) {
 std::vector<DeviceInfo> devices() {
   std::vector<DeviceInfo> list;
   list.push_back({{Device::Kind::cpu}, processor_description(), true, ""});
-  const std::vector<DeviceInfo> gpus = cuda::discover();
+  const std::vector<DeviceInfo> gpus = discover_gpus();
   list.insert(list.end(), gpus.begin(), gpus.end());
   // Where there is no GPU, that has been said.
   if (const DeviceInfo all = describe_every_gpu(gpus); all.usable) list.push_back(all);
@@ -100,7 +100,7 @@ std::vector<DeviceInfo> devices() {
 
 std::vector<Device> queues(Device device) {
   if (device != every_gpu) return {device};
-  const std::vector<DeviceInfo> gpus = cuda::discover();
+  const std::vector<DeviceInfo> gpus = discover_gpus();
   std::vector<Device> list = queues_over(gpus);
   if (list.empty()) {
     throw Error(ErrorCode::no_device, fmt::format("no device {}: {}", name(device), gpus.front().reason));
@@ -128,7 +128,7 @@ const Method::Build& build_for(const Method& method, Device device) {
 Device choose_device(const Method& method, Device wanted) {
   std::vector<DeviceInfo> gpus =
       wanted.kind == Device::Kind::cuda || (wanted.kind == Device::Kind::automatic && method.cuda)
-          ? cuda::discover()
+          ? discover_gpus()
           : std::vector<DeviceInfo>{};
   if (wanted.kind == Device::Kind::automatic) {
     for (const DeviceInfo& gpu : gpus) {

@@ -11,16 +11,32 @@
 
 #include "core/descriptor.h"
 #include "core/planes.h"
-#include "cpu/parallel.h"
+#include "core/workers.h"
 #include "ungrain/image.h"
+#include "ungrain/methods/common.h"
 #include "ungrain/parameters.h"
 
 namespace ungrain {
 
-struct StageCall {
-  std::span<const ConstPlanes> in;  // one entry for each of Stage::reads
-  Planes out;                       // its rectangle is what must be computed
+// What a stage reads and writes.
+struct StageData {
+  // One entry for each of Stage::reads. Of a stage that looks along the slow axis: one for each slice of its
+  // reach, from the earliest on, of the first result, then those of the next. No data: nothing stands there
+  // (beyond the ends of a sequence, under the borders constant and shrink), or it is not of floats.
+  std::span<const ConstPlanes> in;
+  Planes out;  // its rectangle is what must be computed; no data where the result is not of floats
   Extent image;
+  Reach reach = {};                            // the stage's own
+  std::span<const TypedPlanes> typed_in = {};  // `in` whatever its type
+  TypedPlanes typed_out = {};                  // and `out`
+
+  // The planes of the `read`-th result, `offset` slices away.
+  const ConstPlanes& at(int read, int offset) const {
+    return in[static_cast<std::size_t>(read * reach.slices() + reach.before + offset)];
+  }
+};
+
+struct StageCall : StageData {
   Workers& workers;
   std::span<float> scratch;  // Stage::scratch floats for each worker
   std::span<float> shared =
@@ -32,10 +48,7 @@ struct StageCall {
 };
 
 // The same on a GPU: planes and scratch lie there, and the work goes onto the stream.
-struct DeviceStageCall {
-  std::span<const ConstPlanes> in;
-  Planes out;
-  Extent image;
+struct DeviceStageCall : StageData {
   Stream stream;
   std::span<float> scratch;  // Stage::scratch floats in all, or what Stage::scratch_for said
 };
@@ -45,7 +58,8 @@ struct DeviceStageCall {
 struct Stage {
   std::string name;
   Reach reach = {};
-  int planes = 0;  // that it makes
+  int planes = 0;                  // that it makes
+  Element element = Element::f32;  // of these planes; the last stage's are floats
   std::vector<int> reads =
       {};                   // 0: the source, k: what the k-th stage made; none: what the stage before made
   std::size_t scratch = 0;  // floats for each worker; on a GPU: in all, for the rows of one call
@@ -95,6 +109,8 @@ struct Direct {
 struct Pipeline {
   std::vector<Stage> stages = {};
   bool wraps = false;  // rows beyond the edge are the other edge's
+  // What stands beyond the ends of a sequence and of its scenes.
+  Border slow_border = Border::symmetric;
   Direct direct = {};  // instead of the stages, where it can be; not where it wraps
 };
 

@@ -22,7 +22,17 @@ struct NoiseStages {
 NoiseStages noise_stages(const Method& method, void* values, const NoiseHandling& noise,
                          const ImageSpec& spec);
 
+// How a backend computes them: each gives the stage its `run` or `launch`.
+struct PointwiseStages {
+  // Each plane through its curve.
+  void (*curves)(Stage& stage, std::vector<PointCurve> curves) = nullptr;
+  // filled_sample() of every sample.
+  void (*fill)(Stage& stage, std::vector<ChannelFill> fills, bool wraps) = nullptr;
+  // in[1] + share (in[0] - in[1])
+  void (*mix)(Stage& stage, float share) = nullptr;
+};
+
 // Where there is nothing to add the pipeline stays as it is.
-Pipeline with_noise_stages(Pipeline pipeline, NoiseStages stages, Device::Kind device);
+Pipeline with_noise_stages(Pipeline pipeline, NoiseStages stages, const PointwiseStages& make);
 
 }  // namespace ungrain

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 namespace ungrain {
@@ -9,6 +10,14 @@ namespace ungrain {
 struct Extent {
   int width = 0;
   int height = 0;
+};
+
+// Rows, columns or slices [begin, end) in image coordinates.
+struct RowRange {
+  int begin = 0;
+  int end = 0;
+  constexpr int count() const { return end - begin; }
+  friend bool operator==(const RowRange&, const RowRange&) = default;
 };
 
 // Pixels [x0, x1) x [y0, y1) in the coordinates of the whole image.
@@ -51,5 +60,50 @@ struct BasicPlanes {
 
 using Planes = BasicPlanes<float>;
 using ConstPlanes = BasicPlanes<const float>;
+
+// What the planes of a stage's result hold.
+enum class Element : std::uint8_t { f32, f16, i32, u16, u8 };
+
+constexpr std::size_t bytes_of(Element element) {
+  switch (element) {
+    case Element::f32:
+    case Element::i32:
+      return 4;
+    case Element::f16:
+    case Element::u16:
+      return 2;
+    case Element::u8:
+      break;
+  }
+  return 1;
+}
+
+template <class T>
+constexpr bool holds(Element element) {
+  using Plain = std::remove_const_t<T>;
+  if (std::is_same_v<Plain, float>) return element == Element::f32;
+  if (std::is_same_v<Plain, std::int32_t>) return element == Element::i32;
+  if (std::is_same_v<Plain, std::uint8_t>) return element == Element::u8;
+  // Halves are handed on as their bits.
+  return std::is_same_v<Plain, std::uint16_t> && (element == Element::u16 || element == Element::f16);
+}
+
+[[noreturn]] void refuse_element_type();  // Error(internal)
+
+// Planes whose elements' type is known at run time.
+struct TypedPlanes {
+  void* data = nullptr;
+  Element element = Element::f32;
+  Rect rect;
+  std::ptrdiff_t row_stride = 0;  // elements
+  std::ptrdiff_t plane_stride = 0;
+  int count = 0;
+
+  template <class T>
+  BasicPlanes<T> as() const {
+    if (!holds<T>(element)) refuse_element_type();
+    return {static_cast<T*>(data), rect, row_stride, plane_stride, count};
+  }
+};
 
 }  // namespace ungrain

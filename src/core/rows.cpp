@@ -8,46 +8,123 @@
 
 namespace ungrain {
 
-StreamSource::StreamSource(RowReader& reader, const ImageSpec& row_spec, const Buffer<std::byte>& memory)
-    : reader_(&reader) {
-  ImageSpec spec = row_spec;
-  spec.height = static_cast<int>(memory.size() / static_cast<std::size_t>(interleaved_strides(spec).y));
-  window_ = ImageView(memory.data(), spec);
+void copy_rows(const ConstImageView& from, const ImageView& to, Workers& workers) {
+  const Strides packed = interleaved_strides(from.spec);
+  const bool whole_rows = from.strides.x == packed.x && to.strides.x == packed.x &&
+                          from.strides.channel == packed.channel && to.strides.channel == packed.channel;
+  workers.for_each_quietly(from.spec.height, [&](std::int64_t item, int) {
+    const int y = static_cast<int>(item);
+    if (whole_rows) {
+      std::memcpy(static_cast<std::byte*>(to.data) + y * to.strides.y,
+                  static_cast<const std::byte*>(from.data) + y * from.strides.y,
+                  static_cast<std::size_t>(packed.y));
+    } else {
+      copy_pixels(from, y, to, y);
+    }
+  });
 }
 
-ConstImageView StreamSource::rows(RowRange wanted) {
-  if (wanted.begin < held_.begin || wanted.begin > held_.end) held_ = {wanted.begin, wanted.begin};
-  if (wanted.end - held_.begin > window_.spec.height) {
-    const int keep = std::clamp(std::min(wanted.begin, retain_from_), held_.begin, held_.end);
-    std::memmove(window_.data, window_.rows(keep - held_.begin, 0).data,
-                 static_cast<std::size_t>((held_.end - keep) * window_.strides.y));
-    held_.begin = keep;
+void RowFeed::reserve(Queue& queue, int buffers, std::size_t bytes_each, bool uploads) {
+  while (static_cast<int>(buffers_.size()) < buffers) {
+    Buffer buffer;
+    buffer.memory = queue.allocate_host(bytes_each);
+    if (uploads) buffer.uploaded = queue.make_mark();
+    buffers_.push_back(std::move(buffer));
   }
-  if (wanted.end - held_.begin > window_.spec.height) {
-    throw Error(ErrorCode::internal, "the window of input rows is too small");
+  bytes_each_ = bytes_each;
+}
+
+void RowFeed::start(const ImageSpec& row_spec, Read read, bool ahead) {
+  row_spec_ = row_spec;
+  read_ = std::move(read);
+  ahead_ = ahead && buffers_.size() > 1;
+  for (Buffer& buffer : buffers_) buffer.holds = {};
+  last_ = read_ahead_ = nullptr;
+}
+
+RowFeed::Buffer& RowFeed::get(const RowRequest& request, const std::optional<RowRequest>& next) {
+  Buffer* buffer = read_ahead_;
+  if (buffer != nullptr) {
+    reading_.wait();
+    read_ahead_ = nullptr;
+    if (buffer->holds.slice != request.slice || buffer->holds.rows != request.rows) {
+      throw Error(ErrorCode::internal, "rows were read ahead that are not wanted");
+    }
+  } else {
+    buffer = &fill(request);
+    if (reading_job_) {
+      reading_job_();
+      reading_job_ = nullptr;
+    }
   }
-  if (wanted.end > held_.end) {
-    reader_->read_rows(held_.end, window_.rows(held_.end - held_.begin, wanted.end - held_.end));
-    held_.end = wanted.end;
+  if (ahead_ && next) {
+    read_ahead_ = &fill(*next);
+    reading_.start(std::exchange(reading_job_, nullptr));
   }
-  return window_.rows(wanted.begin - held_.begin, wanted.count());
+  return *buffer;
 }
 
-void ViewReader::read_rows(int first, const ImageView& rows) {
-  for (int y = 0; y < rows.spec.height; ++y) copy_pixels(view_, first - first_row_ + y, rows, y);
+// Chooses the buffer; reading_job_ then fills it.
+RowFeed::Buffer& RowFeed::fill(const RowRequest& request) {
+  Buffer& buffer = buffers_[next_buffer_];
+  next_buffer_ = (next_buffer_ + 1) % buffers_.size();
+  if (buffer.uploads != nullptr) {
+    buffer.uploads->wait(*buffer.uploaded);
+    buffer.uploads = nullptr;
+  }
+  ImageSpec spec = row_spec_;
+  spec.height = request.rows.count();
+  const ImageView room(buffer.memory.data(), spec);
+  const std::ptrdiff_t row_bytes = room.strides.y;
+  if (static_cast<std::size_t>(row_bytes) * static_cast<std::size_t>(spec.height) > bytes_each_) {
+    throw Error(ErrorCode::internal, "the buffer of input rows is too small");
+  }
+  // What the request before has of these rows. Readers go on where they stopped, so it has all that were
+  // read.
+  RowRange had{request.rows.begin, request.rows.begin};
+  if (last_ != nullptr && last_->holds.slice == request.slice &&
+      last_->holds.rows.begin <= request.rows.begin && request.rows.begin <= last_->holds.rows.end) {
+    had.end = std::min(last_->holds.rows.end, request.rows.end);
+    std::memmove(room.data,
+                 last_->memory.at(
+                     static_cast<std::size_t>((request.rows.begin - last_->holds.rows.begin) * row_bytes)),
+                 static_cast<std::size_t>(had.count() * row_bytes));
+  }
+  buffer.holds = request;
+  last_ = &buffer;
+  reading_job_ = [this, request, had, room] {
+    if (had.end < request.rows.end) {
+      read_(request.slice, had.end, room.rows(had.count(), request.rows.end - had.end));
+    }
+  };
+  return buffer;
 }
 
-namespace {
-std::ptrdiff_t padded(int width) { return (static_cast<std::ptrdiff_t>(width) + 15) / 16 * 16; }
-}  // namespace
-
-std::size_t PlaneRows::floats(int planes, int width, int rows) {
-  return static_cast<std::size_t>(planes) * static_cast<std::size_t>(padded(width)) *
-         static_cast<std::size_t>(rows);
+const RowFeed::Buffer* RowFeed::find(const RowRequest& request) const {
+  for (const Buffer& buffer : buffers_) {
+    if (&buffer != read_ahead_ && buffer.holds.slice == request.slice &&
+        buffer.holds.rows.begin <= request.rows.begin && request.rows.end <= buffer.holds.rows.end) {
+      return &buffer;
+    }
+  }
+  return nullptr;
 }
 
-PlaneRows::PlaneRows(int planes, int width, int rows)
-    : memory_(floats(planes, width, rows)), planes_(planes), capacity_(rows), stride_(padded(width)) {}
+ConstImageView RowFeed::view(const Buffer& buffer, RowRange rows) const {
+  ImageSpec spec = row_spec_;
+  spec.height = buffer.holds.rows.count();
+  return ConstImageView(buffer.memory.data(), spec).rows(rows.begin - buffer.holds.rows.begin, rows.count());
+}
+
+void RowFeed::settle() { reading_.wait(); }
+
+void RowFeed::stop() {
+  try {
+    reading_.wait();
+  } catch (...) {  // NOLINT: the run has failed already
+  }
+  read_ahead_ = nullptr;
+}
 
 void PlaneRows::start(RowRange columns, int first_row) {
   columns_ = columns;
@@ -57,15 +134,17 @@ void PlaneRows::start(RowRange columns, int first_row) {
 void PlaneRows::drop_before(int row) {
   const int keep = std::clamp(row, held_.begin, held_.end);
   if (keep == held_.begin) return;
-  const Planes all = view(held_);
+  const std::size_t row_bytes = static_cast<std::size_t>(stride_) * bytes_of(element_);
   for (int plane = 0; plane < planes_; ++plane) {
-    std::memmove(all.row(plane, held_.begin), all.row(plane, keep),
-                 static_cast<std::size_t>((held_.end - keep) * stride_) * sizeof(float));
+    std::byte* first =
+        memory_.at(static_cast<std::size_t>(plane) * static_cast<std::size_t>(capacity_) * row_bytes);
+    std::memmove(first, first + static_cast<std::size_t>(keep - held_.begin) * row_bytes,
+                 static_cast<std::size_t>(held_.end - keep) * row_bytes);
   }
   held_.begin = keep;
 }
 
-Planes PlaneRows::make(RowRange rows) {
+TypedPlanes PlaneRows::make(RowRange rows) {
   if (rows.begin != held_.end || rows.end - held_.begin > capacity_) {
     throw Error(ErrorCode::internal, "the rows of a stage are out of step");
   }
@@ -73,12 +152,34 @@ Planes PlaneRows::make(RowRange rows) {
   return view(rows);
 }
 
-Planes PlaneRows::view(RowRange rows) const {
-  return {memory_.data() + (rows.begin - held_.begin) * stride_,
+TypedPlanes PlaneRows::view(RowRange rows) const {
+  const std::ptrdiff_t before = (rows.begin - held_.begin) * stride_;
+  return {memory_.at(static_cast<std::size_t>(before) * bytes_of(element_)),
+          element_,
           {columns_.begin, rows.begin, columns_.end, rows.end},
           stride_,
           capacity_ * stride_,
           planes_};
 }
+
+void SliceRing::retain(const std::vector<int>& slices) {
+  for (int& slice : slices_) {
+    if (std::find(slices.begin(), slices.end(), slice) == slices.end()) slice = none;
+  }
+}
+
+PlaneRows& SliceRing::open(int slice) {
+  const auto free = std::find(slices_.begin(), slices_.end(), none);
+  if (free == slices_.end()) throw Error(ErrorCode::internal, "the ring of slices is too small");
+  *free = slice;
+  return slots_[static_cast<std::size_t>(free - slices_.begin())];
+}
+
+PlaneRows* SliceRing::find(int slice) {
+  const auto found = std::find(slices_.begin(), slices_.end(), slice);
+  return found == slices_.end() ? nullptr : &slots_[static_cast<std::size_t>(found - slices_.begin())];
+}
+
+void refuse_element_type() { throw Error(ErrorCode::internal, "planes of another type of element"); }
 
 }  // namespace ungrain

@@ -1,11 +1,14 @@
-// The moving windows of rows that a run holds: raw samples as they came, and float planes of each result.
+// The rows that a run holds: input samples on the host, and planes of each result.
 #pragma once
 
-#include <limits>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
 
-#include "core/bands.h"
-#include "core/memory.h"
+#include "core/background.h"
 #include "core/planes.h"
+#include "device/backend.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/image.h"
 
@@ -21,79 +24,101 @@ View columns_of(View view, int first, int count) {
   return view;
 }
 
-// Where the samples of the input come from, in the coordinates of the whole image.
-class RawSource {
- public:
-  virtual ~RawSource() = default;
-  // A view of just these rows; good until the next call.
-  virtual ConstImageView rows(RowRange wanted) = 0;
-  // Rows from here on must stay readable; earlier ones may be dropped.
-  virtual void retain_from(int /*row*/) {}
-  virtual bool stays() const { return false; }  // all rows can be had at any time
+// Between views of one type on the host, of any layouts.
+void copy_rows(const ConstImageView& from, const ImageView& to, Workers& workers);
+
+// Rows of one slice of the input.
+struct RowRequest {
+  int slice = 0;
+  RowRange rows;
 };
 
-// All of it lies in memory and stays as it is.
-class ViewSource : public RawSource {
+// Reads rows straight into buffers on the host. Rows that the request before had are copied from there: each
+// row is read once and in order.
+class RowFeed {
  public:
-  ViewSource(const ConstImageView& view, int first_row) : view_(view), first_row_(first_row) {}
-  ConstImageView rows(RowRange wanted) override {
-    return view_.rows(wanted.begin - first_row_, wanted.count());
-  }
-  bool stays() const override { return true; }
+  // Fills `rows` with the rows of the slice from `first` on.
+  using Read = std::function<void(int slice, int first, const ImageView& rows)>;
+
+  struct Buffer {
+    Memory memory;
+    RowRequest holds;
+    std::unique_ptr<Mark> uploaded;  // null: nothing is uploaded from here
+    Queue* uploads = nullptr;        // the queue of an upload that may be under way
+  };
+
+  void reserve(Queue& queue, int buffers, std::size_t bytes_each, bool uploads);
+  // For a new run. `row_spec` says what a row is; `ahead`: on a thread of its own, while others are worked
+  // on.
+  void start(const ImageSpec& row_spec, Read read, bool ahead);
+  // The rows; `next` is what will be asked for after them. They stay until as many requests have followed as
+  // there are buffers, less one that is read ahead.
+  Buffer& get(const RowRequest& request, const std::optional<RowRequest>& next);
+  // A buffer that holds these rows; null: none does.
+  const Buffer* find(const RowRequest& request) const;
+  ConstImageView view(const Buffer& buffer, RowRange rows) const;
+  void settle();  // until nothing is being read
+  void stop();    // the same; what reading throws is lost
 
  private:
-  ConstImageView view_;
-  int first_row_;
+  Buffer& fill(const RowRequest& request);  // chooses the buffer; reading_job_ then reads into it
+
+  std::vector<Buffer> buffers_;
+  std::size_t bytes_each_ = 0;
+  ImageSpec row_spec_;
+  Read read_;
+  bool ahead_ = false;
+  std::size_t next_buffer_ = 0;
+  Buffer* last_ = nullptr;  // what was filled last
+  Buffer* read_ahead_ = nullptr;
+  std::function<void()> reading_job_;
+  Background reading_;
 };
 
-// A window of rows that moves over what a reader gives; asking for rows before it starts the reader again
-// there.
-class StreamSource : public RawSource {
- public:
-  StreamSource(RowReader& reader, const ImageSpec& row_spec, const Buffer<std::byte>& memory);
-  ConstImageView rows(RowRange wanted) override;
-  void retain_from(int row) override { retain_from_ = row; }
-
- private:
-  RowReader* reader_;
-  ImageView window_;  // as many rows as the memory holds
-  RowRange held_;
-  int retain_from_ = std::numeric_limits<int>::max();
-};
-
-// A view as a reader: the input of a run in place, whose rows are overwritten behind the window.
-class ViewReader : public RowReader {
- public:
-  ViewReader(const ConstImageView& view, int first_row) : view_(view), first_row_(first_row) {}
-  void read_rows(int first, const ImageView& rows) override;
-
- private:
-  ConstImageView view_;
-  int first_row_;
-};
-
-// The rows of one result that are held, as float planes.
+// The rows of one slice of a result that are held, as planes.
 class PlaneRows {
  public:
   PlaneRows() = default;
-  PlaneRows(int planes, int width, int rows);
+  PlaneRows(Memory memory, Element element, int planes, std::ptrdiff_t row_stride, int rows)
+      : memory_(std::move(memory)),
+        element_(element),
+        planes_(planes),
+        capacity_(rows),
+        stride_(row_stride) {}
 
-  static std::size_t floats(int planes, int width, int rows);
-
-  void start(RowRange columns, int first_row);  // empty, for a new run
-  void drop_before(int row);
-  Planes make(RowRange rows);  // room for these, which follow what is held
-  ConstPlanes held() const { return view(held_); }
+  void start(RowRange columns, int first_row);  // empty
+  void drop_before(int row);                    // on the host only, unless it is the first row
+  TypedPlanes make(RowRange rows);              // room for these, which follow what is held
+  TypedPlanes held() const { return view(held_); }
 
  private:
-  Planes view(RowRange rows) const;
+  TypedPlanes view(RowRange rows) const;
 
-  Buffer<float> memory_;
+  Memory memory_;
+  Element element_ = Element::f32;
   int planes_ = 0;
   int capacity_ = 0;
   std::ptrdiff_t stride_ = 0;
   RowRange columns_;
   RowRange held_;
+};
+
+// The slices of one result that are held.
+class SliceRing {
+ public:
+  SliceRing() = default;
+  explicit SliceRing(std::vector<PlaneRows> slots) : slots_(std::move(slots)), slices_(slots_.size(), none) {}
+
+  void clear() { slices_.assign(slots_.size(), none); }
+  void retain(const std::vector<int>& slices);  // the others are dropped
+  PlaneRows& open(int slice);                   // room for a slice that is not held
+  PlaneRows* find(int slice);                   // null: it is not held
+  std::vector<PlaneRows>& slots() { return slots_; }
+
+ private:
+  static constexpr int none = -1;
+  std::vector<PlaneRows> slots_;
+  std::vector<int> slices_;
 };
 
 }  // namespace ungrain

@@ -74,7 +74,7 @@ int fill_reach(const ImageSpec& spec, const Options& options) {
 }
 
 void check_images(const ConstImageView& in, const ImageView& out, const ImageSpec& spec,
-                  const Pipeline& pipeline, const Options& options) {
+                  const Reach& reach, bool wraps, const Options& options) {
   check_view(in, spec, "input");
   check_view(out, spec, "output");
   validate(out.spec);
@@ -85,7 +85,6 @@ void check_images(const ConstImageView& in, const ImageView& out, const ImageSpe
   runs_in_place(in, out);
   const Rect in_rect = rect_of(in);
   const Rect out_rect = rect_of(out);
-  const Reach reach = total_reach(pipeline, {spec.width, spec.height});
   const int fill = fill_reach(spec, options);
   const Rect needed{std::max(0, out_rect.x0 - reach.x - fill), std::max(0, out_rect.y0 - reach.y - fill),
                     std::min(spec.width, out_rect.x1 + reach.x + fill),
@@ -96,7 +95,7 @@ void check_images(const ConstImageView& in, const ImageView& out, const ImageSpe
         needed.x0, needed.y0, needed.x1 - 1, needed.y1 - 1, in_rect.x0, in_rect.y0, in_rect.x1 - 1,
         in_rect.y1 - 1));
   }
-  if (pipeline.wraps && in_rect != Rect{0, 0, spec.width, spec.height}) {
+  if (wraps && in_rect != Rect{0, 0, spec.width, spec.height}) {
     invalid("border wrap needs the whole image, not a region of it");
   }
 }

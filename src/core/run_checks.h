@@ -11,9 +11,10 @@ namespace ungrain {
 // Where a view lies in its image.
 Rect rect_of(const ConstImageView& view);
 
-// Throws unless both fit the spec that the denoiser was made for, and `in` covers what `out` needs.
+// Throws unless both fit the spec that the denoiser was made for, and `in` covers what `out` needs. `reach` is
+// all stages' together.
 void check_images(const ConstImageView& in, const ImageView& out, const ImageSpec& spec,
-                  const Pipeline& pipeline, const Options& options);
+                  const Reach& reach, bool wraps, const Options& options);
 void check_writer(const ImageSpec& out_spec, const ImageSpec& spec);
 
 // Whether the two share memory; throws where they do without being the very same view.

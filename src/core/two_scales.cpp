@@ -53,6 +53,21 @@ void correct(const StageCall& call) {
   });
 }
 
+// What a stage of the half size works on, in the planes of the whole.
+class HalfData {
+ public:
+  HalfData(const StageData& whole, const Extent& half) : out_(half_view(whole.out)), image_(half) {
+    for (const ConstPlanes& planes : whole.in) in_.push_back(half_view(planes));
+  }
+  bool empty() const { return out_.rect.height() <= 0 || out_.rect.width() <= 0; }
+  StageData of(const StageData& whole) const { return {in_, out_, image_, whole.reach}; }
+
+ private:
+  std::vector<ConstPlanes> in_;
+  Planes out_;
+  Extent image_;
+};
+
 // A stage of the half size on the planes of the whole.
 Stage at_half(const Stage& inner, const Extent& half, int first_result) {
   Stage stage = inner;
@@ -63,20 +78,14 @@ Stage at_half(const Stage& inner, const Extent& half, int first_result) {
   for (int& result : stage.reads) result += first_result;
   if (inner.run) {
     stage.run = [run = inner.run, half](const StageCall& call) {
-      std::vector<ConstPlanes> in;
-      for (const ConstPlanes& planes : call.in) in.push_back(half_view(planes));
-      const Planes out = half_view(call.out);
-      if (out.rect.height() <= 0 || out.rect.width() <= 0) return;
-      run({in, out, half, call.workers, call.scratch, call.shared});
+      const HalfData data(call, half);
+      if (!data.empty()) run({data.of(call), call.workers, call.scratch, call.shared});
     };
   }
   if (inner.launch) {
     stage.launch = [launch = inner.launch, half](const DeviceStageCall& call) {
-      std::vector<ConstPlanes> in;
-      for (const ConstPlanes& planes : call.in) in.push_back(half_view(planes));
-      const Planes out = half_view(call.out);
-      if (out.rect.height() <= 0 || out.rect.width() <= 0) return;
-      launch({in, out, half, call.stream, call.scratch});
+      const HalfData data(call, half);
+      if (!data.empty()) launch({data.of(call), call.stream, call.scratch});
     };
     if (inner.scratch_for) {
       stage.scratch_for = [most = inner.scratch_for](int rows) { return most(rows / 2 + 1); };

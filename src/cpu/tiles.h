@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "core/planes.h"
-#include "cpu/parallel.h"
+#include "core/workers.h"
 
 namespace ungrain {
 

@@ -71,7 +71,7 @@ __device__ float filled(const Samples& raw, int x, int y, int channel) {
 }
 
 template <PixelType Type>
-__global__ void load_kernel(Samples raw, Planes planes, int count_from, int count_to, Found* found) {
+__global__ void load_kernel(Samples raw, Planes planes, int count_from, int count_to, NonFiniteStats* stats) {
   const int x = planes.rect.x0 + static_cast<int>(blockIdx.x * block_width + threadIdx.x);
   const int y = planes.rect.y0 + static_cast<int>(blockIdx.y * block_height + threadIdx.y);
   if (x >= planes.rect.x1 || y >= planes.rect.y1) return;
@@ -87,8 +87,8 @@ __global__ void load_kernel(Samples raw, Planes planes, int count_from, int coun
     planes.at(channel, x, y) = value;
   }
   if (!finite && y >= count_from && y < count_to) {
-    atomicAdd(&found->bad_pixels, 1ULL);
-    atomicMin(&found->first_bad, static_cast<unsigned long long>(y) << 32U | static_cast<unsigned>(x));
+    atomicAdd(&stats->pixels, 1ULL);
+    atomicMin(&stats->first, static_cast<unsigned long long>(y) << 32U | static_cast<unsigned>(x));
   }
 }
 
@@ -137,26 +137,24 @@ dim3 grid_over(const Rect& rect) {
 
 }  // namespace
 
-void load_planes(const ConstImageView& raw, const Planes& planes, int count_from, int count_to, Found* found,
-                 Stream stream) {
-  with_pixel_type(raw.spec.type, [&](auto type) {
-    launch(load_kernel<decltype(type)::value>, grid_over(planes.rect), {block_width, block_height}, 0, stream,
-           samples_of(raw), planes, count_from, count_to, found);
+void load_planes(const LoadCall& call, Stream stream) {
+  with_pixel_type(call.raw.spec.type, [&](auto type) {
+    launch(load_kernel<decltype(type)::value>, grid_over(call.planes.rect), {block_width, block_height}, 0,
+           stream, samples_of(call.raw), call.planes, call.counted.begin, call.counted.end, call.stats);
   });
 }
 
-void store_planes(const ConstPlanes& planes, const ConstImageView& raw, bool keep, const ImageView& out,
-                  double scale, double alpha_scale, Stream stream) {
-  const Samples to = samples_of(out);
-  const Storing storing{planes,
-                        samples_of(raw),
+void store_planes(const StoreCall& call, Stream stream) {
+  const Samples to = samples_of(call.out);
+  const Storing storing{call.planes,
+                        samples_of(call.raw),
                         to,
-                        out.spec.alpha ? out.spec.channels - 1 : -1,
-                        keep,
-                        static_cast<float>(scale),
-                        static_cast<float>(alpha_scale)};
-  with_pixel_type(raw.spec.type, [&](auto in_type) {
-    with_pixel_type(out.spec.type, [&](auto out_type) {
+                        call.out.spec.alpha ? call.out.spec.channels - 1 : -1,
+                        call.keep,
+                        static_cast<float>(call.scale),
+                        static_cast<float>(call.alpha_scale)};
+  with_pixel_type(call.raw.spec.type, [&](auto in_type) {
+    with_pixel_type(call.out.spec.type, [&](auto out_type) {
       launch(store_kernel<decltype(in_type)::value, decltype(out_type)::value>, grid_over(to.rect),
              {block_width, block_height}, 0, stream, storing);
     });

@@ -44,6 +44,10 @@ class Event {
     check(cudaEventRecord(event_.get(), stream), "recording an event");
   }
   void wait() const { check(cudaEventSynchronize(event_.get()), "waiting for the GPU"); }
+  // The stream's later work waits for it.
+  void hold_back(cudaStream_t stream) const {
+    check(cudaStreamWaitEvent(stream, event_.get(), 0), "ordering two streams");
+  }
   double ms_since(const Event& start) const;
 
  private:

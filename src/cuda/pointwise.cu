@@ -114,8 +114,6 @@ void launch_over(const DeviceStageCall& stage, const Call& call) {
                call);
 }
 
-}  // namespace
-
 void launch_curves(Stage& stage, std::vector<PointCurve> curves) {
   std::vector<std::vector<float>> floats;
   for (const PointCurve& curve : curves) floats.push_back(curve.table);
@@ -156,5 +154,9 @@ void launch_mix(Stage& stage, float share) {
     launch_over(call, MixCall{call.in[0], call.in[1], call.out, share});
   };
 }
+
+}  // namespace
+
+PointwiseStages pointwise_stages() { return {launch_curves, launch_fill, launch_mix}; }
 
 }  // namespace ungrain::cuda

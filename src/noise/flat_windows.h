@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "cpu/parallel.h"
+#include "core/workers.h"
 #include "noise/latest_rows.h"
 #include "noise/window_sums_simd.h"
 #include "ungrain/image.h"

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "cpu/parallel.h"
+#include "core/workers.h"
 #include "noise/flat_windows.h"
 #include "ungrain/noise_model.h"
 

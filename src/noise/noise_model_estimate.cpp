@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "cpu/parallel.h"
+#include "core/workers.h"
 #include "noise/flat_windows.h"
 #include "noise/measured_model.h"
 #include "noise/noise_model.h"

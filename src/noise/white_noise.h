@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "cpu/parallel.h"
+#include "core/workers.h"
 #include "noise/latest_rows.h"
 #include "ungrain/estimate.h"
 

@@ -1,4 +1,4 @@
-#include "cpu/parallel.h"
+#include "core/workers.h"
 
 #include <atomic>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "cpu/background.h"
+#include "core/background.h"
 
 #include <condition_variable>
 #include <exception>

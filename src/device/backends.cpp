@@ -1,0 +1,38 @@
+#include "device/backends.h"
+
+#include "core/device.h"
+#include "cpu/cpu_backend.h"
+#include "cpu/pointwise.h"
+#include "cuda/cuda_backend.h"
+#include "cuda/discovery.h"
+#include "cuda/pointwise.h"
+#include "ungrain/error.h"
+
+namespace ungrain {
+
+std::vector<DeviceInfo> discover_gpus() { return cuda::discover(); }
+
+std::unique_ptr<Backend> make_backend(Device device, const Options& options) {
+  switch (device.kind) {
+    case Device::Kind::reference:
+      return make_cpu_backend(1);
+    case Device::Kind::cuda:
+      return cuda::make_backend(gpus_of(device), options.threads);
+    default:
+      return make_cpu_backend(options.threads);
+  }
+}
+
+PointwiseStages pointwise_stages(Device::Kind kind) {
+  return kind == Device::Kind::cuda ? cuda::pointwise_stages() : cpu_pointwise_stages();
+}
+
+bool Queue::run_direct(const Direct&, const DirectData&, const Memory&) {
+  throw Error(ErrorCode::internal, "this device filters no samples directly");
+}
+
+std::unique_ptr<Queue> Backend::queue_on(Stream) {
+  throw Error(ErrorCode::unsupported, "run_async() needs a GPU; run() is what the CPU has");
+}
+
+}  // namespace ungrain
