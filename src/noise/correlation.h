@@ -1,6 +1,8 @@
 // Noise that neighbouring pixels have in common, as the coefficients of patches see it.
 #pragma once
 
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "ungrain/noise_model.h"
@@ -9,6 +11,24 @@ namespace ungrain {
 
 // How far a square of NoiseModel::Channel::correlation reaches; it has (2 reach + 1)² numbers.
 int correlation_reach(const std::vector<double>& correlation);
+
+// NoiseModel::Channel::correlation by distance: R(dx, dy) / R(0, 0), and 0 beyond the square. Refers to the
+// numbers, which must outlive it.
+class CorrelationSquare {
+ public:
+  explicit CorrelationSquare(const std::vector<double>& values)
+      : values_(values), reach_(correlation_reach(values)) {}
+
+  int reach() const { return reach_; }
+  double at(int dx, int dy) const {
+    if (std::abs(dx) > reach_ || std::abs(dy) > reach_) return 0;
+    return values_[static_cast<std::size_t>((dy + reach_) * (2 * reach_ + 1) + dx + reach_)];
+  }
+
+ private:
+  const std::vector<double>& values_;
+  int reach_;
+};
 
 // What is wrong with a correlation; empty where nothing is.
 std::string fault_of_correlation(const std::vector<double>& correlation);

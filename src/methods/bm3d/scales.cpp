@@ -97,23 +97,6 @@ const Spectrum& left_by_coarse() {
 
 // ---- The same of a known correlation, which also tells what patches have in common
 
-// A square around 0 of R(dx, dy) / R(0), 0 beyond.
-class Correlation {
- public:
-  explicit Correlation(const std::vector<double>& values)
-      : values_(values), reach_(correlation_reach(values)) {}
-
-  int reach() const { return reach_; }
-  double at(int dx, int dy) const {
-    if (std::abs(dx) > reach_ || std::abs(dy) > reach_) return 0;
-    return values_[static_cast<std::size_t>((dy + reach_) * (2 * reach_ + 1) + dx + reach_)];
-  }
-
- private:
-  const std::vector<double>& values_;
-  int reach_;
-};
-
 // A channel whose covariances are `covariance(dx, dy)` times the square of its deviation.
 template <class Covariance>
 NoiseModel::Channel with_covariances(NoiseModel::Channel channel, int reach, const Covariance& covariance) {
@@ -138,7 +121,7 @@ NoiseModel::Channel with_covariances(NoiseModel::Channel channel, int reach, con
 
 // Of means of 2 x 2 pixels: those of pixels 2 (dx, dy) apart and their neighbours.
 NoiseModel::Channel half_of(const NoiseModel::Channel& channel) {
-  const Correlation own(channel.correlation);
+  const CorrelationSquare own(channel.correlation);
   return with_covariances(channel, (own.reach() + 1) / 2, [&](int dx, int dy) {
     double sum = 0;
     for (int b = -1; b <= 1; ++b) {
@@ -152,7 +135,7 @@ NoiseModel::Channel half_of(const NoiseModel::Channel& channel) {
 // Of what is left where halving and enlarging take all noise away that they keep: the mean over the four
 // places that a pixel may have among its neighbours.
 NoiseModel::Channel rest_of(const NoiseModel::Channel& channel) {
-  const Correlation own(channel.correlation);
+  const CorrelationSquare own(channel.correlation);
   // What a pixel is made of, by whether its column and row are odd.
   struct Tap {
     int x;
