@@ -20,7 +20,7 @@ namespace {
 using P = Bm3dParams;
 
 // What a profile stands for, strengths on the 0-255 scale. Ours were chosen by a sweep over pictures outside
-// the test sets: the README has the figures.
+// the test sets: LOG.md has the figures.
 struct Numbers {
   PatchTransform transform = PatchTransform::bior15;
   PatchTransform wiener_transform = PatchTransform::dct;

@@ -12,7 +12,7 @@ namespace {
 // Patches of a group overlap or lie so near that their noise is correlated where it has few high frequencies:
 // it adds up in the group's low coefficients, and patches with the same noise are taken for alike. So the
 // filter must take more for noise than one patch's spectrum says: 1 for white noise, about 1.6 for what
-// cameras deliver, up to 2 for what JPEG leaves of it. README.md has the figures.
+// cameras deliver, up to 2 for what JPEG leaves of it. LOG.md has the figures.
 double strength_of(const NoiseModel::Spectrum& spectrum) {
   const double high = band_rms(spectrum, high_band);
   const double ratio = high > 0 ? band_rms(spectrum, low_band) / high : 1;
@@ -57,7 +57,7 @@ void use_correlations(const NoiseModel& model, Bm3dSettings& settings) {
   }
 }
 
-// As if more noise were common than is: README.md has the figures.
+// As if more noise were common than is: LOG.md has the figures.
 constexpr double matching_factor = 2;
 
 }  // namespace

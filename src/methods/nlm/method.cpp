@@ -10,7 +10,7 @@ namespace {
 
 using P = NlmParams;
 
-// The rules below were fitted to pictures outside the test sets: the README has the figures.
+// The rules below were fitted to pictures outside the test sets: LOG.md has the figures.
 
 // Small patches find more that is alike, large ones tell it better from noise; weights that fall off within a
 // patch do both. A patch whose side was given is taken as the papers do, all its pixels alike.
