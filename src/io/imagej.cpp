@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view mark = "ImageJ=";
 constexpr std::string_view images_key = "images=";
 
-// The next line without its end; `text` begins with the line after it from then on.
+// Returns the next line without its end and removes it from `text`.
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, end);
