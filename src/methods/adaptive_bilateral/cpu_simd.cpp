@@ -1,6 +1,6 @@
-// Both passes over a row of a tile, vector by vector. The first gives each pixel a variance and leaves the
-// squared differences in a core's cache, a vector for each tap; the second, a bilateral pass with a strength
-// for each pixel, takes them from there.
+// Both passes over a row of a tile, vector by vector. Pass 1 computes each pixel's variance and leaves the
+// squared differences in a core's cache, a vector for each tap. Pass 2 is a bilateral pass with a strength
+// for each pixel and reads them from there.
 #include "methods/adaptive_bilateral/cpu_simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace ungrain::HWY_NAMESPACE {
 namespace {
 
-// What multiplies squared scaled differences for the pixel's own strength.
+// The factor on squared scaled differences that follows from the pixel's own strength.
 template <class D>
 HWY_INLINE hn::Vec<D> OwnScale(D d, const OwnStrength& strength, hn::Vec<D> variance) {
   const auto epsilon = hn::Set(d, strength.epsilon);
@@ -26,11 +26,11 @@ HWY_INLINE hn::Vec<D> OwnScale(D d, const OwnStrength& strength, hn::Vec<D> vari
   return hn::Min(hn::Div(hn::Set(d, strength.from_strength), squared), hn::Set(d, 1e10F));
 }
 
-// What the passes leave for each other: a vector for each tap.
+// Buffers between the passes: a vector for each tap.
 struct OfTaps {
   float* squares;         // differences from the centre pixel, squared and summed over the channels
-  float* squares_before;  // the same of the vector before
-  float* weights;         // of the first pass, where the variance is around the mean
+  float* squares_before;  // the same of the previous vector
+  float* weights;         // of pass 1, if the variance is around the mean
 };
 
 template <int Channels, class D>
@@ -46,8 +46,8 @@ HWY_INLINE hn::Vec<D> SquaredDifference(D d, const float* pixel, std::ptrdiff_t 
   return AddProduct<3, Channels>(d3, d3, square);
 }
 
-// The first pass, in scaled units. Around the mean it is two: a variance that is the small difference of two
-// sums would lose up to 1e-4 of the result in float.
+// Pass 1, in scaled units. Around the mean it takes two passes: a variance as the small difference of two
+// float sums would lose up to 1e-4 of the result.
 template <int Channels, bool AroundMean, bool Bounded, class D>
 HWY_INLINE hn::Vec<D> Variance(D d, const WindowRow& row, int x, OfTaps of_taps) {
   using V = hn::Vec<D>;
@@ -113,7 +113,7 @@ HWY_INLINE void SecondPass(D d, const WindowRow& row, int x, const float* square
   });
   const auto per_weight = hn::Div(hn::Set(d, row.kernel.unscale), weights);
   const float* const centre = row.centre + x;
-  // Sums of values become sums of differences from the centre.
+  // Turns sums of values into sums of differences from the centre.
   sum0 = SubtractProduct<0, Channels>(LoadChannel<0, Channels>(d, centre, plane), weights, sum0);
   sum1 = SubtractProduct<1, Channels>(LoadChannel<1, Channels>(d, centre, plane), weights, sum1);
   sum2 = SubtractProduct<2, Channels>(LoadChannel<2, Channels>(d, centre, plane), weights, sum2);
@@ -124,8 +124,8 @@ HWY_INLINE void SecondPass(D d, const WindowRow& row, int x, const float* square
   StoreChange<3, Channels>(d, sum3, per_weight, row, x);
 }
 
-// The second pass of a vector comes after the first of the next, whose work covers the wait for its
-// strengths: at radius 3 the row takes 15 % less.
+// Pass 2 of a vector runs after pass 1 of the next vector, whose work hides the latency of its strengths: at
+// radius 3 a row takes 15 % less time.
 template <int Channels, bool AroundMean, bool Bounded>
 void FilterRow(const WindowRow& row, const OwnStrength& strength, OfTaps of_taps) {
   const hn::ScalableTag<float> d;
@@ -138,7 +138,7 @@ void FilterRow(const WindowRow& row, const OwnStrength& strength, OfTaps of_taps
     }
     std::swap(of_taps.squares, of_taps.squares_before);
     if (x == 0) continue;
-    const float* const squares = of_taps.squares;  // of the vector before
+    const float* const squares = of_taps.squares;  // of the previous vector
     if (hn::AllTrue(d, hn::Lt(own_before, hn::Set(d, row.room)))) {
       SecondPass<Channels, false>(d, row, x - lanes, squares, own_before);
     } else {

@@ -1,5 +1,5 @@
-// Adaptive bilateral on a GPU: both passes over cuda/window.cuh's tile, which is loaded once where the
-// window's height is one the kernel was compiled for.
+// Adaptive bilateral on a GPU: both passes over cuda/window.cuh's tile. The tile is loaded once if the kernel
+// was compiled for the window's height.
 #include <type_traits>
 #include <utility>
 
@@ -20,7 +20,7 @@ struct AdaptiveCall {
   float to_variance;  // from scaled squared differences to the variance
   float epsilon;
   float factor_squared;
-  float from_strength;  // divided by a strength's square: what scales squared differences for it
+  float from_strength;  // divided by a strength's square: the factor on squared differences
 };
 
 template <int Channels, int Rows, bool AroundMean>
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(cuda::tile_threads)
   extern __shared__ float shared[];
   WindowBlock<Channels, Rows, true> block(call.window, shared);
   float centre[Channels][rows_each];
-  float own[rows_each];  // what scales a pixel's squared differences
+  float own[rows_each];  // factors on the pixels' squared differences
   block.load_centres(centre);
   {
     float weights[rows_each] = {};
@@ -91,7 +91,7 @@ struct Instance {
   std::size_t shared;
 };
 
-// Where the variance is around the mean, only the generic kernel is compiled.
+// Only the generic kernel supports a variance around the mean.
 template <int Channels, bool AroundMean>
 Instance instance_for(int radius) {
   using None = std::integer_sequence<int>;

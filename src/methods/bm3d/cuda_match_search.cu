@@ -39,9 +39,9 @@ struct SharedArea {
   int y0;
 };
 
-// 8 references of a row, of which lane 4 g + t ranks candidates for the 2 t-th and the one after it, and the
-// candidates around them, 16 columns (a tile) at a time: the lane's are those of columns g and g + 8. Pitch
-// is that of the shared words, or 0 where it is known at run time only.
+// The 8 references of an octet and the candidates around them, 16 columns (a tile) at a time. Lane 4 g + t
+// ranks candidates for references 2 t and 2 t + 1; its candidates are those of columns g and g + 8. Pitch is
+// that of the shared words, or 0 if it is known only at run time.
 template <int Pitch>
 class Octet {
  public:
@@ -68,8 +68,8 @@ class Octet {
 #pragma unroll
     for (int row = 0; row < side; ++row) {
       pairs_[0][row / 2][row % 2] = from[row * word_pitch()] ^ both_signs;
-      // Products take pairs of registers, and each row is in two pairs. Read apart, so that the compiler does
-      // not take the second for the first and copy it before each product.
+      // Products take pairs of registers, and each row belongs to two pairs. It is read twice as volatile, so
+      // that the compiler does not copy the first value before each product.
       const volatile std::uint32_t& again = from[row * word_pitch()];
       pairs_[1][(row + 7) % side / 2][(row + 1) % 2] = again ^ both_signs;
     }
@@ -80,12 +80,12 @@ class Octet {
     const int across = grid.x(first_i_ + columns - 1) - grid.x(first_i_) + halves_.call.search;
     return (across + tile_columns - 1) / tile_columns;
   }
-  // Of all references' windows.
+  // Rows of the union of all references' windows.
   __device__ int rows() const { return halves_.call.search + rows_down_; }
-  // Whether 8 rows from there on lie in all their windows.
+  // Whether the 8 rows from there on lie in all windows.
   __device__ bool all_have(int row) const { return row >= rows_down_ && row + side <= halves_.call.search; }
 
-  // The references that this lane ranks candidates for.
+  // The references of this lane.
   __device__ int i_of(int which) const { return first_i_ + (2 * (lane_ % 4) + which) % columns; }
   __device__ int j_of(int which) const { return first_j_ + (2 * (lane_ % 4) + which) / columns; }
 
@@ -108,12 +108,12 @@ class Octet {
     }
   }
 
-  // Column g of the tile in the octet's first row, counted as positions in the window of a reference are.
+  // Column g of the tile in the octet's first row, as a position in the window of a reference.
   __device__ int column(int which) const { return columns_[which]; }
 
-  // Half the distances of the lane's candidates in `Rows` rows from `first` on, which is Phase or that and a
-  // multiple of 8: calls visit(row - first, distances) for every few rows, in each those of column g and then
-  // of g + 8, for the lane's two references each. `Some`: not all rows need lie in all windows, or be there.
+  // Computes half the distances of the lane's candidates in `Rows` rows from `first` on; `first` is Phase
+  // modulo 8. Calls visit(row - first, distances) for every few rows, each time with those of column g and
+  // then of g + 8, for the lane's two references. `Some`: some rows may lie outside a window or the area.
   template <int Rows, bool Some, int Phase, class Visit>
   __device__ void take_rows(int first, const Visit& visit) {
 #pragma unroll
@@ -131,7 +131,7 @@ class Octet {
           distances[k][2 * half] = norm + starts_[half][0];
           distances[k][2 * half + 1] = norm + starts_[half][1];
         }
-        // The patches' rows lie in the ring from here on; that which comes next replaces the first.
+        // The patches' rows begin here in the ring; the next row replaces the first.
         const int top = Phase + i + k;
 #pragma unroll
         for (int product = 0; product < 4; ++product) {
@@ -170,16 +170,16 @@ class Octet {
   int first_i_;
   int first_j_;
   int y_;           // of the first row of references
-  int rows_down_;   // from there to the last
-  int own_down_;    // and to this lane's
+  int rows_down_;   // from there to the last row
+  int own_down_;    // from there to this lane's row
   float norms_[2];  // with the bias
-  // Pixels 2 t and 2 t + 1 of the rows of reference g, negated, two rows as one product takes them: 0 and 1,
-  // 2 and 3 ...; and 1 and 2, 3 and 4 ..., 7 and 0.
+  // Pixels 2 t and 2 t + 1 of the rows of reference g, negated, in pairs of rows as the products take them: 0
+  // and 1, 2 and 3 ...; and 1 and 2, 3 and 4 ..., 7 and 0.
   std::uint32_t pairs_[2][4][2];
   const std::uint32_t* next_words_;
   const float* next_norms_;
-  // Pixels of the lane's columns in the 8 rows of its candidates: row y of the window at y mod 8, two rows as
-  // one product takes them.
+  // Pixels of the lane's columns in the 8 rows of its candidates, a ring: row y of the window at y mod 8, in
+  // pairs of rows.
   std::uint32_t ring_[4][4];
   float starts_[2][2];
   int columns_[2];
@@ -187,16 +187,16 @@ class Octet {
 
 // ---- The nearest ----
 
-// What a lane knows of one of its references.
+// A lane's state for one of its references.
 struct Nearness {
-  bool wanted;      // it is one of the call's
-  bool left_out;    // by this kernel
+  bool wanted;      // whether it belongs to the call
+  bool left_out;    // whether this kernel leaves it to the search by floats
   float threshold;  // half the distance, with the bias
-  float scale;      // to numbers of fixed point, a power of two
-  unsigned limit;   // keys are smaller
+  float scale;      // factor to fixed point, a power of two
+  unsigned limit;   // exclusive upper bound of keys
 };
 
-// The first pass.
+// Pass 1: finds the thresholds.
 template <int Classes, int Pitch>
 __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidates, Nearness (&nearness)[2]) {
   float smallest[2][Classes];
@@ -226,8 +226,8 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
     }
   }
 
-  // One after the other, here and where keys are sorted: code for each would make more of it than the
-  // instruction cache holds together with the passes.
+  // Not unrolled, here and in the sort of keys: the code of both references and of the passes would exceed
+  // the instruction cache.
 #pragma unroll 1
   for (int which = 0; which < 2; ++which) {
     float own[Classes];
@@ -240,7 +240,7 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
     of.wanted = halves.has(candidates.i_of(which), candidates.j_of(which));
     of.left_out = least < -far_beyond || (enough > far_beyond && halves.farthest > largest_half_distance);
     of.threshold = of.wanted && !of.left_out ? fminf(enough, halves.farthest) : no_threshold;
-    // Thresholds become numbers of just as many bits as there are.
+    // Thresholds become numbers of exactly the bits available.
     const unsigned bits = 32 - halves.position_bits;
     const unsigned exponent = __float_as_uint(fmaxf(of.threshold, bias)) >> 23;
     of.scale = __uint_as_float((bits - 1 + 254 - exponent) << 23);
@@ -253,15 +253,15 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
   }
 }
 
-// The second pass.
+// Pass 2: queues the candidates below the thresholds.
 template <int Pitch, int Length>
 __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates, Nearness (&nearness)[2],
                               LaneQueue<Length>& queue) {
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   unsigned positions = 1U << halves.position_bits;
   const unsigned position_mask = positions - 1;
-  // A number that the compiler does not know as a power of two: multiplying and adding are one instruction,
-  // shifting and adding are two.
+  // Hides from the compiler that the number is a power of two: multiply-add is one instruction, shift and add
+  // are two.
   asm("" : "+r"(positions));
   if (lane / 4 == 0) {  // the reference itself
     queue.push(0, 0);
@@ -274,7 +274,7 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
   int row = 0;
   while (true) {
     const auto push_hits = [&](int first_row, const float(&distances)[rows_together][4]) {
-      // All questions before the first answer is needed.
+      // All comparisons before the first result is used.
       bool hits[rows_together];
 #pragma unroll
       for (int k = 0; k < rows_together; ++k) {
@@ -291,7 +291,7 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
         for (int i = 0; i < 4; ++i) {
           const Nearness& of = nearness[i % 2];
           const int position = first_position + candidates.column(i % 2) + i / 2 * 8;
-          // The lower bits of a float from 2^23 on are a whole number.
+          // From 2^23 on the lower bits of a float are a whole number.
           constexpr float whole = 8388608;
           const unsigned fixed = __float_as_uint(__fmaf_rz(distances[k][i], of.scale, whole));
           const unsigned key = fixed * positions + static_cast<unsigned>(position);
@@ -299,10 +299,10 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
         }
       }
     };
-    // Whether all queues have room for what the next rows may add.
+    // Whether all queues have room for the keys of the next rows.
     const auto have_room = [&] { return !__any_sync(all_lanes, queue.may_overflow()); };
     bool room = true;
-    if (row % side != 0) {  // queues were full in the middle of 8 rows
+    if (row % side != 0) {  // queues were full within 8 rows
       candidates.template take_rows<rows_at_once, true, rows_at_once>(row, push_hits);
       row += rows_at_once;
       if (row >= rows) row = 0, ++tile;
@@ -378,8 +378,8 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
   constexpr int octet_rows = Octet<Pitch>::rows_of_references;
   const int first_j =
       grid.first_j / octet_rows * octet_rows + static_cast<int>(blockIdx.y) * halves.rows_of_block;
-  // Where a row of 16-byte pieces begins. References past the last lie upon it: then it is their window that
-  // begins in the middle of a piece, and they need less than other blocks.
+  // Start of a row of 16-byte pieces. References beyond the last one coincide with it: then its window begins
+  // within a piece, and the block needs less than others.
   const int column = (grid.x(first_i) - halves.reach() - halves.x0) / columns_step * columns_step;
   const SharedArea area{words, norms, halves.x0 + column, grid.y(first_j) - halves.reach()};
   const int row = area.y0 - halves.y0;

@@ -1,5 +1,5 @@
-// Filters groups whose noise is correlated: each coefficient of a group has the variance that follows from
-// what the noise of its patches has in common, and so from where they lie.
+// Filters groups whose noise is correlated: each coefficient of a group has a variance that follows from the
+// places of its patches.
 #include "methods/bm3d/filter_simd.h"
 
 #include <algorithm>
@@ -94,10 +94,10 @@ struct ExactWienerFactors : ExactVariances {
   }
 };
 
-// ---- Variances where patches have noise in common
+// ---- Variances of patches that share noise
 //
-// The noise of a sum of patches has the variance of both halves' and twice what the halves have in common;
-// that of their difference twice as much less. So every pair of patches is looked at once.
+// With V the variance of a half of the patches and C the covariance of both halves, the sum of the halves has
+// the variance V1 + V2 + 2 C, their difference V1 + V2 - 2 C. So every pair of patches is visited once.
 
 constexpr int common_floats = filter_patch * filter_patch;
 
@@ -115,7 +115,7 @@ struct GroupNoise {
     }
   }
 
-  // Of the patches [first, first + count) and as many from `other` on.
+  // Sums the covariances of the patches [first, first + count) with as many from `other` on.
   HWY_INLINE void SumPairs(int first, int other, int count, float* sum) const {
     int pairs[most_filtered * most_filtered / 4 + 1];
     const int row = 2 * tables.reach_x + 1;
@@ -146,7 +146,7 @@ struct GroupNoise {
     }
   }
 
-  // (a + b + twice * common) / size in units of the variance, for one of the patches of a vector.
+  // Writes (a + b + twice * common) / size, in units of the variance, for one of the patches of a vector.
   HWY_INLINE void Write(const float* a, const float* b, const float* common, float twice, int size,
                         float* to) const {
     const hn::CappedTag<float, filter_patch> eight;
@@ -163,13 +163,13 @@ struct GroupNoise {
   }
 };
 
-// Of one patch.
+// The variances of a single patch.
 HWY_INLINE void WriteOwn(const GroupNoise& noise, float* sum) {
   std::copy_n(noise.tables.common + noise.tables.reach_x * common_floats, common_floats, sum);
 }
 
-// The variances of all differences of `Size` patches from `first` on, to `to`; their sum's to `sum`. Returns
-// where the next variances go. Not inlined, because each size calls the half size twice.
+// Writes the variances of all differences of `Size` patches from `first` on to `to`, those of their sum to
+// `sum`. Returns the end of the written variances. Not inlined, because each size calls the half size twice.
 template <int Size>
 HWY_NOINLINE float* WriteDifferences(const GroupNoise& noise, int first, float* to, float* sum) {
   alignas(64) float right[common_floats];
@@ -192,7 +192,7 @@ HWY_INLINE float* WriteDifferences<1>(const GroupNoise& noise, int, float* to, f
   return to;
 }
 
-// As many as coefficients, in the order in which they are shrunk.
+// Writes one variance for each coefficient, in the order in which they are shrunk.
 template <int Count>
 HWY_NOINLINE void WriteVariances(const FilterCall& call, double variance, float* to) {
   const GroupNoise noise(call, variance);

@@ -19,7 +19,7 @@ namespace {
 
 using P = Bm3dParams;
 
-// What a profile stands for, strengths on the 0-255 scale. Ours were chosen by a sweep over pictures outside
+// The values of a profile, strengths on the 0-255 scale. Ours were chosen by a sweep over pictures outside
 // the test sets: LOG.md has the figures.
 struct Numbers {
   PatchTransform transform = PatchTransform::bior15;
@@ -37,7 +37,7 @@ struct Numbers {
   double lambda = 2.7;
 };
 
-// Above this much noise larger groups are worth more than the patches in them being alike.
+// Above this noise larger groups gain more than more similar patches do.
 constexpr double very_strong_noise = 60;
 
 Numbers numbers_of(Bm3dProfile profile, double noise) {
@@ -79,7 +79,7 @@ Numbers numbers_of(Bm3dProfile profile, double noise) {
   return {};
 }
 
-// Nothing while the noise is not known.
+// Nothing while the noise is unknown.
 std::optional<Numbers> numbers_of(const P& p, const ImageSpec& spec) {
   if (p.sigma.empty()) return std::nullopt;
   return numbers_of(p.profile, *std::max_element(p.sigma.begin(), p.sigma.end()) * 255 / spec.white());
@@ -94,7 +94,7 @@ constexpr bool is_distance<&Numbers::max_distance> = true;
 template <>
 constexpr bool is_distance<&Numbers::wiener_max_distance> = true;
 
-// A number that the profile has.
+// A value of the profile.
 template <auto member, class Number>
 Descriptor by_profile_number(std::optional<Number> P::*to, std::string name, const NumberRange& range,
                              std::string help) {
@@ -110,7 +110,7 @@ Descriptor by_profile_number(std::optional<Number> P::*to, std::string name, con
       std::move(help));
 }
 
-// The first step's number; the second step's follows it where only this one was given.
+// Step 1's value, and step 2's, which follows step 1's if only that was given.
 template <auto member, class Number>
 Descriptor with_follower(std::optional<Number> P::*to, std::optional<Number> P::*follower, std::string name,
                          const NumberRange& range, std::string help) {
@@ -146,7 +146,7 @@ Descriptor patch_transform(std::optional<PatchTransform> P::*to, std::string nam
       std::move(help));
 }
 
-// Of a map: the root mean square of each of its channels, for the profile to choose by.
+// The root mean square of each channel of a map, by which the profile chooses.
 std::vector<double> levels_of(const ConstImageView& map) {
   std::vector<double> levels;
   std::vector<float> row(static_cast<std::size_t>(map.spec.width));
@@ -206,7 +206,7 @@ void check_transform(PatchTransform transform, int patch, const char* parameter)
       fmt::format("bm3d: bior1.5 and hadamard take a {} of 1, 2, 4, 8, 16 or 32, got {}", parameter, patch));
 }
 
-// Wider than a patch, it leaves pixels that no patch covers.
+// A spacing wider than a patch leaves pixels that no patch covers.
 void check_spacing(const std::optional<int>& spacing, const std::optional<int>& patch,
                    const char* parameter) {
   if (!spacing || !patch || *spacing <= *patch) return;
@@ -242,14 +242,14 @@ bool has_opponent_planes(const P& p, const ImageSpec& spec) {
   return spec.colour != Colour::rgb || p.colour == Bm3dColour::opponent;
 }
 
-// Models are made of the coefficients of the 8 x 8 cosine transform.
+// Noise models hold coefficients of the 8 x 8 cosine transform.
 bool has_model_patches(const P& p) {
   const bool eight = p.patch.value_or(8) == 8 && p.wiener_patch.value_or(8) == 8;
   return eight && p.transform.value_or(PatchTransform::dct) == PatchTransform::dct &&
          p.wiener_transform.value_or(PatchTransform::dct) == PatchTransform::dct;
 }
 
-// The profiles that stand for others' programs keep their transforms, and a map has the noise already.
+// Profiles of other programs keep their transforms, and a map already gives the noise.
 bool allows_model(const P& p, const ImageSpec& spec) {
   const bool ours = p.profile != Bm3dProfile::dabov2007 && p.profile != Bm3dProfile::matlab;
   return ours && p.sigma_map.data == nullptr && has_opponent_planes(p, spec) && has_model_patches(p);

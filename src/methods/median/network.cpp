@@ -1,7 +1,7 @@
-// How a network is found. The window's values are merged list by list; whatever cannot be the median any
-// more, because too many are known to be smaller or larger, is left out at once. What neighbouring windows
-// have in common is merged once: along a row, because a shifted list is the same list; down the columns,
-// because the rows that several output rows share come first, and what each has for itself is added after.
+// Construction of a network. The window's values are merged list by list. Values that cannot be the median
+// any more, because too many are known to be smaller or larger, are dropped at once. Merges that neighbouring
+// windows share are done once: along a row, because a shifted list is the same list; down the columns,
+// because the rows that several output rows share are merged first, and each output row's own rows after.
 #include "methods/median/network.h"
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 namespace ungrain {
 namespace {
 
-// A value at a distance to the right.
+// A value, shifted to the right.
 struct Shifted {
   int value;
   int shift;
 };
 
-// A sorted list of what may still be the median, and how many were left out on either side.
+// A sorted list of the possible medians, and how many values were dropped on either side.
 struct Sorted {
   std::vector<Shifted> values;
   int below = 0;
@@ -46,7 +46,7 @@ class Builder {
     int high;
   };
 
-  // The lists of the windows of `count` output rows from `top` on have `shared` in common.
+  // Finishes the windows of `count` output rows from `top` on, which have the list `shared` in common.
   void finish(const Sorted& shared, int top, int count, std::vector<int>& outputs) {
     if (count == 1) {
       outputs[static_cast<std::size_t>(top)] = shared.values.front().value;
@@ -98,8 +98,8 @@ class Builder {
     return all;
   }
 
-  // The value with `rank` smaller ones among two sorted lists: whatever part of those comes from the first
-  // list, one of the two next values is at least as large as it.
+  // The value of this rank in two sorted lists. For every split of the smaller values between the lists, one
+  // of the two next values is at least as large as it.
   Shifted of_rank(const std::vector<Shifted>& a, const std::vector<Shifted>& b, int rank) {
     std::optional<Shifted> least;
     const int a_size = static_cast<int>(a.size());
@@ -116,7 +116,7 @@ class Builder {
     return *least;
   }
 
-  // Batcher's merge by odd and even places, for lists of any length.
+  // Batcher's odd-even merge, for lists of any length.
   std::vector<Shifted> merge(const std::vector<Shifted>& a, const std::vector<Shifted>& b) {
     if (a.empty()) return b;
     if (b.empty()) return a;
@@ -150,7 +150,7 @@ class Builder {
     return merge(sort({list.begin(), middle}), sort({middle, list.end()}));
   }
 
-  // An exchange that was made before, at any distance, is not made again.
+  // An exchange that was made before, at any shift, is reused.
   std::pair<Shifted, Shifted> exchange(Shifted a, Shifted b) {
     const int base = std::min(a.shift, b.shift);
     a.shift -= base;
@@ -166,7 +166,7 @@ class Builder {
     return {{made.low, base}, {made.high, base}};
   }
 
-  // Leaves out what nothing needs and gives values that are needed no more to later ones.
+  // Removes unused exchanges and reuses the storage of values that are no longer needed.
   void number(int radius, int rows, const std::vector<int>& outputs) {
     std::vector<int> extent(static_cast<std::size_t>(values_), -1);  // -1: unwanted
     std::vector<int> last_use(static_cast<std::size_t>(values_), -1);
@@ -214,7 +214,7 @@ class Builder {
       step.first_shift = static_cast<std::uint16_t>(made.first.shift);
       step.second_shift = static_cast<std::uint16_t>(made.second.shift);
       step.extent = static_cast<std::uint16_t>(needed);
-      // Read from left to right and never to the left: a result may take the place of what it is made from.
+      // Rows are read from left to right and never to the left, so a result may replace its operand.
       for (const int value : {made.first.value, made.second.value}) {
         const bool ends = last_use[static_cast<std::size_t>(value)] == i && value >= inputs_;
         const int at = place[static_cast<std::size_t>(value)];
@@ -238,7 +238,7 @@ class Builder {
   MedianNetwork network_{};
 };
 
-// Sharing between more rows saves no more.
+// Sharing between more rows saves nothing.
 int rows_at_once(int radius) { return radius < 5 ? 2 : radius < 9 ? 4 : 8; }
 
 }  // namespace
