@@ -14,7 +14,7 @@ namespace {
 constexpr int side = NoiseModel::side;
 constexpr double pi = 3.141592653589793;
 
-// Of the cosine transform's functions along one axis, at distances of 0 to 7.
+// Autocorrelations of the cosine transform's functions along one axis, at distances of 0 to 7.
 using Autocorrelations = std::array<std::array<double, side>, side>;
 
 Autocorrelations autocorrelations() {
@@ -30,9 +30,9 @@ Autocorrelations autocorrelations() {
   return result;
 }
 
-// The least power at any of (2 reach + 1)² frequencies. The square is a piece of a correlation that may go
-// on, and cutting it off would make negative power of good numbers: so it fades out linearly, which keeps all
-// power at or above 0 where the whole correlation's is.
+// The least power at any of (2 reach + 1)² frequencies. The square may be a part of a longer correlation, and
+// truncation would give valid numbers negative power. So it is faded out linearly, which keeps all power at
+// or above 0 if the whole correlation's is.
 double least_power(const CorrelationSquare& square) {
   const int reach = square.reach();
   const int count = 2 * reach + 1;
@@ -43,7 +43,7 @@ double least_power(const CorrelationSquare& square) {
     cosines[n] = portable::cos(2 * pi * n / count);
     sines[n] = portable::sin(2 * pi * n / count);
   }
-  // Calls body(place, its turn of the wave) for all places from -reach to reach.
+  // Calls body(place, index of the wave there) for all places from -reach to reach.
   const auto along_wave = [&](int frequency, const auto& body) {
     int turn = (count - frequency * reach % count) % count;
     for (int d = -reach; d <= reach; ++d) {
@@ -68,7 +68,7 @@ double least_power(const CorrelationSquare& square) {
     }
   }
   double least = 0;
-  for (int v = 0; v <= reach; ++v) {  // those above mirror them
+  for (int v = 0; v <= reach; ++v) {  // the other half mirrors it
     for (int u = 0; u < count; ++u) {
       double power = 0;
       along_wave(v, [&](int dy, int turn) {

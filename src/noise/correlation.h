@@ -1,4 +1,4 @@
-// Noise that neighbouring pixels have in common, as the coefficients of patches see it.
+// Noise that neighbouring pixels share, and its effect on the coefficients of patches.
 #pragma once
 
 #include <cstdlib>
@@ -30,31 +30,31 @@ class CorrelationSquare {
   int reach_;
 };
 
-// What is wrong with a correlation; empty where nothing is.
+// What is wrong with a correlation; empty if it is valid.
 std::string fault_of_correlation(const std::vector<double>& correlation);
 
-// The covariances of coefficient (i, j) of one patch and coefficient (i, j) of another, over the variance of
-// a pixel, by how far the patches lie apart: C_ij(D) = sum over t of A_ij(t) R(D + t), where A_ij is the
+// The covariances of coefficient (i, j) of one patch with coefficient (i, j) of another, over the variance of
+// a pixel, by the patches' distance D: C_ij(D) = sum over t of A_ij(t) R(D + t), where A_ij is the
 // autocorrelation of the cosine transform's function (i, j) and R the noise's.
 class PatchCovariances {
  public:
   // For patches up to `reach` apart along each axis.
   PatchCovariances(const std::vector<double>& correlation, int reach);
 
-  // Beyond these all covariances are 0, or so small that they do not count.
+  // Beyond these all covariances are 0 or negligible.
   int reach_x() const { return reach_x_; }
   int reach_y() const { return reach_y_; }
   bool within(int dx, int dy) const {
     return dx >= -reach_x_ && dx <= reach_x_ && dy >= -reach_y_ && dy <= reach_y_;
   }
 
-  // For a distance that is within(). [j * 8 + i]; the same for (dx, dy) and (-dx, -dy).
+  // For a distance within(). [j * 8 + i]; the same for (dx, dy) and (-dx, -dy).
   const NoiseModel::Spectrum& at(int dx, int dy) const {
     const bool back = dy < 0;
     return values_[static_cast<std::size_t>(back ? -dy : dy) * row() +
                    static_cast<std::size_t>(reach_x_ + (back ? -dx : dx))];
   }
-  // Of the pixels of two patches: R(D), the mean of at().
+  // Covariance of the pixels of two patches: R(D), the mean of at().
   double of_pixels(int dx, int dy) const;
 
  private:

@@ -48,8 +48,8 @@ void FlatCandidates::move_to(std::vector<Candidate>& all) {
   candidates_.clear();
 }
 
-// Up to 1.5 million windows: more make no difference. Above 4 pixels the step is a multiple of the cells', so
-// that windows share them.
+// Up to 1.5 million windows: more make no difference. Above 4 pixels the step is a multiple of the cells'
+// step, so that windows share cells.
 int FlatWindows::step(const ImageSpec& image) {
   constexpr double most_windows = 1.5e6;
   const auto pixels = static_cast<double>(image.width) * image.height;
@@ -100,11 +100,11 @@ void FlatWindows::look_at(const LatestRows& rows, int first, int end, int worker
   }
 }
 
-// Sums, not means: of whole numbers they are exact, and a constant window has a texture of exactly 0.
+// Sums, not means: integer sums are exact, and a constant window has a texture of exactly 0.
 void FlatWindows::add_cells(const LatestRows& rows, int y, Share& share) const {
   for (const int top : {y, y + 2}) {
     const std::size_t slot = quad_slot(top);
-    if (std::exchange(share.quad_tops[slot], top) == top) continue;  // where cells overlap
+    if (std::exchange(share.quad_tops[slot], top) == top) continue;  // overlapping cells
     quad_sums_(rows.row(top), rows.row(top + 1), share.samples.data(), share.quads[slot].data());
   }
   std::vector<float>& to = share.cells[static_cast<std::size_t>(y / cell_step_) % share.cells.size()];
@@ -171,7 +171,7 @@ void FlatWindows::collect(const LatestRows& rows, Workers& workers) {
   });
 }
 
-// The flattest of all first: what is given room stays.
+// The flattest candidates come first, so that a block that gets a place keeps it.
 void FlatWindows::make_room(std::size_t level, FlatCandidates Level::*of, BlockPool& pool,
                             std::vector<Wanted>& wanted) {
   std::vector<FlatCandidates::Candidate> all;
@@ -189,8 +189,8 @@ void FlatWindows::make_room(std::size_t level, FlatCandidates Level::*of, BlockP
   for (Share& share : shares_) (share.levels[level].*of).start(limit);
 }
 
-// Blocks lie all over the image. Flat ones have flat neighbours: fetched in the image's order, they are often
-// in a cache already.
+// Blocks lie all over the image, and flat blocks have flat neighbours: in the image's order they are often in
+// a cache already.
 std::vector<FlatWindows::Wanted> FlatWindows::in_order_of_rows(
     const std::array<std::vector<Wanted>, level_count>& levels, int end) const {
   std::vector<std::size_t> first(static_cast<std::size_t>(end) + 1);  // of each row among all

@@ -1,4 +1,4 @@
-// How flat windows are. Bound by memory where the image does not lie in a cache.
+// Flatness of windows. Bound by memory if the image is not in a cache.
 #include "noise/window_sums_simd.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
-// Whole numbers of twice the width: the sums of neighbouring samples.
+// Sums of neighbouring samples, as integers of twice the width.
 template <class D, class V>
 HWY_ATTR auto PairSums(D wide, V samples) {
   constexpr int bits = 8 * sizeof(hn::TFromV<V>);
