@@ -44,18 +44,18 @@ std::optional<ImageJStack> parse_imagej(std::string_view description) {
 
 std::string with_images(std::string_view description, std::int64_t images) {
   std::string result;
-  bool told = images == 1;
+  bool written = images == 1;
   while (!description.empty()) {
     const std::string_view line = take_line(description);
     if (depends_on_images(line)) {
-      if (!told) result += fmt::format("{}{}\n", images_key, images);
-      told = true;
+      if (!written) result += fmt::format("{}{}\n", images_key, images);
+      written = true;
     } else {
       result += line;
       result += '\n';
     }
   }
-  if (!told) result += fmt::format("{}{}\n", images_key, images);
+  if (!written) result += fmt::format("{}{}\n", images_key, images);
   return result;
 }
 

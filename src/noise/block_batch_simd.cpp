@@ -131,7 +131,7 @@ HWY_ATTR auto Square(D d, const float* coefficients, int k) {
 }
 
 template <class D>
-HWY_ATTR void Energies(D d, const float* coefficients, const float* level, int lane, BatchLook& look) {
+HWY_ATTR void Energies(D d, const float* coefficients, const float* level, int lane, BatchStatistics& look) {
   static constexpr Bands bands = SortedBands();
   const auto mean = hn::Mul(hn::LoadU(d, coefficients), hn::Set(d, 1.0F / side));
   hn::StoreU(hn::Add(hn::LoadU(d, level), mean), d, look.mean + lane);
@@ -165,7 +165,7 @@ HWY_ATTR auto CountOf(D d, const float* block, float value) {
 }
 
 template <class D>
-HWY_ATTR void Limits(D d, const float* block, float white, int lane, BatchLook& look) {
+HWY_ATTR void Limits(D d, const float* block, float white, int lane, BatchStatistics& look) {
   auto smallest = hn::LoadU(d, block);
   auto largest = smallest;
   for (int i = 1; i < samples; ++i) {
@@ -202,7 +202,7 @@ HWY_ATTR void AddPairs(D d, const float* line, int step, VI& equal, V& sum, V& l
 }
 
 template <class D>
-HWY_ATTR void Neighbours(D d, const float* block, int lane, BatchLook& look) {
+HWY_ATTR void Neighbours(D d, const float* block, int lane, BatchStatistics& look) {
   auto equal = hn::Zero(hn::RebindToSigned<D>());
   auto across = hn::Zero(d);
   auto down = hn::Zero(d);
@@ -248,7 +248,7 @@ HWY_ATTR void CombineCoefficients(D d, Coefficients& coefficients, int at) {
   hn::StoreU(DifferenceOf(d, r, g, b), d, coefficients.values[4] + at);
 }
 
-void LookAtBatch(BatchChannel* batch, int channels, bool rgb, float white, BatchLook* looks) {
+void LookAtBatch(BatchChannel* batch, int channels, bool rgb, float white, BatchStatistics* looks) {
   const hn::CappedTag<float, batch_blocks> d;
   const auto lanes = static_cast<int>(hn::Lanes(d));
   const int planes = rgb ? 5 : channels;
@@ -282,7 +282,7 @@ HWY_EXPORT(LookAtBatch);
 
 }  // namespace
 
-void look_at_batch(BatchChannel* batch, int channels, bool rgb, float white, BatchLook* looks) {
+void measure_batch(BatchChannel* batch, int channels, bool rgb, float white, BatchStatistics* looks) {
   HWY_DYNAMIC_DISPATCH(LookAtBatch)(batch, channels, rgb, white, looks);
 }
 

@@ -12,7 +12,7 @@ inline constexpr int batch_samples = 64;  // of a block
 using BatchNumbers = float[batch_blocks];
 
 // The BlockSpectrum (block_spectrum.h) of each block, and statistics of its samples.
-struct alignas(64) BatchLook {
+struct alignas(64) BatchStatistics {
   BatchNumbers mean;
   BatchNumbers energy[2][5];
   BatchNumbers busyness[2];
@@ -33,6 +33,6 @@ struct alignas(64) BatchChannel {
 
 // Measures `channels` channels. Of rgb also their mean and red - 2 green + blue, as looks[3] and looks[4],
 // whose samples it writes to batch[3] and batch[4].
-void look_at_batch(BatchChannel* batch, int channels, bool rgb, float white, BatchLook* looks);
+void measure_batch(BatchChannel* batch, int channels, bool rgb, float white, BatchStatistics* looks);
 
 }  // namespace ungrain

@@ -77,7 +77,7 @@ float value_of_rank(std::vector<float> values, std::size_t rank) {
 // ---- noise power of groups of blocks, from the flattest to the busiest
 
 // The effect of the cut at black and white on the blocks' noise. Empty if nothing was cut.
-struct Shapes {
+struct CutEffects {
   std::vector<float> variance_shares = {};
   std::vector<float> kurtoses = {};  // excess
   float least_share = 0;             // blocks with less are left out
@@ -91,9 +91,9 @@ double divided(double a, double b) { return b > 0 ? a / b : 0; }
 class FlatnessGroups {
  public:
   // The powers are available after each set was added, on any thread.
-  FlatnessGroups(const FlatBlocksQuestion& question, const Shapes& shapes)
-      : transform_(*question.transform), blocks_(*question.blocks), shapes_(shapes) {
-    find_edges(shapes.candidates, question.least_blocks);
+  FlatnessGroups(const FlatBlocksQuestion& question, const CutEffects& cut_effects)
+      : transform_(*question.transform), blocks_(*question.blocks), cut_effects_(cut_effects) {
+    find_edges(cut_effects.candidates, question.least_blocks);
     for (SetGroups& set : sets_) set.sums.resize(edges_.size());
   }
 
@@ -167,11 +167,11 @@ class FlatnessGroups {
     std::vector<Key> keys(blocks_.size());
     const float* busyness = blocks_.busyness(set);
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (shapes_.uncut()) {
+      if (cut_effects_.uncut()) {
         keys[i] = key_of(busyness[i], i);
       } else {
-        const float share = shapes_.variance_shares[i];
-        keys[i] = share < shapes_.least_share ? no_key : key_of(busyness[i] / share, i);
+        const float share = cut_effects_.variance_shares[i];
+        keys[i] = share < cut_effects_.least_share ? no_key : key_of(busyness[i] / share, i);
       }
     }
     return keys;
@@ -181,8 +181,8 @@ class FlatnessGroups {
     const SpectrumTable::Energies& energies = blocks_.energies(set)[block];
     for (int band = 0; band < band_count; ++band) sums.energies[band] += double{energies[band]};
     sums.busyness += double{blocks_.busyness(set)[block]};
-    sums.shares += shapes_.uncut() ? 1 : double{shapes_.variance_shares[block]};
-    sums.kurtosis += shapes_.uncut() ? 0 : double{shapes_.kurtoses[block]};
+    sums.shares += cut_effects_.uncut() ? 1 : double{cut_effects_.variance_shares[block]};
+    sums.kurtosis += cut_effects_.uncut() ? 0 : double{cut_effects_.kurtoses[block]};
     ++sums.blocks;
   }
 
@@ -213,7 +213,7 @@ class FlatnessGroups {
 
   const BlockTransform& transform_;
   const SpectrumTable& blocks_;
-  const Shapes& shapes_;
+  const CutEffects& cut_effects_;
   std::vector<std::size_t> edges_;  // one past each group
   std::array<SetGroups, set_count> sets_;
 };
@@ -355,25 +355,25 @@ double median_variance(const SpectrumTable& blocks, const BlockTransform& transf
 }
 
 // Leaves out blocks that the cut affected much more than others.
-void leave_out_most_cut(Shapes& shapes) {
-  const std::vector<float>& shares = shapes.variance_shares;
-  shapes.least_share = 0.7F * value_of_rank(shares, (shares.size() - 1) * 9 / 10);
-  shapes.candidates = static_cast<std::size_t>(
-      std::count_if(shares.begin(), shares.end(), [&](float share) { return share >= shapes.least_share; }));
+void leave_out_most_cut(CutEffects& cut_effects) {
+  const std::vector<float>& shares = cut_effects.variance_shares;
+  cut_effects.least_share = 0.7F * value_of_rank(shares, (shares.size() - 1) * 9 / 10);
+  cut_effects.candidates = static_cast<std::size_t>(std::count_if(
+      shares.begin(), shares.end(), [&](float share) { return share >= cut_effects.least_share; }));
 }
 
-Shapes shapes_for(double variance, const FlatBlocksQuestion& question) {
+CutEffects shapes_for(double variance, const FlatBlocksQuestion& question) {
   const ClippedGaussian noise(std::sqrt(variance), question.white);
   constexpr float least_share = 0.02F;  // far outside nothing is left to divide by
   const std::size_t count = question.blocks->size();
-  Shapes shapes{std::vector<float>(count), std::vector<float>(count)};
+  CutEffects cut_effects{std::vector<float>(count), std::vector<float>(count)};
   for (std::size_t i = 0; i < count; ++i) {
     const ClippedGaussian::Shape shape = noise.at_mean(question.blocks->mean()[i]);
-    shapes.variance_shares[i] = std::max(static_cast<float>(shape.variance_share), least_share);
-    shapes.kurtoses[i] = static_cast<float>(shape.excess_kurtosis);
+    cut_effects.variance_shares[i] = std::max(static_cast<float>(shape.variance_share), least_share);
+    cut_effects.kurtoses[i] = static_cast<float>(shape.excess_kurtosis);
   }
-  leave_out_most_cut(shapes);
-  return shapes;
+  leave_out_most_cut(cut_effects);
+  return cut_effects;
 }
 
 }  // namespace
@@ -408,9 +408,9 @@ void SpectrumTable::keep(const std::vector<std::uint32_t>& blocks) {
 }
 
 struct VarianceSearch::Round {
-  Round(const FlatBlocksQuestion& question, Shapes found)
-      : shapes(std::move(found)), groups(question, shapes) {}
-  Shapes shapes;
+  Round(const FlatBlocksQuestion& question, CutEffects found)
+      : cut_effects(std::move(found)), groups(question, cut_effects) {}
+  CutEffects cut_effects;
   FlatnessGroups groups;
 };
 
@@ -431,7 +431,7 @@ void VarianceSearch::begin_round() {
   if (is_cut()) {
     round_ = std::make_unique<Round>(question_, shapes_for(answer_.variance, question_));
   } else {
-    round_ = std::make_unique<Round>(question_, Shapes{.candidates = question_.blocks->size()});
+    round_ = std::make_unique<Round>(question_, CutEffects{.candidates = question_.blocks->size()});
   }
 }
 

@@ -117,7 +117,7 @@ class FlatWindows {
     FlatCandidates by_window;
     FlatCandidates by_ring;
   };
-  struct Share {
+  struct WorkerState {
     std::array<Level, level_count> levels;
     std::vector<float> samples;
     std::vector<std::vector<float>> quads;  // two rows of sums over 2 x 2 pixels
@@ -132,7 +132,7 @@ class FlatWindows {
   };
 
   // A block with a place in a pool, whose samples are still to be fetched.
-  struct Wanted {
+  struct PendingBlock {
     std::int64_t place = 0;
     float* to = nullptr;
   };
@@ -140,13 +140,14 @@ class FlatWindows {
   std::size_t block_samples() const {
     return static_cast<std::size_t>(channels_) * measured_side * measured_side;
   }
-  void add_cells(const LatestRows& rows, int y, Share& share) const;
-  void look_at_row(const LatestRows& rows, int y, Share& share) const;
-  void make_room(std::size_t level, FlatCandidates Level::*of, BlockPool& pool, std::vector<Wanted>& wanted);
-  std::vector<Wanted> in_order_of_rows(const std::array<std::vector<Wanted>, level_count>& levels,
-                                       int end) const;
-  void prefetch(const LatestRows& rows, const Wanted& wanted) const;
-  void fetch(const LatestRows& rows, const Wanted& wanted) const;
+  void add_cells(const LatestRows& rows, int y, WorkerState& state) const;
+  void look_at_row(const LatestRows& rows, int y, WorkerState& state) const;
+  void make_room(std::size_t level, FlatCandidates Level::*of, BlockPool& pool,
+                 std::vector<PendingBlock>& wanted);
+  std::vector<PendingBlock> in_order_of_rows(const std::array<std::vector<PendingBlock>, level_count>& levels,
+                                             int end) const;
+  void prefetch(const LatestRows& rows, const PendingBlock& wanted) const;
+  void fetch(const LatestRows& rows, const PendingBlock& wanted) const;
 
   int width_;
   int first_channel_;
@@ -158,7 +159,7 @@ class FlatWindows {
   double white_;
   double level_scale_;
   QuadSums quad_sums_;
-  std::vector<Share> shares_;  // one a worker
+  std::vector<WorkerState> worker_states_;  // one a worker
   std::array<LevelBlocks, level_count> levels_;
 };
 

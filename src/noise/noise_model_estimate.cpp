@@ -71,8 +71,8 @@ void add_deviations(NoiseModelEstimate& found, const ImageSpec& spec,
                     const std::vector<FlatWindows>& windows) {
   std::vector<double> variances;
   for (int c = 0; c < static_cast<int>(found.model.channels.size()); ++c) {
-    const bool together = spec.colour == Colour::rgb;
-    variances.push_back(mean_variance(found.model, c, windows[together ? 0 : static_cast<std::size_t>(c)]));
+    const bool is_rgb = spec.colour == Colour::rgb;
+    variances.push_back(mean_variance(found.model, c, windows[is_rgb ? 0 : static_cast<std::size_t>(c)]));
   }
   if (found.finding == NoiseFinding::white) {
     found.deviations = found.white.channels;

@@ -114,7 +114,7 @@ class ChannelBlocks {
   const Answer& answer() const { return answer_; }
 
   // Block n of a batch is block first + n of the image; on any thread.
-  void set(std::size_t first, std::size_t count, const BatchLook& look) {
+  void set(std::size_t first, std::size_t count, const BatchStatistics& look) {
     for (std::size_t n = 0; n < count; ++n) {
       const std::size_t block = first + n;
       double all = look.mean[n];
@@ -330,7 +330,7 @@ struct WhiteNoise::Impl {
     const int columns = lattice.columns();
     const std::size_t first_block = static_cast<std::size_t>(row) * columns;
     std::array<BatchChannel, 5> batch;
-    std::array<BatchLook, 5> looks;
+    std::array<BatchStatistics, 5> looks;
     for (int first = 0; first < columns; first += batch_blocks) {
       const int count = std::min(batch_blocks, columns - first);
       for (int c = 0; c < spec.colour_channels(); ++c) {
@@ -339,7 +339,7 @@ struct WhiteNoise::Impl {
           copy_into_batch(rows, c, column * lattice.step, y, scale, batch[c].samples[0] + n);
         }
       }
-      look_at_batch(batch.data(), spec.colour_channels(), rgb(), white, looks.data());
+      measure_batch(batch.data(), spec.colour_channels(), rgb(), white, looks.data());
       for (std::size_t plane = 0; plane < planes.size(); ++plane) {
         planes[plane].set(first_block + first, static_cast<std::size_t>(count), looks[plane]);
       }

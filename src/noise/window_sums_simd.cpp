@@ -177,7 +177,8 @@ HWY_ATTR void SumColumn(D d, const float* const* cells, int i, const ColumnSums&
 }
 
 template <class D>
-HWY_ATTR void LookAtWindow(D d, const WindowRow& row, const ColumnSums& from, int i, const WindowLooks& to) {
+HWY_ATTR void LookAtWindow(D d, const WindowRow& row, const ColumnSums& from, int i,
+                           const WindowStatistics& to) {
   const hn::Rebind<float, D> df;
   const hn::RebindToSigned<decltype(df)> di;
   const int next = row.apart;
@@ -201,7 +202,7 @@ HWY_ATTR void LookAtWindow(D d, const WindowRow& row, const ColumnSums& from, in
   hn::StoreU(hn::ConvertTo(di, hn::Min(place, last)), di, to.level + i);
 }
 
-void LookAtWindows(const WindowRow& row, double* scratch, const WindowLooks& out) {
+void LookAtWindows(const WindowRow& row, double* scratch, const WindowStatistics& out) {
   const hn::ScalableTag<double> d;
   const hn::CappedTag<double, 1> one;
   const auto lanes = static_cast<int>(hn::Lanes(d));
@@ -261,7 +262,7 @@ void cell_sums(const float* above, const float* below, int pixels_apart, int cou
   HWY_DYNAMIC_DISPATCH(CellSums)(above, below, pixels_apart, count, out);
 }
 
-void look_at_windows(const WindowRow& row, double* scratch, const WindowLooks& out) {
+void measure_windows(const WindowRow& row, double* scratch, const WindowStatistics& out) {
   HWY_DYNAMIC_DISPATCH(LookAtWindows)(row, scratch, out);
 }
 

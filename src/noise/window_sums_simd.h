@@ -36,7 +36,7 @@ struct WindowRow {
 
   int count() const { return cell_count - 3 * apart; }
 };
-struct WindowLooks {
+struct WindowStatistics {
   // 256 times the variance of the cells' sums, 144 times that of the 12 outer ones. Not finite if a sample is
   // not; the level is then undefined.
   double* texture = nullptr;
@@ -44,6 +44,6 @@ struct WindowLooks {
   std::int32_t* level = nullptr;
 };
 // `scratch` holds four doubles a cell.
-void look_at_windows(const WindowRow& row, double* scratch, const WindowLooks& out);
+void measure_windows(const WindowRow& row, double* scratch, const WindowStatistics& out);
 
 }  // namespace ungrain

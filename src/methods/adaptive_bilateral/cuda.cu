@@ -121,8 +121,8 @@ Instance instance_for(int channels, int radius) {
 Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const ImageSpec& spec) {
   if (is_identity(params)) return {};
   const Reach reach{.x = params.radius, .y = params.radius};
-  const int together = channels_together(params.colour, spec.colour_channels());
-  const int divisor = difference_divisor(params.colour, together);
+  const int channels_per_weight = channels_together(params.colour, spec.colour_channels());
+  const int divisor = difference_divisor(params.colour, channels_per_weight);
   const cuda::WindowWeights weights(params.window, params.radius, reach, params.sigma_space.value(),
                                     params.sigma_range.value(), divisor);
   const double to_variance = 1.0 / divisor / weights.scale / weights.scale;
@@ -133,8 +133,8 @@ Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const Im
       .factor_squared = static_cast<float>(params.factor.value() * params.factor.value()),
       .from_strength = static_cast<float>(to_variance * log2_e / 2)};
   const Instance instance = params.centre == VarianceCentre::mean
-                                ? instance_for<true>(together, params.radius)
-                                : instance_for<false>(together, params.radius);
+                                ? instance_for<true>(channels_per_weight, params.radius)
+                                : instance_for<false>(channels_per_weight, params.radius);
   Stage filter{.name = "adaptive-bilateral",
                .reach = reach,
                .planes = spec.colour_channels(),
@@ -142,7 +142,7 @@ Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const Im
                  AdaptiveCall of_call = setup;
                  of_call.window.in = {call.in[0], call.image, border};
                  of_call.window.out = call.out;
-                 for (int first = 0; first < call.out.count; first += together) {
+                 for (int first = 0; first < call.out.count; first += channels_per_weight) {
                    of_call.window.first_channel = first;
                    cuda::launch(instance.kernel, cuda::window_grid(call.out.rect), dim3(cuda::tile_threads),
                                 instance.shared, call.stream, of_call);

@@ -92,7 +92,7 @@ __device__ inline int same_in_all_lanes(int value) { return __shfl_sync(all_lane
 
 // Returns the value, opaque to the compiler, so that it stays in a register instead of being loaded again
 // from constant memory. Lanes that read different constants are serialised.
-__device__ inline std::uint32_t held(std::uint32_t value) {
+__device__ inline std::uint32_t kept_in_register(std::uint32_t value) {
   return __shfl_sync(all_lanes, value, static_cast<int>(threadIdx.x) % 32);
 }
 
@@ -120,7 +120,7 @@ class GroupFilter {
         inverse_sigma_(1 / call.filter.sigma[plane]),
         inverse_noise_(1 / (call.filter.sigma[plane] * call.filter.strength)) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) matrices_[i] = held(call.tables.matrices[i][lane_]);
+    for (int i = 0; i < 4; ++i) matrices_[i] = kept_in_register(call.tables.matrices[i][lane_]);
     const float* const window = call.filter.window;
     const float of_row = window[lane_ / 4] * call.filter.sums.value_steps / call.filter.sums.weight_steps;
     window_[0] = of_row * window[lane_ % 4];
@@ -578,7 +578,7 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
       Model ? filter.noise.deviations + static_cast<std::size_t>(plane) * filter.references() : nullptr;
   // A group as the search stored it. It is loaded while the previous group is filtered, and used only
   // afterwards, so that the loads overlap.
-  struct Found {
+  struct FoundGroup {
     int i;  // in the tile
     int j;
     int count;
@@ -587,7 +587,7 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
   };
   const auto read = [&](int i, int j) {
     const std::size_t index = static_cast<std::size_t>(first_j + j) * grid.count_i + first_i + i;
-    Found found{i, j, filter.found[index], make_char2(0, 0), 1};
+    FoundGroup found{i, j, filter.found[index], make_char2(0, 0), 1};
     if constexpr (Model) found.deviation = deviations[index];
     if (lane < filter.count)
       found.offset = reinterpret_cast<const char2*>(filter.offsets)[index * filter.count + lane];
@@ -595,7 +595,7 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
   };
   const int columns_on = warps % columns;
   const int rows_on = warps / columns;
-  Found next = read(warp % columns, min(warp / columns, rows - 1));
+  FoundGroup next = read(warp % columns, min(warp / columns, rows - 1));
   for (int reference = warp; reference < references; reference += warps) {
     const int size = same_in_all_lanes(1 << (31 - __clz(min(next.count, min(filter.count, Most)))));
     const int x = min((grid.first_i + first_i + next.i) * grid.spacing, grid.last_x) + next.offset.x - left;

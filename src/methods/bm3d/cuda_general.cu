@@ -356,7 +356,7 @@ __global__ void __launch_bounds__(threads) general_kernel(const __grid_constant_
 // ---- The search
 
 // The compared values: a patch's pixels, or planes of coefficients.
-struct Compared {
+struct ComparedValues {
   const float* source;
   std::ptrdiff_t row;  // distance from a place to the one below
   int parts_across;    // pixels: the patch's side; coefficients: 1
@@ -407,7 +407,7 @@ __device__ inline unsigned long long smallest_over_block(unsigned long long key,
 }
 
 // Key of an excluded candidate; bits of distances are ordered as distances are.
-constexpr unsigned nobody = ~0U;
+constexpr unsigned no_candidate = ~0U;
 
 // Extracts the candidates in order of distance, ties in reading order.
 __device__ int take_smallest(unsigned* distances, int search, int wanted, std::int8_t* offsets,
@@ -425,12 +425,12 @@ __device__ int take_smallest(unsigned* distances, int search, int wanted, std::i
   for (; found < wanted; ++found) {
     unsigned long long smallest = no_key;
     for (int c = static_cast<int>(threadIdx.x); c < candidates; c += threads) {
-      if (distances[c] != nobody) smallest = min(smallest, key_of(c));
+      if (distances[c] != no_candidate) smallest = min(smallest, key_of(c));
     }
     smallest = smallest_over_block(smallest, room);
     if (smallest == no_key) break;
     for_each(candidates, [&](int c) {
-      if (key_of(c) == smallest) distances[c] = nobody;
+      if (key_of(c) == smallest) distances[c] = no_candidate;
     });
     if (threadIdx.x == 0) {
       offsets[2 * found] = static_cast<std::int8_t>(static_cast<int>(smallest & 0xffU) - 128);
@@ -440,8 +440,8 @@ __device__ int take_smallest(unsigned* distances, int search, int wanted, std::i
   return found;
 }
 
-__global__ void __launch_bounds__(threads)
-    match_kernel(const __grid_constant__ Bm3dMatchCall call, const __grid_constant__ Compared compared) {
+__global__ void __launch_bounds__(threads) match_kernel(const __grid_constant__ Bm3dMatchCall call,
+                                                        const __grid_constant__ ComparedValues compared) {
   extern __shared__ unsigned distances[];
   __shared__ unsigned long long room[warps];
   const Bm3dGrid& grid = call.grid;
@@ -459,7 +459,7 @@ __global__ void __launch_bounds__(threads)
     const int dy = c / call.search - reach;
     const bool there =
         x + dx >= 0 && x + dx <= grid.last_x && y + dy >= 0 && y + dy <= grid.last_y && (dx != 0 || dy != 0);
-    distances[c] = nobody;
+    distances[c] = no_candidate;
     if (!there) return;
     const std::ptrdiff_t own = place_of(x, y);
     const std::ptrdiff_t other = place_of(x + dx, y + dy);
@@ -553,7 +553,8 @@ std::size_t bm3d_compared_floats(const Bm3dGeneralShape& shape, int columns, int
 void launch_bm3d_general_match(const Bm3dGeneralMatch& call, Stream stream) {
   const Rect& rect = call.match.plane.rect;
   const int k = call.match.patch;
-  Compared compared{call.match.plane.data, call.match.plane.row_stride, k, k, call.match.plane.row_stride};
+  ComparedValues compared{call.match.plane.data, call.match.plane.row_stride, k, k,
+                          call.match.plane.row_stride};
   if (call.threshold >= 0) {
     const std::size_t shared = 2 * sizeof(float) * (call.shape.complex ? 2 : 1) * k * k;
     launch(call.shape.complex ? compared_kernel<Complex> : compared_kernel<float>, dim3(4 * most_blocks),

@@ -28,7 +28,7 @@ constexpr int most_with_few_classes = 32;
 constexpr int most_wanted = 64;
 
 // Rows whose products are in flight at the same time.
-constexpr int rows_together = 4;
+constexpr int rows_in_flight = 4;
 // Rows of pass 2 between two checks of the queues, and how many keys they may add to a lane's queue.
 constexpr int rows_at_once = 4;
 constexpr int most_added = 4 * rows_at_once;

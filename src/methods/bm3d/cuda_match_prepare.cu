@@ -105,7 +105,7 @@ HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
 
   // Rows and columns beyond the windows: a full group of rows in flight, one row of read-ahead, and full
   // tiles of columns.
-  const int more_rows = rows_together - 1;
+  const int more_rows = rows_in_flight - 1;
   const int last_i = (halves.end_i() - 1) / octet * octet + octet - 1;
   const int last_j =
       (halves.end_j() - 1) / halves.octet_rows() * halves.octet_rows() + halves.octet_rows() - 1;
@@ -145,8 +145,8 @@ int rows_of_block(const Bm3dMatchCall& call) {
   const int of_block = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   const int of_two = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / 2 - kept_back;
   const int processors = attribute(cudaDevAttrMultiProcessorCount);
-  for (const int together : {2, 1}) {
-    const int most_bytes = together == 2 ? std::min(of_block, of_two) : of_block;
+  for (const int blocks_per_processor : {2, 1}) {
+    const int most_bytes = blocks_per_processor == 2 ? std::min(of_block, of_two) : of_block;
     int best = 0;
     double best_time = 0;
     for (int rows = most_rows_of_block; rows >= fewest_rows_of_block; rows -= rows_step) {
@@ -155,7 +155,7 @@ int rows_of_block(const Bm3dMatchCall& call) {
       const dim3 grid = grid_of(halves);
       constexpr double filling = 0.5;  // filling shared memory takes about as long as searching so many rows
       const double time =
-          blocks_for(static_cast<int>(grid.x * grid.y), together * processors) * (rows + filling);
+          blocks_for(static_cast<int>(grid.x * grid.y), blocks_per_processor * processors) * (rows + filling);
       if (best == 0 || time < best_time) {
         best = rows;
         best_time = time;

@@ -113,17 +113,17 @@ class Octet {
 
   // Computes half the distances of the lane's candidates in `Rows` rows from `first` on; `first` is Phase
   // modulo 8. Calls visit(row - first, distances) for every few rows, each time with those of column g and
-  // then of g + 8, for the lane's two references. `Some`: some rows may lie outside a window or the area.
-  template <int Rows, bool Some, int Phase, class Visit>
+  // then of g + 8, for the lane's two references. `Partial`: some rows may lie outside a window or the area.
+  template <int Rows, bool Partial, int Phase, class Visit>
   __device__ void take_rows(int first, const Visit& visit) {
 #pragma unroll
-    for (int i = 0; i < Rows; i += rows_together) {
-      if (Some && first + i >= rows()) break;
-      float distances[rows_together][4];
+    for (int i = 0; i < Rows; i += rows_in_flight) {
+      if (Partial && first + i >= rows()) break;
+      float distances[rows_in_flight][4];
 #pragma unroll
-      for (int k = 0; k < rows_together; ++k) {
+      for (int k = 0; k < rows_in_flight; ++k) {
         const auto own_row = static_cast<unsigned>(first + i + k - own_down_);
-        const bool mine = !Some || own_row < static_cast<unsigned>(halves_.call.search);
+        const bool mine = !Partial || own_row < static_cast<unsigned>(halves_.call.search);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           float norm = next_norms_[(i + k) * norm_pitch() + 8 * half];
@@ -188,7 +188,7 @@ class Octet {
 // ---- The nearest ----
 
 // A lane's state for one of its references.
-struct Nearness {
+struct ReferenceState {
   bool wanted;      // whether it belongs to the call
   bool left_out;    // whether this kernel leaves it to the search by floats
   float threshold;  // half the distance, with the bias
@@ -198,13 +198,14 @@ struct Nearness {
 
 // Pass 1: finds the thresholds.
 template <int Classes, int Pitch>
-__device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidates, Nearness (&nearness)[2]) {
+__device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidates,
+                                ReferenceState (&references)[2]) {
   float smallest[2][Classes];
 #pragma unroll
   for (int i = 0; i < Classes; ++i) smallest[0][i] = smallest[1][i] = outside;
-  const auto keep_smallest = [&](int first_row, const float(&distances)[rows_together][4]) {
+  const auto keep_smallest = [&](int first_row, const float(&distances)[rows_in_flight][4]) {
 #pragma unroll
-    for (int k = 0; k < rows_together; ++k) {
+    for (int k = 0; k < rows_in_flight; ++k) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int row = first_row + k;
@@ -236,7 +237,7 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
     float least = 0;
     float enough = 0;
     find_least_and_nth(own, halves.call.count, least, enough);
-    Nearness of;
+    ReferenceState of;
     of.wanted = halves.has(candidates.i_of(which), candidates.j_of(which));
     of.left_out = least < -far_beyond || (enough > far_beyond && halves.farthest > largest_half_distance);
     of.threshold = of.wanted && !of.left_out ? fminf(enough, halves.farthest) : no_threshold;
@@ -246,17 +247,17 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
     of.scale = __uint_as_float((bits - 1 + 254 - exponent) << 23);
     of.limit = ~0U;
     if (which == 0) {
-      nearness[0] = of;
+      references[0] = of;
     } else {
-      nearness[1] = of;
+      references[1] = of;
     }
   }
 }
 
 // Pass 2: queues the candidates below the thresholds.
 template <int Pitch, int Length>
-__device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates, Nearness (&nearness)[2],
-                              LaneQueue<Length>& queue) {
+__device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates,
+                              ReferenceState (&references)[2], LaneQueue<Length>& queue) {
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   unsigned positions = 1U << halves.position_bits;
   const unsigned position_mask = positions - 1;
@@ -273,23 +274,23 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
   int tile = 0;
   int row = 0;
   while (true) {
-    const auto push_hits = [&](int first_row, const float(&distances)[rows_together][4]) {
+    const auto push_hits = [&](int first_row, const float(&distances)[rows_in_flight][4]) {
       // All comparisons before the first result is used.
-      bool hits[rows_together];
+      bool hits[rows_in_flight];
 #pragma unroll
-      for (int k = 0; k < rows_together; ++k) {
-        hits[k] = __any_sync(all_lanes, distances[k][0] <= nearness[0].threshold ||
-                                            distances[k][1] <= nearness[1].threshold ||
-                                            distances[k][2] <= nearness[0].threshold ||
-                                            distances[k][3] <= nearness[1].threshold);
+      for (int k = 0; k < rows_in_flight; ++k) {
+        hits[k] = __any_sync(all_lanes, distances[k][0] <= references[0].threshold ||
+                                            distances[k][1] <= references[1].threshold ||
+                                            distances[k][2] <= references[0].threshold ||
+                                            distances[k][3] <= references[1].threshold);
       }
 #pragma unroll
-      for (int k = 0; k < rows_together; ++k) {
+      for (int k = 0; k < rows_in_flight; ++k) {
         if (!hits[k]) continue;
         const int first_position = (row + first_row + k) * halves.call.search;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          const Nearness& of = nearness[i % 2];
+          const ReferenceState& of = references[i % 2];
           const int position = first_position + candidates.column(i % 2) + i / 2 * 8;
           // From 2^23 on the lower bits of a float are a whole number.
           constexpr float whole = 8388608;
@@ -340,14 +341,14 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
       sort_keys(queue, which, position_mask, static_cast<unsigned>(halves.centre()), keys);
       if (is_end) {
         store(halves, keys, position_mask, candidates.i_of(which), candidates.j_of(which),
-              which == 0 ? nearness[0].wanted : nearness[1].wanted,
-              which == 0 ? nearness[0].left_out : nearness[1].left_out);
+              which == 0 ? references[0].wanted : references[1].wanted,
+              which == 0 ? references[0].left_out : references[1].left_out);
       }
     }
     if (is_end) return;
     queue.clear();
     const auto tighten = [&](int which, const unsigned(&nearest)[8]) {
-      Nearness& of = nearness[which];
+      ReferenceState& of = references[which];
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
         const bool stays = lane / 4 * 8 + i < halves.call.count && nearest[i] != no_key;
@@ -408,11 +409,11 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
     if (j >= halves.end_j()) break;
     if (i >= halves.end_i()) continue;
     Octet<Pitch> candidates(halves, area, i, j);
-    Nearness nearness[2];
-    find_thresholds<Classes>(halves, candidates, nearness);
+    ReferenceState references[2];
+    find_thresholds<Classes>(halves, candidates, references);
     constexpr int length = queue_length(Classes);
     LaneQueue<length> queue(queues + warp * length * warp_size + lane);
-    queue_nearest(halves, candidates, nearness, queue);
+    queue_nearest(halves, candidates, references, queue);
   }
 }
 

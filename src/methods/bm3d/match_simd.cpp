@@ -37,7 +37,7 @@ constexpr int column_bits = 6;
 constexpr int place_bits = 12;
 constexpr int distance_bits = 20;
 constexpr std::int32_t farthest = (1 << distance_bits) - 1;  // largest distance of a key: no candidate
-constexpr std::int32_t hopeless = -(1 << 30);
+constexpr std::int32_t excluded_score = -(1 << 30);
 constexpr int most_parts = 4;
 constexpr int words_beyond = 8;  // right of a patch's corner
 // Rows of keys: vectors extend beyond the columns that a key can hold, with candidates outside all windows.
@@ -366,7 +366,7 @@ template <Products By, int R, int V, int K>
 HWY_NOINLINE void FindColumns(const Window& w, int parts, int part, int column) {
   Sums best[R][V];
   for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < V; ++v) best[r][v] = hn::Set(ds, hopeless);
+    for (int v = 0; v < V; ++v) best[r][v] = hn::Set(ds, excluded_score);
   }
   int row = FirstRow(w, parts, part);
   const int end = FirstRow(w, parts, part + 1);
@@ -383,7 +383,7 @@ HWY_NOINLINE void FindColumns(const Window& w, int parts, int part, int column) 
 template <int R, int V>
 UNGRAIN_WITH_DOTS HWY_NOINLINE void FindColumnsOfDots(const Window& w, int parts, int part, int column) {
   // In memory: no registers are left for them.
-  for (int r = 0; r < R; ++r) std::fill_n(BestOf(w, part, r) + column, V * lanes, hopeless);
+  for (int r = 0; r < R; ++r) std::fill_n(BestOf(w, part, r) + column, V * lanes, excluded_score);
   const int end = FirstRow(w, parts, part + 1);
   for (int row = FirstRow(w, parts, part); row < end; ++row) FindRowOfDots<R, V>(w, part, row, column);
 }
@@ -789,7 +789,7 @@ HWY_NOINLINE void CorrectSums(const MatchCorrection& by, int parts, Window& w) {
     }
     for (int part = 0; part < parts; ++part) {
       std::int32_t* best = BestOf(w, part, r) + w.shift[r] + half - by.reach_x;
-      std::fill_n(best, width, hopeless);
+      std::fill_n(best, width, excluded_score);
       for (int row = FirstRow(w, parts, part); row < FirstRow(w, parts, part + 1); ++row) {
         for (int x = 0; x < width; ++x) best[x] = std::max(best[x], sums[row * key_pitch + x]);
       }
@@ -939,8 +939,8 @@ bool FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, co
       for (int i = 0; i < match_patch; ++i) sum += row[x + i * pitch];
       row[x] = -((sum + 1) >> 1);
     }
-    std::fill(row, row + left, hopeless);
-    std::fill(row + right, row + pitch, hopeless);
+    std::fill(row, row + left, excluded_score);
+    std::fill(row + right, row + pitch, excluded_score);
   }
   return within;
 }

@@ -21,7 +21,7 @@ using P = Bm3dParams;
 
 // The values of a profile, strengths on the 0-255 scale. Ours were chosen by a sweep over pictures outside
 // the test sets: LOG.md has the figures.
-struct Numbers {
+struct ProfileValues {
   PatchTransform transform = PatchTransform::bior15;
   PatchTransform wiener_transform = PatchTransform::dct;
   int patch = 8;
@@ -40,8 +40,8 @@ struct Numbers {
 // Above this noise larger groups gain more than more similar patches do.
 constexpr double very_strong_noise = 60;
 
-Numbers numbers_of(Bm3dProfile profile, double noise) {
-  Numbers ours{.wiener_max_distance = 600};
+ProfileValues profile_values_of(Bm3dProfile profile, double noise) {
+  ProfileValues ours{.wiener_max_distance = 600};
   if (noise > very_strong_noise) {
     ours.group = 32;
     ours.lambda = 2.8;
@@ -80,9 +80,9 @@ Numbers numbers_of(Bm3dProfile profile, double noise) {
 }
 
 // Nothing while the noise is unknown.
-std::optional<Numbers> numbers_of(const P& p, const ImageSpec& spec) {
+std::optional<ProfileValues> profile_values_of(const P& p, const ImageSpec& spec) {
   if (p.sigma.empty()) return std::nullopt;
-  return numbers_of(p.profile, *std::max_element(p.sigma.begin(), p.sigma.end()) * 255 / spec.white());
+  return profile_values_of(p.profile, *std::max_element(p.sigma.begin(), p.sigma.end()) * 255 / spec.white());
 }
 
 constexpr const char* by_profile = "by profile and sigma";
@@ -90,9 +90,9 @@ constexpr const char* by_profile = "by profile and sigma";
 template <auto>
 constexpr bool is_distance = false;
 template <>
-constexpr bool is_distance<&Numbers::max_distance> = true;
+constexpr bool is_distance<&ProfileValues::max_distance> = true;
 template <>
-constexpr bool is_distance<&Numbers::wiener_max_distance> = true;
+constexpr bool is_distance<&ProfileValues::wiener_max_distance> = true;
 
 // A value of the profile.
 template <auto member, class Number>
@@ -101,7 +101,7 @@ Descriptor by_profile_number(std::optional<Number> P::*to, std::string name, con
   return describe::derived(
       to, std::move(name), range, by_profile,
       +[](const P& p, const ImageSpec& spec) -> std::optional<Number> {
-        const std::optional<Numbers> numbers = numbers_of(p, spec);
+        const std::optional<ProfileValues> numbers = profile_values_of(p, spec);
         if (!numbers) return std::nullopt;
         Number value = (*numbers).*member;
         if constexpr (is_distance<member>) value *= std::pow(spec.white() / 255, 2);
@@ -133,13 +133,14 @@ Descriptor patch_transform(std::optional<PatchTransform> P::*to, std::string nam
        {"bior1.5", PatchTransform::bior15},
        {"hadamard", PatchTransform::hadamard},
        {"dft", PatchTransform::dft}},
-      member == &Numbers::transform ? "bior1.5; dct where patch is not a power of two or dabov2007 says so"
-                                    : "dct",
+      member == &ProfileValues::transform
+          ? "bior1.5; dct where patch is not a power of two or dabov2007 says so"
+          : "dct",
       +[](const P& p, const ImageSpec& spec) -> std::optional<PatchTransform> {
-        const std::optional<Numbers> numbers = numbers_of(p, spec);
+        const std::optional<ProfileValues> numbers = profile_values_of(p, spec);
         if (!numbers) return std::nullopt;
         if (p.noise_model != nullptr) return PatchTransform::dct;
-        if (member == &Numbers::transform && p.patch && !is_power_of_two(*p.patch))
+        if (member == &ProfileValues::transform && p.patch && !is_power_of_two(*p.patch))
           return PatchTransform::dct;
         return (*numbers).*member;
       },
@@ -325,8 +326,8 @@ const Method& bm3d_method() {
               describe::choice(&P::colour, "colour",
                                {{"opponent", Bm3dColour::opponent}, {"per-channel", Bm3dColour::per_channel}},
                                "rgb: luminance and two colour differences with luminance's groups, or each channel by itself"),
-              patch_transform<&Numbers::transform>(&P::transform, "transform", "within a patch"),
-              patch_transform<&Numbers::wiener_transform>(&P::wiener_transform, "wiener_transform",
+              patch_transform<&ProfileValues::transform>(&P::transform, "transform", "within a patch"),
+              patch_transform<&ProfileValues::wiener_transform>(&P::wiener_transform, "wiener_transform",
                                                           "the second step's"),
               describe::derived_choice(
                   &P::group_transform, "group_transform",
@@ -338,26 +339,26 @@ const Method& bm3d_method() {
                   "along a group of patches"),
               describe::choice(&P::kaiser, "kaiser", {{"on", true}, {"off", false}},
                                "a Kaiser window: patches' edges weigh less"),
-              with_follower<&Numbers::patch>(&P::patch, &P::wiener_patch, "patch", patch_sides, "side of a patch"),
-              by_profile_number<&Numbers::wiener_patch>(&P::wiener_patch, "wiener_patch", patch_sides,
+              with_follower<&ProfileValues::patch>(&P::patch, &P::wiener_patch, "patch", patch_sides, "side of a patch"),
+              by_profile_number<&ProfileValues::wiener_patch>(&P::wiener_patch, "wiener_patch", patch_sides,
                                                         "the second step's; patch where that is given"),
-              with_follower<&Numbers::spacing>(&P::spacing, &P::wiener_spacing, "spacing", spacings,
+              with_follower<&ProfileValues::spacing>(&P::spacing, &P::wiener_spacing, "spacing", spacings,
                                                "from one reference patch to the next"),
-              by_profile_number<&Numbers::wiener_spacing>(&P::wiener_spacing, "wiener_spacing", spacings,
+              by_profile_number<&ProfileValues::wiener_spacing>(&P::wiener_spacing, "wiener_spacing", spacings,
                                                           "the second step's; spacing where that is given"),
-              with_follower<&Numbers::search>(&P::search, &P::wiener_search, "search", search_sides,
+              with_follower<&ProfileValues::search>(&P::search, &P::wiener_search, "search", search_sides,
                                               "side of the window that is searched"),
-              by_profile_number<&Numbers::wiener_search>(&P::wiener_search, "wiener_search", search_sides,
+              by_profile_number<&ProfileValues::wiener_search>(&P::wiener_search, "wiener_search", search_sides,
                                                          "the second step's; search where that is given"),
-              with_follower<&Numbers::group>(&P::group, &P::wiener_group, "group", group_sizes,
+              with_follower<&ProfileValues::group>(&P::group, &P::wiener_group, "group", group_sizes,
                                              "patches of a group at most"),
-              by_profile_number<&Numbers::wiener_group>(&P::wiener_group, "wiener_group", group_sizes,
+              by_profile_number<&ProfileValues::wiener_group>(&P::wiener_group, "wiener_group", group_sizes,
                                                         "the second step's; group where that is given"),
-              by_profile_number<&Numbers::max_distance>(&P::max_distance, "max_distance", distances,
+              by_profile_number<&ProfileValues::max_distance>(&P::max_distance, "max_distance", distances,
                                                         "largest mean squared difference within a group"),
-              by_profile_number<&Numbers::wiener_max_distance>(&P::wiener_max_distance, "wiener_max_distance", distances,
+              by_profile_number<&ProfileValues::wiener_max_distance>(&P::wiener_max_distance, "wiener_max_distance", distances,
                                                                "the second step's"),
-              by_profile_number<&Numbers::lambda>(&P::lambda, "lambda", {.min = 0, .max = 100},
+              by_profile_number<&ProfileValues::lambda>(&P::lambda, "lambda", {.min = 0, .max = 100},
                                                   "coefficients up to lambda sigma are taken for noise"),
           },
       .check = check,

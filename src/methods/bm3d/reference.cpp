@@ -301,9 +301,9 @@ struct Estimate {
 };
 
 // The noise left in a group.
-class Remainder {
+class RemainingNoise {
  public:
-  explicit Remainder(const NoiseVariance& noise) : noise_(noise) {}
+  explicit RemainingNoise(const NoiseVariance& noise) : noise_(noise) {}
 
   // A coefficient with noise of this variance was multiplied by `factor`.
   void add(double factor, double variance) {
@@ -340,7 +340,7 @@ Estimate shrunk(const GroupBasis& basis, const std::vector<Place>& group, const 
   const PatchCovariances* const covariances = noise.covariances();
   std::vector<Coefficients> shares;
   if (covariances != nullptr) shares = basis.shares(*covariances, group);
-  Remainder remainder(noise);
+  RemainingNoise remainder(noise);
   for (std::size_t n = 0; n < coefficients.size(); ++n) {
     for (std::size_t c = 0; c < coefficients[n].size(); ++c) {
       const double variance = covariances != nullptr ? noise.at_level(level) * shares[n][c].real()

@@ -15,14 +15,14 @@ namespace ungrain {
 namespace {
 
 // A value, shifted to the right.
-struct Shifted {
+struct ShiftedValue {
   int value;
   int shift;
 };
 
 // A sorted list of the possible medians, and how many values were dropped on either side.
-struct Sorted {
-  std::vector<Shifted> values;
+struct SortedList {
+  std::vector<ShiftedValue> values;
   int below = 0;
   int above = 0;
 };
@@ -31,7 +31,7 @@ class Builder {
  public:
   Builder(int radius, int rows) : side_(2 * radius + 1), inputs_(2 * radius + rows), values_(inputs_) {
     std::vector<int> outputs(static_cast<std::size_t>(rows));
-    const Sorted shared = sorted_block(rows - 1, side_ - 1);
+    const SortedList shared = sorted_block(rows - 1, side_ - 1);
     finish(shared, 0, rows, outputs);
     number(radius, rows, outputs);
   }
@@ -40,14 +40,14 @@ class Builder {
 
  private:
   struct Made {
-    Shifted first;
-    Shifted second;
+    ShiftedValue first;
+    ShiftedValue second;
     int low;
     int high;
   };
 
   // Finishes the windows of `count` output rows from `top` on, which have the list `shared` in common.
-  void finish(const Sorted& shared, int top, int count, std::vector<int>& outputs) {
+  void finish(const SortedList& shared, int top, int count, std::vector<int>& outputs) {
     if (count == 1) {
       outputs[static_cast<std::size_t>(top)] = shared.values.front().value;
       return;
@@ -58,16 +58,16 @@ class Builder {
   }
 
   // All values of the window's columns in the input rows first to last, sorted.
-  Sorted sorted_block(int first, int last) {
-    std::vector<Shifted> column;
+  SortedList sorted_block(int first, int last) {
+    std::vector<ShiftedValue> column;
     for (int row = first; row <= last; ++row) column.push_back({row, 0});
-    std::vector<Sorted> wide{{sort(column)}};  // 1, 2, 4 … columns
+    std::vector<SortedList> wide{{sort(column)}};  // 1, 2, 4 … columns
     for (int columns = 1; 2 * columns <= side_; columns *= 2) {
-      const Sorted& half = wide.back();
+      const SortedList& half = wide.back();
       wide.push_back(add(half, shifted(half, columns)));
     }
     int columns = 1 << (wide.size() - 1);
-    Sorted all = wide.back();
+    SortedList all = wide.back();
     for (int power = static_cast<int>(wide.size()) - 2; power >= 0; --power) {
       if ((side_ & (1 << power)) == 0) continue;
       all = add(all, shifted(wide[static_cast<std::size_t>(power)], columns));
@@ -76,13 +76,13 @@ class Builder {
     return all;
   }
 
-  static Sorted shifted(Sorted list, int by) {
-    for (Shifted& value : list.values) value.shift += by;
+  static SortedList shifted(SortedList list, int by) {
+    for (ShiftedValue& value : list.values) value.shift += by;
     return list;
   }
 
-  Sorted add(const Sorted& a, const Sorted& b) {
-    Sorted all{{}, a.below + b.below, a.above + b.above};
+  SortedList add(const SortedList& a, const SortedList& b) {
+    SortedList all{{}, a.below + b.below, a.above + b.above};
     const int count = static_cast<int>(a.values.size() + b.values.size());
     const int others = side_ * side_ / 2;  // on either side of the median
     const int drop_below = std::clamp(count + all.above - 1 - others, 0, count);
@@ -90,7 +90,7 @@ class Builder {
     if (drop_below + drop_above == count - 1) {
       all.values = {of_rank(a.values, b.values, drop_below)};
     } else {
-      const std::vector<Shifted> merged = merge(a.values, b.values);
+      const std::vector<ShiftedValue> merged = merge(a.values, b.values);
       all.values.assign(merged.begin() + drop_below, merged.end() - drop_above);
     }
     all.below += drop_below;
@@ -100,33 +100,33 @@ class Builder {
 
   // The value of this rank in two sorted lists. For every split of the smaller values between the lists, one
   // of the two next values is at least as large as it.
-  Shifted of_rank(const std::vector<Shifted>& a, const std::vector<Shifted>& b, int rank) {
-    std::optional<Shifted> least;
+  ShiftedValue of_rank(const std::vector<ShiftedValue>& a, const std::vector<ShiftedValue>& b, int rank) {
+    std::optional<ShiftedValue> least;
     const int a_size = static_cast<int>(a.size());
     const int b_size = static_cast<int>(b.size());
     for (int from_a = std::max(0, rank + 1 - b_size); from_a <= std::min(rank + 1, a_size); ++from_a) {
       const int from_b = rank + 1 - from_a;
-      Shifted larger = from_a == 0   ? b[static_cast<std::size_t>(from_b - 1)]
-                       : from_b == 0 ? a[static_cast<std::size_t>(from_a - 1)]
-                                     : exchange(a[static_cast<std::size_t>(from_a - 1)],
-                                                b[static_cast<std::size_t>(from_b - 1)])
-                                           .second;
+      ShiftedValue larger = from_a == 0   ? b[static_cast<std::size_t>(from_b - 1)]
+                            : from_b == 0 ? a[static_cast<std::size_t>(from_a - 1)]
+                                          : exchange(a[static_cast<std::size_t>(from_a - 1)],
+                                                     b[static_cast<std::size_t>(from_b - 1)])
+                                                .second;
       least = least ? exchange(*least, larger).first : larger;
     }
     return *least;
   }
 
   // Batcher's odd-even merge, for lists of any length.
-  std::vector<Shifted> merge(const std::vector<Shifted>& a, const std::vector<Shifted>& b) {
+  std::vector<ShiftedValue> merge(const std::vector<ShiftedValue>& a, const std::vector<ShiftedValue>& b) {
     if (a.empty()) return b;
     if (b.empty()) return a;
     if (a.size() == 1 && b.size() == 1) {
       const auto [low, high] = exchange(a[0], b[0]);
       return {low, high};
     }
-    const std::vector<Shifted> odd = merge(every_second(a, 0), every_second(b, 0));
-    const std::vector<Shifted> even = merge(every_second(a, 1), every_second(b, 1));
-    std::vector<Shifted> merged{odd[0]};
+    const std::vector<ShiftedValue> odd = merge(every_second(a, 0), every_second(b, 0));
+    const std::vector<ShiftedValue> even = merge(every_second(a, 1), every_second(b, 1));
+    std::vector<ShiftedValue> merged{odd[0]};
     std::size_t place = 1;
     for (; place < odd.size() && place <= even.size(); ++place) {
       const auto [low, high] = exchange(even[place - 1], odd[place]);
@@ -138,20 +138,20 @@ class Builder {
     return merged;
   }
 
-  static std::vector<Shifted> every_second(const std::vector<Shifted>& list, std::size_t from) {
-    std::vector<Shifted> half;
+  static std::vector<ShiftedValue> every_second(const std::vector<ShiftedValue>& list, std::size_t from) {
+    std::vector<ShiftedValue> half;
     for (std::size_t i = from; i < list.size(); i += 2) half.push_back(list[i]);
     return half;
   }
 
-  std::vector<Shifted> sort(const std::vector<Shifted>& list) {
+  std::vector<ShiftedValue> sort(const std::vector<ShiftedValue>& list) {
     if (list.size() <= 1) return list;
     const auto middle = list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2);
     return merge(sort({list.begin(), middle}), sort({middle, list.end()}));
   }
 
   // An exchange that was made before, at any shift, is reused.
-  std::pair<Shifted, Shifted> exchange(Shifted a, Shifted b) {
+  std::pair<ShiftedValue, ShiftedValue> exchange(ShiftedValue a, ShiftedValue b) {
     const int base = std::min(a.shift, b.shift);
     a.shift -= base;
     b.shift -= base;
@@ -179,7 +179,7 @@ class Builder {
       const int needed =
           std::max(extent[static_cast<std::size_t>(made.low)], extent[static_cast<std::size_t>(made.high)]);
       if (needed < 0) continue;
-      for (const Shifted& from : {made.first, made.second}) {
+      for (const ShiftedValue& from : {made.first, made.second}) {
         int& of_source = extent[static_cast<std::size_t>(from.value)];
         of_source = std::max(of_source, needed + from.shift);
         int& last = last_use[static_cast<std::size_t>(from.value)];

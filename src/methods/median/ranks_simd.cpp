@@ -17,10 +17,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // A step function: zeros, then ones. A vector loaded at the right offset is what a rank adds to the counts of
 // the thresholds.
-struct Steps {
+struct StepFunction {
   static constexpr int reach = 512;
   std::uint8_t at[2 * reach];
-  Steps() {
+  StepFunction() {
     for (int i = 0; i < 2 * reach; ++i) at[i] = i > reach ? 1 : 0;
   }
   // One where first + lane > rank.
@@ -75,7 +75,7 @@ ReachedThresholds CountChunk(const RankTile& tile, int first) {
   constexpr bool has_upper = HWY_TARGET != HWY_SCALAR;  // more than one lane
   const int side = 2 * tile.radius + 1;
   const int columns = tile.width + side - 1;
-  static const Steps steps;
+  static const StepFunction steps;
 
   // Lanes whose threshold is not from 1 to 255 are never reached.
   HWY_ALIGN std::int16_t limits[256];

@@ -46,9 +46,10 @@ std::optional<double> strength(const P& p, const ImageSpec& spec) {
   double squares = 0;  // of the patch's weights along one axis; 1 / patch where they are all the same
   for (const double weight : patch_weights(p.patch.value(), p.patch_sigma.value()))
     squares += weight * weight;
-  const int together = describe::weighs_together(p, spec) ? spec.colour_channels() : 1;
+  const int channels_per_weight = describe::weighs_together(p, spec) ? spec.colour_channels() : 1;
   const double factor = strength_of_noise(p, spec, *noise);
-  return describe::noise_times(factor * std::sqrt(squares) / std::sqrt(std::sqrt(together)), p, spec);
+  return describe::noise_times(factor * std::sqrt(squares) / std::sqrt(std::sqrt(channels_per_weight)), p,
+                               spec);
 }
 
 // [003]'s experiment. Its program multiplies a patch by a Gaussian of maximum 1 and deviation 5/3, which
