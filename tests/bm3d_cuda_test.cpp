@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scene/scene.h"
+#include "bm3d_scenes.h"
 #include "test_devices.h"
 #include "test_images.h"
 #include "ungrain/denoiser.h"
@@ -22,27 +22,6 @@ namespace {
 constexpr Device reference{Device::Kind::reference};
 constexpr Device cpu{Device::Kind::cpu};
 constexpr Device gpu{Device::Kind::cuda};
-
-Image filtered(const MethodParams& params, const ConstImageView& in, const Options& options) {
-  Image out(in.spec);
-  Denoiser::create(params, in.spec, options).run(in, out.view());
-  return out;
-}
-
-Image scene_of(int width, int height, int channels = 1) {
-  return render_scene({.width = width,
-                       .height = height,
-                       .channels = channels,
-                       .type = PixelType::f32,
-                       .colour = channels == 3 ? Colour::rgb : Colour::gray,
-                       .range = 255});
-}
-
-Image noisy_of(const Image& clean, double sigma) {
-  Image noisy(clean.view().spec);
-  add_noise(clean.view(), noisy.view(), {NoiseKind::gaussian, sigma, 5});
-  return noisy;
-}
 
 // Transforms of halves may keep other coefficients where these are about at the threshold, and both search
 // among rounded pixels: at the ends of the range of sigma that is worth some hundredths, either way.
@@ -119,31 +98,6 @@ TEST(Bm3dCuda, MapsAndManyPatches) {
   // Halves may find other patches that are about as near; the other search is of floats.
   expect_within(1.5, {.sigma_map = map.view(), .search = 9});
   expect_within(0.03, {.sigma = {20}, .group_transform = GroupTransform::dct, .search = 13, .group = 100});
-}
-
-// Noise by level and frequency, across other than down, stronger in dark parts.
-NoiseModel falling_model(const ImageSpec& spec, double sigma) {
-  NoiseModel model = white_noise_model(spec, {sigma});
-  for (NoiseModel::Channel& channel : model.channels) {
-    channel.levels = {20, 200};
-    channel.deviations = {sigma, 0.5 * sigma};
-    for (int i = 0; i < 64; ++i) channel.spectrum[i] = 1.6 / (1 + 0.2 * (i % 8) + 0.1 * (i / 8));
-  }
-  return model;
-}
-
-// The same at all frequencies, stronger in bright parts.
-NoiseModel rising_model(const ImageSpec& spec, double sigma, double in_the_dark = 0.3) {
-  NoiseModel model = white_noise_model(spec, {sigma});
-  for (NoiseModel::Channel& channel : model.channels) {
-    channel.levels = {10, 120, 230};
-    channel.deviations = {in_the_dark * sigma, sigma, 1.5 * sigma};
-  }
-  return model;
-}
-
-std::shared_ptr<const NoiseModel> shared(NoiseModel model) {
-  return std::make_shared<const NoiseModel>(std::move(model));
 }
 
 TEST(Bm3dCuda, NoiseModelsGiveWhatTheReferenceGives) {

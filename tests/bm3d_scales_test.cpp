@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bm3d_scenes.h"
 #include "methods/bm3d/scales.h"
-#include "scene/scene.h"
 #include "test_devices.h"
 #include "test_images.h"
 #include "ungrain/denoiser.h"
@@ -20,15 +20,6 @@ namespace {
 
 constexpr Device reference{Device::Kind::reference};
 constexpr Device cpu{Device::Kind::cpu};
-
-Image scene_of(int width, int height, int channels) {
-  return render_scene({.width = width,
-                       .height = height,
-                       .channels = channels,
-                       .type = PixelType::f32,
-                       .colour = channels == 3 ? Colour::rgb : Colour::gray,
-                       .range = 255});
-}
 
 // White noise, averaged over a square of pixels and made as strong again.
 Image coarse_noise(const ImageSpec& spec, double sigma, int square, std::uint64_t seed) {
@@ -66,13 +57,7 @@ std::shared_ptr<const NoiseModel> model_of(const ImageSpec& spec, double sigma, 
   const Image first = coarse_noise(spec, sigma, square, 11);
   const Image second = coarse_noise(spec, sigma, square, 12);
   const std::vector<ConstImageView> frames{first.view(), second.view()};
-  return std::make_shared<const NoiseModel>(noise_of_still_frames(frames));
-}
-
-Image filtered(const Bm3dParams& params, const Image& in, const Options& options) {
-  Image out(in.spec());
-  Denoiser::create(params, in.spec(), options).run(in.view(), out.view());
-  return out;
+  return shared(noise_of_still_frames(frames));
 }
 
 double largest_difference(const Image& a, const Image& b) {
@@ -101,8 +86,8 @@ TEST(Bm3dScales, TheProcessorAgreesWithTheReference) {
     const Image clean = scene_of(97, 75, channels);  // odd sizes: the last half pixel is a whole one
     const Image noisy = sum_of(clean, coarse_noise(clean.spec(), 15, 3, 5));
     const Bm3dParams params = small_search(model_of(clean.spec(), 15, 3));
-    const Image expected = filtered(params, noisy, {.device = reference});
-    const Image actual = filtered(params, noisy, {.device = cpu});
+    const Image expected = filtered(params, noisy.view(), {.device = reference});
+    const Image actual = filtered(params, noisy.view(), {.device = cpu});
     // The fast search rounds pixels, so some groups differ; what comes of them is as near to the truth.
     EXPECT_GT(compare(expected.view(), actual.view()).psnr, 42) << channels;
     EXPECT_NEAR(compare(clean.view(), expected.view()).psnr, compare(clean.view(), actual.view()).psnr, 0.05)
@@ -114,9 +99,9 @@ TEST(Bm3dScales, BandsAndThreadsChangeNothing) {
   const Image clean = scene_of(130, 151, 3);
   const Image noisy = sum_of(clean, coarse_noise(clean.spec(), 15, 3, 5));
   const Bm3dParams params = small_search(model_of(clean.spec(), 15, 3));
-  const Image whole = filtered(params, noisy, {.device = cpu, .threads = 1});
+  const Image whole = filtered(params, noisy.view(), {.device = cpu, .threads = 1});
   for (const int rows : {1, 7, 64}) {
-    const Image bands = filtered(params, noisy, {.device = cpu, .threads = 3, .band_rows = rows});
+    const Image bands = filtered(params, noisy.view(), {.device = cpu, .threads = 3, .band_rows = rows});
     EXPECT_EQ(largest_difference(whole, bands), 0) << rows;
   }
 }
@@ -153,12 +138,12 @@ TEST(Bm3dScales, TheGpuAgreesWithTheReference) {
     const Image clean = scene_of(197, 175, channels);
     const Image noisy = sum_of(clean, coarse_noise(clean.spec(), 15, 3, 5));
     const Bm3dParams params = small_search(model_of(clean.spec(), 15, 3));
-    const Image expected = filtered(params, noisy, {.device = cpu});
-    const Image actual = filtered(params, noisy, {.device = gpu});
+    const Image expected = filtered(params, noisy.view(), {.device = cpu});
+    const Image actual = filtered(params, noisy.view(), {.device = gpu});
     EXPECT_GT(compare(expected.view(), actual.view()).psnr, 42) << channels;
     EXPECT_NEAR(compare(clean.view(), expected.view()).psnr, compare(clean.view(), actual.view()).psnr, 0.05)
         << channels;
-    const Image bands = filtered(params, noisy, {.device = gpu, .band_rows = 48});
+    const Image bands = filtered(params, noisy.view(), {.device = gpu, .band_rows = 48});
     EXPECT_GT(compare(actual.view(), bands.view()).psnr, 60) << channels;
   }
 }
@@ -168,9 +153,9 @@ TEST(Bm3dScales, CoarseNoiseGoes) {
   for (int i = 0; i < 200 * 160 * 3; ++i) clean.samples<float>()[i] = static_cast<float>(40 + i % 600 / 4);
   const Image noisy = sum_of(clean, coarse_noise(clean.spec(), 20, 4, 5));
   Bm3dParams params = small_search(model_of(clean.spec(), 20, 4));
-  const double two = compare(clean.view(), filtered(params, noisy, {.device = cpu}).view()).psnr;
+  const double two = compare(clean.view(), filtered(params, noisy.view(), {.device = cpu}).view()).psnr;
   params.scales = 1;
-  const double one = compare(clean.view(), filtered(params, noisy, {.device = cpu}).view()).psnr;
+  const double one = compare(clean.view(), filtered(params, noisy.view(), {.device = cpu}).view()).psnr;
   EXPECT_GT(two, one + 1);
 }
 

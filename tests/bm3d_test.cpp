@@ -6,12 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include "bm3d_scenes.h"
 #include "core/convert.h"
-#include "core/engine.h"
-#include "cpu/cpu_backend.h"
 #include "methods/bm3d/bm3d.h"
 #include "methods/bm3d/transforms.h"
-#include "scene/scene.h"
 #include "test_images.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
@@ -118,31 +116,10 @@ TEST(Bm3dTransforms, KaiserWindow) {
   for (const double weight : patch_window(5, false)) EXPECT_EQ(weight, 1);
 }
 
-Image filtered(const MethodParams& params, const ConstImageView& in, const Options& options = {}) {
-  Image out(in.spec);
-  Denoiser::create(params, in.spec, options).run(in, out.view());
-  return out;
-}
-
 float& pixel(Image& image, int x, int y, int channel = 0) {
   const ImageView view = image.view();
   return *reinterpret_cast<float*>(static_cast<std::byte*>(view.data) + y * view.strides.y +
                                    x * view.strides.x + channel * view.strides.channel);
-}
-
-Image scene_of(int width, int height, int channels = 1) {
-  return render_scene({.width = width,
-                       .height = height,
-                       .channels = channels,
-                       .type = PixelType::f32,
-                       .colour = channels == 3 ? Colour::rgb : Colour::gray,
-                       .range = 255});
-}
-
-Image noisy_of(const Image& clean, double sigma, std::uint64_t seed = 5) {
-  Image noisy(clean.view().spec);
-  add_noise(clean.view(), noisy.view(), {NoiseKind::gaussian, sigma, seed});
-  return noisy;
 }
 
 TEST(Bm3d, PatchesThatAreAlikeBecomeTheirMean) {
@@ -252,16 +229,6 @@ TEST(Bm3d, OneThreadAndEightGiveTheSameBits) {
     EXPECT_EQ(hash_of(filtered(params, noisy.view(), {.device = cpu, .threads = 8, .band_rows = 57}).view()),
               one);
   }
-}
-
-// Settings as the fast version takes them, on the general one.
-Image filtered_generally(const Bm3dParams& params, const ConstImageView& in) {
-  const MethodParams resolved = Denoiser::create(params, in.spec).params();
-  Engine engine(bm3d_general(bm3d_settings(resolved.as<Bm3dParams>(), in.spec), in.spec), in.spec,
-                {.band_rows = in.spec.height}, make_cpu_backend(2));
-  Image out(in.spec);
-  engine.run(in, out.view());
-  return out;
 }
 
 TEST(Bm3d, TheGeneralVersionIsTheReference) {

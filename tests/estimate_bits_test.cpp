@@ -161,13 +161,13 @@ TEST_F(EstimateBits, BatchesAreBlocks) {
   for (const std::string& target : simd_targets()) {
     use_simd_target(target);
     const auto batch = std::make_unique<BatchChannel[]>(5);
-    const auto looks = std::make_unique<BatchLook[]>(5);
+    const auto looks = std::make_unique<BatchStatistics[]>(5);
     for (int n = 0; n < batch_blocks; ++n) {
       for (int c = 0; c < 3; ++c) {
         for (int i = 0; i < batch_samples; ++i) batch[c].samples[i][n] = value(n, c, i);
       }
     }
-    look_at_batch(batch.get(), 3, true, white, looks.get());
+    measure_batch(batch.get(), 3, true, white, looks.get());
     for (int plane = 0; plane < 5; ++plane) {
       for (int n = 0; n < batch_blocks; ++n) {
         std::vector<double> block;
@@ -178,7 +178,7 @@ TEST_F(EstimateBits, BatchesAreBlocks) {
                                        : of[0] - 2 * of[1] + of[2]);
         }
         const BlockSpectrum expected = transform(block.data());
-        const BatchLook& look = looks[plane];
+        const BatchStatistics& look = looks[plane];
         EXPECT_NEAR(look.mean[n], expected.mean, 1e-4) << target;
         for (int set = 0; set < set_count; ++set) {
           EXPECT_NEAR(look.busyness[set][n], expected.busyness[set], 1e-5 * expected.busyness[set] + 1e-4);
@@ -227,7 +227,7 @@ TEST_F(EstimateBits, WindowsAreSums) {
         std::vector<double> texture(static_cast<std::size_t>(cells));
         std::vector<double> ring(static_cast<std::size_t>(cells));
         std::vector<std::int32_t> level(static_cast<std::size_t>(cells));
-        look_at_windows(row, sums.data(), {texture.data(), ring.data(), level.data()});
+        measure_windows(row, sums.data(), {texture.data(), ring.data(), level.data()});
         const double tolerance = type == PixelType::f32 ? 1e-3 : 0;
         for (int n = 0; n < row.count(); ++n) {
           double sum = 0;

@@ -1,15 +1,22 @@
 """What a figure in docs/results/ must say about where it comes from."""
 import datetime
-import hashlib
 import os
 import pathlib
 import re
 import subprocess
+import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-# What the program does on a processor is made of these.
-GPU_HEADERS = [f":!src/methods/bilateral/{name}.h" for name in ("streamed", "symmetric", "tuning")]
-PROGRAM = ["src", "cli", ":!src/cuda", ":!*.cu", ":!*.cuh", *GPU_HEADERS, ":!src/methods/*/cases.h"]
+from sources import ROOT, Sources
+
+# Roots of pages (sources.py): what they need of src/core and src/cpu follows from their includes.
+METHODS_CODE = ["src/methods/*.cpp"]
+NOISE_CODE = ["src/noise/*.cpp"]  # where noise is added, measured or given
+ENGINE_CODE = ["src/core/*.cpp"]  # where times or memory are measured
+SCENE_CODE = ["src/scene/*.cpp"]
+
+
+def method_code(name):
+    return f"src/methods/{name}/*.cpp"
 
 
 def _output(*command):
@@ -25,14 +32,10 @@ def _processor():
     return found.group(1) if found else _output("uname", "-m")
 
 
-def sources_hash(folders):
-    """Of every tracked file below the folders (as git names files) but their READMEs: a result is out of date when it no
-    longer matches."""
-    digest = hashlib.sha256()
-    for name in sorted(_output("git", "ls-files", *folders).split("\n")):
-        if (ROOT / name).is_file() and not name.endswith(".md"):
-            digest.update(name.encode() + b"\0" + (ROOT / name).read_bytes())
-    return digest.hexdigest()[:16]
+def _running_tool():
+    """As git names it."""
+    tool = pathlib.Path(sys.argv[0]).resolve()
+    return [tool.relative_to(ROOT).as_posix()] if tool.is_file() and tool.is_relative_to(ROOT) else []
 
 
 def version():
@@ -42,11 +45,11 @@ def version():
     return {"date": datetime.date.today().isoformat(), "commit": _output("git", "rev-parse", "--short", "HEAD") + dirty}
 
 
-def describe(folders):
-    """The lines to put under a result, for sources in these folders."""
+def describe(roots):
+    """The lines to put under a result that depends on these roots, and on the tool that runs."""
     return [
         f"- machine: {_processor()}, {os.cpu_count()} processors",
         f"- compiler: {_output('c++', '--version').splitlines()[0]}",
         *(f"- {key}: {value}" for key, value in version().items()),
-        f"- sources: {' '.join(folders)} {sources_hash(folders)}",
+        Sources().line(list(dict.fromkeys([*roots, *_running_tool()]))),
     ]

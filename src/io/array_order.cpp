@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t axes = 4;
 using AxisOrder = std::array<std::size_t, axes>;
 
-// An axis of one element may lie anywhere: last, where it cuts no run.
+// Axes from the innermost to the outermost. An axis of one element goes last, where it splits no run.
 AxisOrder innermost_first(const ArrayAxes& counts, const ArrayAxes& strides) {
   AxisOrder order{};
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -22,7 +22,7 @@ AxisOrder innermost_first(const ArrayAxes& counts, const ArrayAxes& strides) {
   return order;
 }
 
-// A part of the array, and how long its pieces are that lie together.
+// A part of the array, and the lengths of its contiguous runs.
 struct Box {
   ArrayAxes start = {};
   ArrayAxes extent = {};
@@ -30,7 +30,7 @@ struct Box {
 
 struct Run {
   std::int64_t length = 1;
-  std::size_t inside = 0;  // axes that it covers, from the innermost
+  std::size_t inside = 0;  // axes that the run covers, from the innermost
 };
 
 Run run_of(const ArrayAxes& counts, const ArrayAxes& extent, const AxisOrder& order) {
@@ -43,7 +43,7 @@ Run run_of(const ArrayAxes& counts, const ArrayAxes& extent, const AxisOrder& or
   return run;
 }
 
-// Grows the box where the shorter of both runs gains, until the memory is used up.
+// Grows the box along the axis that lengthens the shorter of both runs, until the memory is used up.
 ArrayAxes box_extent(const ArrayAxes& counts, std::int64_t most_samples, const AxisOrder& from,
                      const AxisOrder& to) {
   ArrayAxes extent = {1, 1, 1, 1};
@@ -60,7 +60,7 @@ ArrayAxes box_extent(const ArrayAxes& counts, std::int64_t most_samples, const A
   }
 }
 
-// Calls visit(where the run begins in the array, where in the packed box, its length), all in samples.
+// Calls visit(start of the run in the array, start in the packed box, length), all in samples.
 template <class Visit>
 void for_each_run(const ArrayAxes& counts, const ArrayAxes& strides, const AxisOrder& order, const Box& box,
                   Visit visit) {
@@ -152,7 +152,7 @@ void reorder(const ArrayAxes& counts, std::size_t sample_bytes, const ArrayAxes&
     for_each_run(counts, to_strides, to, box, [&](std::int64_t at, std::int64_t packed, std::int64_t length) {
       write(written_box.data() + bytes(packed), bytes(length), bytes(at));
     });
-    // Boxes in the order of the source: what a disk reads ahead is used.
+    // Boxes follow the order of the source, so that the disk's read-ahead is used.
     std::size_t level = 0;
     for (; level < axes; ++level) {
       const std::size_t axis = from[level];

@@ -40,7 +40,7 @@ struct Header {
   bool top_down = false;
   unsigned bits = 0;  // a pixel
   std::uint32_t compression = 0;
-  std::uint32_t colours = 0;                // that the palette is said to have; 0: all that the bits can name
+  std::uint32_t colours = 0;                // entries of the palette; 0: as many as the bits can address
   std::array<std::uint32_t, 4> masks = {};  // red, green, blue, alpha; of 16 and 32 bits
   std::uint64_t palette_at = 0;
   std::uint64_t pixels_at = 0;
@@ -51,7 +51,7 @@ struct Header {
   fail(file.path(), fmt::format("its BMP header is damaged: {}", how));
 }
 
-// Little-endian numbers of the part of the file that was asked for, which must be there.
+// Little-endian numbers of a part of the file. Throws where the file is too short for that part.
 class Fields {
  public:
   Fields(const SourceFile& file, std::uint64_t offset, std::size_t size) : bytes_(size) {
@@ -77,7 +77,7 @@ class Fields {
 void check_compression(const SourceFile& file, const Header& header) {
   static constexpr std::array names = {"", "RLE8", "RLE4", "", "JPEG", "PNG"};
   const std::uint32_t kind = header.compression;
-  // In OS/2's header 3 and 4 are Huffman and RLE24.
+  // In OS/2's header, kinds 3 and 4 are Huffman and RLE24.
   const bool os2_only = header.bytes == os2_header && kind > 2;
   if (kind < names.size() && *names[kind] != '\0' && !os2_only) {
     fail(file.path(),
@@ -95,7 +95,8 @@ void check_mask(const SourceFile& file, std::uint32_t mask) {
   if ((ones & (ones + 1)) != 0) damaged(file, fmt::format("the mask 0x{:08x} has gaps", mask));
 }
 
-// Of 16 and 32 bits: the header's own, those that follow a header that has no place for them, or the usual.
+// Masks of 16- and 32-bit pixels: the header's own, those behind a header without a place for them, or the
+// default ones.
 void read_masks(const SourceFile& file, Header& header) {
   const bool own = header.compression != uncompressed;
   if (own && header.bits != 16 && header.bits != 32) {
@@ -177,7 +178,7 @@ void check_file_size(const SourceFile& file, const Header& header) {
 
 using Rgb = std::array<std::uint8_t, 3>;
 
-// The colours that lie between the header and the pixels, however many the header says there are.
+// The colours between the header and the pixels, at most as many as the header announces.
 std::vector<Rgb> read_palette(const SourceFile& file, const Header& header) {
   const std::uint64_t entry = header.bytes == core_header ? 3 : 4;
   std::uint64_t count = std::uint64_t{1} << header.bits;
@@ -197,7 +198,7 @@ bool is_gray(const std::vector<Rgb>& palette) {
                      [](const Rgb& c) { return c[0] == c[1] && c[1] == c[2]; });
 }
 
-// The bits of one channel, spread over 0 to 255.
+// One channel's bits, scaled to 0 to 255.
 class MaskedChannel {
  public:
   explicit MaskedChannel(std::uint32_t mask)
@@ -338,7 +339,7 @@ std::string header_text(const std::filesystem::path& path, const ImageSpec& spec
   put(text, bits, 2);
   put(text, spec.alpha ? bitfields : uncompressed, 4);
   put(text, pixels, 4);
-  put(text, 0, 8);  // pixels a metre: not known
+  put(text, 0, 8);  // pixels a metre: unknown
   put(text, spec.channels == 1 ? 256 : 0, 4);
   put(text, 0, 4);
   if (spec.alpha) {

@@ -16,7 +16,7 @@ using namespace std::string_view_literals;
 
 constexpr std::size_t head_bytes = 8;
 constexpr std::size_t uuid_bytes = 16;
-// As every program that puts them into JPEG 2000 files names them.
+// The UUID that marks EXIF in JPEG 2000 files.
 constexpr std::string_view exif_uuid = "JpgTiffExif->JP2"sv;
 constexpr std::string_view xmp_uuid = "\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac"sv;
 constexpr std::string_view iptc_uuid = "\x33\xc7\xa4\xd2\xb8\x1d\x47\x23\xa0\xba\xf1\xa3\xe0\x97\xad\x38"sv;
@@ -75,7 +75,7 @@ struct Box {
   std::uint64_t end = 0;
 };
 
-// `read` gives bytes of what is `size` long.
+// `read` gives bytes of a source that is `size` long.
 template <class Read>
 std::vector<Box> list_boxes(std::uint64_t begin, std::uint64_t size, Read read) {
   constexpr std::size_t most_boxes = 4096;
@@ -111,7 +111,7 @@ Bytes part(const Bytes& bytes, std::uint64_t begin, std::uint64_t end) {
           bytes.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-// The header of a JPEG 2000 file with a profile instead of the name of a colour space.
+// The header of a JPEG 2000 file with an ICC profile in place of the named colour space.
 Bytes with_profile(const Bytes& file, const Box& header, const Bytes& icc) {
   Bytes inside;
   for (const Box& box : boxes_of(file, header.contents, header.end)) {
@@ -127,7 +127,7 @@ Bytes with_profile(const Bytes& file, const Box& header, const Bytes& icc) {
   return whole;
 }
 
-// A Brotli stream; empty where it is damaged or this build cannot read it.
+// Decodes a Brotli stream; empty where it is damaged or this build has no Brotli.
 Bytes decompressed([[maybe_unused]] const Bytes& stream) {
 #if UNGRAIN_HAVE_BROTLI
   for (std::size_t size = std::size_t{1} << 16U; size <= std::size_t{1} << 26U; size *= 4) {
@@ -146,7 +146,7 @@ Bytes decompressed([[maybe_unused]] const Bytes& stream) {
 
 void take_metadata(const std::string& type, const Bytes& contents, Metadata& metadata) {
   if (type == "Exif" && contents.size() > 4) {
-    const std::uint64_t skipped = number(contents.data(), 4) + 4;  // to where the EXIF begins
+    const std::uint64_t skipped = number(contents.data(), 4) + 4;  // distance to the start of the EXIF
     if (skipped < contents.size()) metadata.exif = part(contents, skipped, contents.size());
   } else if (type == "xml " && !contents.empty()) {
     metadata.xmp = contents;
@@ -204,7 +204,7 @@ Bytes with_jxl_boxes(Bytes encoded, const Metadata& metadata) {
   Bytes file;
   Bytes exif;
   if (!metadata.exif.empty()) {
-    append_number(exif, 0, 4);  // it begins at once
+    append_number(exif, 0, 4);  // offset of the EXIF: 0
     append(exif, metadata.exif);
   }
   if (!begins(encoded, jxl_signature)) {
@@ -225,7 +225,7 @@ Bytes with_jp2_boxes(Bytes encoded, const Metadata& metadata) {
   for (const Box& box : boxes_of(encoded, 0, encoded.size())) {
     if (box.type == "jp2h" && !metadata.icc.empty()) {
       append(file, with_profile(encoded, box, metadata.icc));
-    } else if (box.type == "jp2c") {  // which may say that it goes on to the end of the file
+    } else if (box.type == "jp2c") {  // its length may be 0: to the end of the file
       append_box(file, box.type, part(encoded, box.contents, box.end));
     } else {
       append(file, part(encoded, box.begin, box.end));

@@ -9,14 +9,14 @@
 
 namespace ungrain::io {
 
-// EXIF, XMP and IPTC of such a file; nothing of one that has no boxes. What is damaged is left out.
+// EXIF, XMP and IPTC of such a file; nothing where the file has no boxes. Damaged boxes are left out.
 void read_box_metadata(const SourceFile& file, Metadata& metadata);
 
-// Where the codestream of a JPEG XL file begins, bare or in boxes; nothing where it is none.
+// Offset of the codestream of a JPEG XL file, bare or in boxes; nothing where the file is not JPEG XL.
 std::optional<std::uint64_t> jxl_codestream_at(const SourceFile& file);
 
-// The file that an encoder made, with metadata in boxes. A bare JPEG XL codestream gets boxes around it; a
-// bare JPEG 2000 codestream, which can have none, stays as it is.
+// The encoder's file with metadata in boxes. A bare JPEG XL codestream gets boxes around it. A bare JPEG 2000
+// codestream cannot have boxes and stays unchanged.
 Bytes with_jxl_boxes(Bytes encoded, const Metadata& metadata);
 Bytes with_jp2_boxes(Bytes encoded, const Metadata& metadata);
 

@@ -38,7 +38,7 @@ void put(std::string& to, std::size_t number, int bytes) {
 
 BrowserPicture browser_picture(const std::vector<std::uint8_t>& samples, int width, int height,
                                int channels) {
-  const std::size_t colours = channels == 1 ? 256 : 0;  // gray needs a table of what its values mean
+  const std::size_t colours = channels == 1 ? 256 : 0;  // gray needs a palette
   const std::size_t row = static_cast<std::size_t>(width) * static_cast<std::size_t>(channels);
   const std::size_t padded = (row + 3) / 4 * 4;
   const std::size_t start = 14 + 40 + 4 * colours;
@@ -54,12 +54,12 @@ BrowserPicture browser_picture(const std::vector<std::uint8_t>& samples, int wid
   put(file, 8 * static_cast<std::size_t>(channels), 2);
   put(file, 0, 4);  // not compressed
   put(file, padded * rows, 4);
-  put(file, 0, 8);  // pixels a metre: not told
+  put(file, 0, 8);  // pixels a metre: unknown
   put(file, colours, 4);
   put(file, 0, 4);
   for (std::size_t value = 0; value < colours; ++value) put(file, value * 0x010101, 4);
   file.reserve(start + padded * rows);
-  for (std::size_t y = rows; y-- > 0;) {  // from the lowest row up, blue before green before red
+  for (std::size_t y = rows; y-- > 0;) {  // rows from the bottom up; blue, green, red
     const std::uint8_t* from = samples.data() + y * row;
     for (std::size_t x = 0; x < row; ++x)
       file += static_cast<char>(from[channels == 1 ? x : x - x % 3 + 2 - x % 3]);

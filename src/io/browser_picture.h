@@ -1,4 +1,5 @@
-// Image files in memory that every browser shows: PNG in builds with libvips, else BMP, about twice the size.
+// Image files in memory that every browser shows: PNG in builds with libvips, else BMP, which is about twice
+// as large.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The formats that every build has. PNM, PFM and NPY read their headers and leave the samples to
-// sample_matrix.h.
+// The formats that every build has. PNM, PFM and NPY read their headers here; sample_matrix.h reads the
+// samples.
 #pragma once
 
 #include <memory>

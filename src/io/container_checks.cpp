@@ -11,7 +11,7 @@
 namespace ungrain::io {
 namespace {
 
-// From the first byte of a GIF's sequence of blocks to the one behind its end.
+// Skips a GIF's sequence of blocks, up to the byte behind its terminator.
 bool skip_gif_blocks(ByteStream& bytes) {
   while (true) {
     const int size = bytes.next();

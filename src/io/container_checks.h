@@ -1,4 +1,5 @@
-// Whether a file that libvips decodes has all the frames that it promises: libvips gives what it finds.
+// Checks that a file which libvips decodes has all the frames it announces. libvips itself returns what it
+// finds.
 #pragma once
 
 #include <string_view>
@@ -8,8 +9,8 @@
 
 namespace ungrain::io {
 
-// Throws where frames are missing, with how many were found, or where there are frames that are wanted and
-// cannot be read. `format` is the name of a format in formats.h.
+// Throws where frames are missing (the message says how many were found) or where wanted frames cannot be
+// read. `format` is the name of a format in formats.h.
 void check_frames(const SourceFile& file, std::string_view format, const PageList& wanted);
 
 }  // namespace ungrain::io

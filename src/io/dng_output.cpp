@@ -35,9 +35,9 @@ constexpr std::uint16_t illuminant = 50778;
 constexpr std::uint16_t noise_profile = 51041;
 }  // namespace dng_tag
 
-constexpr std::uint64_t pixels_at = 8;  // behind the header
+constexpr std::uint64_t pixels_at = 8;  // after the header
 
-// Entries by tag; the first of a tag stays.
+// Entries by tag. The first entry of a tag is kept.
 class Directory {
  public:
   void add(TiffEntry entry) {
@@ -74,7 +74,7 @@ std::vector<TiffEntry> storage_entries(const RawInfo& raw) {
       tiff_numbers(tiff_tag::orientation, tiff_type::uint16, {static_cast<std::uint64_t>(raw.orientation)})};
 }
 
-// Red, green and blue in DNG's numbers.
+// DNG's numbers for red, green and blue.
 std::uint64_t colour_of(int channel) {
   return channel == RawInfo::red ? 0 : channel == RawInfo::blue ? 2 : 1;
 }
@@ -141,7 +141,8 @@ std::vector<TiffEntry> text_entries(const RawInfo& raw) {
   return entries;
 }
 
-// What only LibRaw or the simulated camera tell; EXIF that a file had goes first.
+// EXIF tags from LibRaw or the simulated camera, for files without EXIF of their own: tags that the file had
+// have precedence.
 TiffEntry exif_entry(const RawInfo& raw) {
   constexpr std::uint16_t iso_speed = 34855;
   const auto iso = static_cast<std::uint64_t>(std::clamp(std::round(raw.iso), 0.0, 65535.0));
@@ -217,7 +218,7 @@ class DngOutput final : public OutputFile {
   }
 
  private:
-  // One channel of a row into every second place.
+  // Writes one channel of a row to every second photosite.
   void put(const ConstImageView& rows, int y, int channel, int dx, int side) {
     load_row(rows, y, channel, samples_.data());
     for (int x = dx; x < raw_.width; x += side) {

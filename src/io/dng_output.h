@@ -1,4 +1,4 @@
-// DNG files: the samples of a camera raw file, not compressed, 16 bits.
+// DNG files: uncompressed 16-bit samples of a camera raw file.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace ungrain::io {
 
-// `info.spec` has raw_spec()'s size and channels, and any type and white level: samples are scaled to the
+// `info.spec` has raw_spec()'s size and channels and any type and white level. Samples are scaled to the
 // file's numbers and black is added. EXIF and XMP of `metadata` are written.
 std::unique_ptr<OutputFile> create_dng(const std::filesystem::path& path, const FileInfo& info,
                                        const RawInfo& raw, const Metadata& metadata);

@@ -13,13 +13,13 @@ namespace {
 constexpr std::uint16_t dng_version = 50706;
 constexpr std::uint16_t noise_profile = 51041;
 
-// Of the camera and its colours: model, matrices, calibrations, white balance, exposure, profile.
+// Tags of the camera and its colours: model, matrices, calibrations, white balance, exposure, profile.
 constexpr std::uint16_t camera_tags[] = {50708, 50709, 50721, 50722, 50723, 50724, 50725, 50726, 50727,
                                          50728, 50729, 50730, 50732, 50734, 50735, 50736, 50739, 50778,
                                          50779, 50931, 50932, 50936, 50937, 50938, 50939, 50940, 50941,
                                          50942, 50964, 50965, 50981, 50982, 51107, 51108, 51109, 51110};
-// Of the photosites: scale, crop, the greens' difference, corrections after black is subtracted and after
-// demosaicing. All count from the first photosite that shows the picture.
+// Tags of the photosites: scale, crop, the greens' difference, corrections after black subtraction and after
+// demosaicing. All count from the first photosite of the picture.
 constexpr std::uint16_t picture_tags[] = {50718, 50719, 50720, 50733, 50738, 51009, 51022, 51125};
 
 template <std::size_t N>

@@ -1,4 +1,4 @@
-// What a DNG file tells besides its pixels.
+// A DNG file's tags beside its pixels.
 #pragma once
 
 #include <vector>
@@ -9,15 +9,15 @@
 namespace ungrain::io {
 
 struct DngTags {
-  // S and O of each colour: variance = S x + O of samples x from 0 (black) to 1 (white). One pair is for all
-  // colours. Empty where the file has no such profile, or one that is damaged.
+  // S and O of each colour: variance = S x + O of samples x from 0 (black) to 1 (white). One pair holds for
+  // all colours. Empty where the file has no valid profile.
   std::vector<double> noise_profile;
   bool damaged_profile = false;
-  // Colours, crops and corrections that hold for the same photosites after filtering, in little endian.
+  // Colours, crops and corrections that still hold after filtering, in little endian.
   std::vector<TiffEntry> entries;
 };
 
-// Empty where the file is no DNG.
+// Empty where the file is not a DNG.
 DngTags dng_tags_of(const SourceFile& file);
 
 }  // namespace ungrain::io

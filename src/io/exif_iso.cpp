@@ -11,11 +11,11 @@ namespace ungrain::io {
 namespace {
 
 constexpr std::uint16_t photographic_sensitivity = 34855;
-// 32-bit numbers for speeds that the 16 bits of the tag above cannot hold.
+// 32-bit tags for speeds above the 16 bits of the tag above.
 constexpr std::array<std::uint16_t, 3> larger_speeds = {34867, 34866, 34865};
 constexpr std::uint64_t more_than_16_bits = 65535;
 
-// 0 where the directory does not have the tag.
+// 0 where the directory lacks the tag.
 std::uint64_t whole_number(const TiffReader& tiff, const TiffDirectory& directory, std::uint16_t tag) {
   const auto field = std::find_if(directory.fields.begin(), directory.fields.end(),
                                   [tag](const TiffField& one) { return one.tag == tag; });

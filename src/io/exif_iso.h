@@ -7,7 +7,7 @@
 
 namespace ungrain::io {
 
-// As the EXIF block says; nothing where it does not, or what it says is no speed (0).
+// From the EXIF block; nothing where the tag is missing or 0.
 std::optional<double> iso_speed(const Metadata& metadata);
 
 }  // namespace ungrain::io

@@ -5,7 +5,7 @@
 namespace ungrain::io {
 namespace {
 
-// Up to a zero byte; at most 256 characters.
+// Reads up to a zero byte; at most 256 characters.
 std::string next_name(ByteStream& bytes) {
   constexpr std::size_t longest = 256;
   std::string name;

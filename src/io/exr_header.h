@@ -1,4 +1,4 @@
-// The channels of an OpenEXR file: libvips makes red, green, blue and alpha of whatever there is.
+// The channels of an OpenEXR file, by name: libvips turns any channels into red, green, blue and alpha.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ungrain::io {
 
-// Of the first part, in the file's order; empty where the header cannot be understood.
+// Channels of the first part, in the file's order; empty where the header cannot be parsed.
 std::vector<std::string> exr_channels(const SourceFile& file);
 
 }  // namespace ungrain::io

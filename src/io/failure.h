@@ -1,4 +1,4 @@
-// How this folder fails: Error(io), one line, the file's name first.
+// Errors of this folder: Error(io), one line, the file's name first.
 #pragma once
 
 #include <filesystem>
@@ -7,13 +7,13 @@
 
 namespace ungrain::io {
 
-// Without line breaks and other control characters, which file names and other people's messages may have.
+// Replaces line breaks and other control characters, which file names and foreign messages may contain.
 std::string one_line(std::string_view text);
 
 [[noreturn]] void fail(const std::filesystem::path& file, std::string_view what);
-// "<file>: <what>: <what errno says>".
+// "<file>: <what>: <errno's message>".
 [[noreturn]] void fail(const std::filesystem::path& file, std::string_view what, int error_number);
-// Of a 64-bit float that 32 bits cannot hold.
+// For a 64-bit float outside the range of 32 bits.
 [[noreturn]] void fail_beyond_float(const std::filesystem::path& file, int row, double value);
 
 }  // namespace ungrain::io

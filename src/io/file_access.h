@@ -1,4 +1,4 @@
-// Who may read and write a file. A file that is made from it must not be open to more people.
+// Permissions of a file. A file made from it must not be readable by more people.
 #pragma once
 
 namespace ungrain::io {
@@ -9,16 +9,16 @@ struct FileAccess {
   unsigned mode = 0666;  // permission bits
   unsigned group = any_group;
 
-  // Permission bits of a file made from this one that belongs to `owning_group`. The owner can always read
-  // and write. Another group's members were "others" so far, and this one's are from now on: both get only
-  // what both had.
+  // Permission bits for a file that is made from this one and belongs to `owning_group`. The owner can always
+  // read and write. If the groups differ, members of either group were "others" for one of the files: group
+  // and others then get only the permissions that both had.
   unsigned mode_in(unsigned owning_group) const {
     const unsigned both = mode >> 3U & mode & 06U;
     const bool same = group == any_group || group == owning_group;
     return 0600U | (same ? mode & 0066U : both << 3U | both);
   }
 
-  // For a file made from two.
+  // Permissions for a file made from two.
   FileAccess shared_with(const FileAccess& other) const {
     if (group == any_group || group == other.group) return {mode & other.mode, other.group};
     if (other.group == any_group) return {mode & other.mode, group};

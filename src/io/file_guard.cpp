@@ -56,7 +56,7 @@ void remove_with_guarded(const fs::path& guard) {
 }
 
 void remove_if_dead(const fs::path& guard) {
-  // To write, because NFS locks only such descriptors exclusively.
+  // Opened for writing, because NFS grants exclusive locks only to such descriptors.
   const int descriptor = ::open(guard.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) return;
   struct stat status {};
@@ -85,8 +85,8 @@ std::optional<FileGuard> FileGuard::create(const fs::path& file) {
   path += guard_ending;
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) return std::nullopt;
-  // Before it was locked another process may have taken it for a leftover. Where the file system has no
-  // locks, nobody else can lock it either, and nobody removes anything.
+  // Another process may have removed the guard as a leftover before it was locked. On a file system without
+  // locks no process can lock it, so no process removes anything.
   const bool taken = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   if (taken || !is_at(path, descriptor)) {
     ::close(descriptor);
@@ -101,7 +101,8 @@ void remove_leftovers(const fs::path& folder) {
   static std::set<std::string> seen;
   const std::lock_guard lock(mutex);
   if (!seen.insert(folder.native()).second) return;
-  std::set<fs::path> guards;  // before any is removed: a folder that changes may be listed incompletely
+  // Collected before any is removed: a folder may be listed incompletely while it changes.
+  std::set<fs::path> guards;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     if (is_guard_name(entry->path().filename().native())) guards.insert(entry->path());

@@ -1,9 +1,9 @@
-// Tells temporary files that are being written from those that a killed process left behind.
+// Tells temporary files in use from those that a killed process left behind.
 //
-// Beside each temporary file lies its guard: an empty file, NAME.lock, that the process keeps locked. The
-// kernel ends the lock with the process, however that ends, and a network file system shows it to other
-// machines. The temporary file itself is not locked: encoders may replace it by a new file of the same name,
-// and on some network file systems a lock keeps other descriptors from writing.
+// Each temporary file has a guard beside it: an empty file, NAME.lock, that the process keeps locked. The
+// kernel releases the lock when the process ends for any reason, and a network file system shows the lock to
+// other machines. The temporary file itself is not locked, for two reasons: encoders may replace it by a new
+// file of the same name, and on some network file systems a lock keeps other descriptors from writing.
 #pragma once
 
 #include <filesystem>
@@ -13,12 +13,11 @@ namespace ungrain::io {
 
 class FileGuard {
  public:
-  // Creates and locks the guard of `file`. Null, with errno, where it cannot be made; EEXIST: the name is
-  // taken.
+  // Creates and locks the guard of `file`. Null, with errno, on failure; EEXIST: the name is taken.
   static std::optional<FileGuard> create(const std::filesystem::path& file);
   FileGuard(FileGuard&& other) noexcept;
   FileGuard& operator=(FileGuard&&) = delete;
-  ~FileGuard();  // removes it: the guarded file must have gone or been renamed before
+  ~FileGuard();  // removes the guard; the guarded file must be removed or renamed first
 
   const std::filesystem::path& path() const { return path_; }
 
@@ -29,7 +28,7 @@ class FileGuard {
   int descriptor_;
 };
 
-// Removes the temporary files in `folder`, with their guards, whose processes have ended; once a folder and
+// Removes the temporary files in `folder`, with their guards, whose processes have ended; once per folder and
 // process. Only files of this user whose guard can be locked: on a file system without locks they stay.
 void remove_leftovers(const std::filesystem::path& folder);
 

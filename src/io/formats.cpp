@@ -124,8 +124,8 @@ bool holds(const Format& format, PixelType type) {
   return std::find(format.types.begin(), format.types.end(), type) != format.types.end();
 }
 
-// By the number of channels: no format tells one independent channel from gray, or three from red, green and
-// blue.
+// Chosen by the number of channels: no format distinguishes one independent channel from gray, or three from
+// rgb.
 Layout layout_of(const ImageSpec& spec) {
   switch (spec.channels) {
     case 1:
@@ -197,8 +197,8 @@ PixelType writable_type(const std::filesystem::path& path, const ImageSpec& spec
   const Format* format = format_of_extension(path);
   if (format == nullptr) return wanted;
   if (is_float(wanted) && spec.colour_channels() == 1 && format->name == "JPEG XL")
-    return u16;  // libvips has no gray floats
-  // Nothing lost first, then what loses least.
+    return u16;  // libvips has no gray float format
+  // Lossless types first, then by increasing loss.
   static constexpr std::array<std::array<PixelType, 4>, 4> preferences = {{
       {u8, u16, f32, f16},
       {u16, f32, f16, u8},

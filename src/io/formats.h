@@ -1,4 +1,4 @@
-// The one list of file formats: their extensions, what they hold, and who reads and writes them.
+// The list of file formats: extensions, contents, and the code that reads and writes each.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace ungrain::io {
 
-// Who has the code for it.
+// The code that reads and writes a format.
 enum class Codec : std::uint8_t { pnm, pfm, bmp, npy, tiff, vips, dng, raw };
 
-// What the channels of a file can be; a bit each.
+// Meanings of a file's channels, one bit each.
 enum Layout : std::uint8_t {
   layout_gray = 1,
   layout_gray_alpha = 2,
@@ -30,11 +30,11 @@ struct Format {
   std::string_view name;
   std::vector<std::string_view> extensions;
   Codec codec;
-  std::string_view loader;       // libvips' name for it; empty: libvips does not read it
+  std::string_view loader;       // libvips' name of the loader; empty: libvips does not read it
   std::string_view saver;        // one that ends in "_buffer" encodes to memory, and we write the file
   std::vector<PixelType> types;  // on writing
-  unsigned layouts = 0;          // on writing; 0: this project only reads it
-  bool pages = false;            // can be written with several
+  unsigned layouts = 0;          // on writing; 0: read only
+  bool pages = false;            // can hold several pages
   unsigned keeps = 0;            // kinds of metadata on writing: MetadataKind
 };
 
@@ -48,7 +48,7 @@ std::string layout_names(unsigned layouts);  // "gray, rgb with alpha"
 
 // Null where no format has this extension.
 const Format* format_of_extension(const std::filesystem::path& path);
-// Null where it is not one that we let libvips read. `loader` is as in an image's metadata: "jpegload".
+// Null for loaders that are not allowed. `loader` is as in an image's metadata: "jpegload".
 const Format* format_of_loader(std::string_view loader);
 
 }  // namespace ungrain::io

@@ -13,12 +13,13 @@ constexpr bool is_space(int byte) {
 }
 constexpr bool is_digit(int byte) { return byte >= '0' && byte <= '9'; }
 
-// Past white space and comments, which go from # to the end of the line.
+// Skips white space and comments, which go from # to the end of the line.
 void skip_space(ByteStream& bytes);
-// The next word, up to white space or a comment (which are left); empty at the end of the file. At most 64
+// The next word, up to white space or a comment, which stay unread; empty at the end of the file. At most 64
 // characters.
 std::string next_word(ByteStream& bytes);
-// A word that is a whole number; throws where it is not. Beyond 64 bits it is the largest that there is.
+// Reads a whole number; throws where the word is none. Numbers beyond 64 bits become the largest 64-bit
+// number.
 std::int64_t next_integer(const SourceFile& file, ByteStream& bytes, const char* what);
 // The one white-space character between a header and binary samples; a comment may stand before it.
 void end_header(const SourceFile& file, ByteStream& bytes);

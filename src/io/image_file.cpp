@@ -74,13 +74,13 @@ std::string size_text(double bytes) {
                       : fmt::format("{:.0f} MiB", bytes / gib * 1024);
 }
 
-// Decoders that hold the whole image take this much whatever we do.
+// Decoders that hold the whole image need this memory under any limit.
 void check_memory(const std::filesystem::path& path, const InputFile& file, std::uint64_t limit) {
   const std::uint64_t needed = file.decoding_bytes();
   if (limit == 0 || needed <= limit) return;
   const ImageSpec& spec = file.info().spec;
   constexpr double mib = 1024.0 * 1024;
-  constexpr double for_filters = 64 * mib;  // of an image that is not large
+  constexpr double for_filters = 64 * mib;  // for a filter of a small image
   fail(path,
        fmt::format("a {} file of {} x {} pixels that must be decoded whole, which takes {}: --memory {:.0f}M "
                    "would do",
@@ -159,13 +159,13 @@ std::unique_ptr<InputFile> InputFile::open(const std::filesystem::path& path, co
       fail(path, fmt::format("has {} page{}: --pages names page {}", pages, pages == 1 ? "" : "s",
                              options.pages.first_missing(pages)));
     }
-    // A raw file is more than its rows, and has one page.
+    // A raw file has one page and more than rows.
     if (dynamic_cast<RawFile*>(file.get()) == nullptr) {
       file = with_pages(std::move(file), options.pages.of(pages));
     }
   }
   if (file->metadata().orientation != 1) {
-    // Half of the memory is left to the filter.
+    // Half of the memory is reserved for the filter.
     file = upright(std::move(file), options.memory / 2);
   }
   check_memory(path, *file, options.memory);
@@ -180,7 +180,7 @@ std::string metadata_not_kept(const std::filesystem::path& path, const FileInfo&
   const Metadata& metadata = like.metadata();
   unsigned lost = kinds_of(metadata) & ~format->keeps;
   if (!metadata.icc.empty() && like.info().spec.channels != info.spec.channels) lost |= keeps_icc;
-  // Every JPEG says 1, 72 or 96 dots an inch, which means nothing.
+  // JPEG files say 1, 72 or 96 dots an inch by default, which carries no information.
   if (metadata.resolution) {
     const bool centimetres = metadata.resolution->unit == Resolution::Unit::centimetre;
     const double per_inch = metadata.resolution->x * (centimetres ? 2.54 : 1);
@@ -204,7 +204,7 @@ std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path
     const auto* raw = dynamic_cast<const RawFile*>(like);
     if (raw == nullptr) fail(path, "a DNG file is made from a camera raw file, and this is none; write .tif");
     RawInfo samples = raw->raw();
-    samples.noise.clear();  // they are no longer what the camera wrote
+    samples.noise.clear();  // the samples are no longer the camera's
     return create_dng(path, info, samples, raw->metadata());
   }
   check_info(path, info);

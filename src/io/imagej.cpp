@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view mark = "ImageJ=";
 constexpr std::string_view images_key = "images=";
 
-// The next line without its end; `text` begins with the line after it from then on.
+// Returns the next line without its end and removes it from `text`.
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, end);
@@ -44,18 +44,18 @@ std::optional<ImageJStack> parse_imagej(std::string_view description) {
 
 std::string with_images(std::string_view description, std::int64_t images) {
   std::string result;
-  bool told = images == 1;
+  bool written = images == 1;
   while (!description.empty()) {
     const std::string_view line = take_line(description);
     if (depends_on_images(line)) {
-      if (!told) result += fmt::format("{}{}\n", images_key, images);
-      told = true;
+      if (!written) result += fmt::format("{}{}\n", images_key, images);
+      written = true;
     } else {
       result += line;
       result += '\n';
     }
   }
-  if (!told) result += fmt::format("{}{}\n", images_key, images);
+  if (!written) result += fmt::format("{}{}\n", images_key, images);
   return result;
 }
 

@@ -9,13 +9,14 @@
 namespace ungrain::io {
 
 struct ImageJStack {
-  std::int64_t images = 1;  // of the whole stack, whatever the number of directories
+  std::int64_t images = 1;  // of the whole stack, for any number of directories
 };
 
-// Nothing where the description is not ImageJ's.
+// Nothing where ImageJ did not write the description.
 std::optional<ImageJStack> parse_imagej(std::string_view description);
 
-// The description of a stack of another number of images: its channels, slices and frames no longer hold.
+// The description of a stack with another number of images, without its counts of channels, slices and
+// frames, which no longer hold.
 std::string with_images(std::string_view description, std::int64_t images);
 
 }  // namespace ungrain::io

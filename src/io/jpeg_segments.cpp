@@ -11,7 +11,7 @@ using Payload = std::vector<unsigned char>;
 
 constexpr std::size_t coefficients = 64;
 
-// A table's numbers run along diagonals, to and fro.
+// A table's numbers follow the diagonals in zigzag order.
 std::array<std::size_t, coefficients> places_along_diagonals() {
   std::array<std::size_t, coefficients> places{};
   std::size_t n = 0;

@@ -1,4 +1,4 @@
-// What the segments in front of a JPEG file's pixels tell that libvips does not pass on.
+// The segments before a JPEG file's pixels, as far as libvips does not pass them on.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@ namespace ungrain::io {
 
 struct JpegSegments {
   std::vector<std::string> comments;
-  // By how much the first component's (luminance's) coefficients were rounded: 8 x 8, row by row, the
-  // horizontal frequency along a row. Empty where the file does not tell.
+  // Quantisation steps of the first component (luminance): 8 x 8, row by row, the horizontal frequency along
+  // a row. Empty where the file has none.
   std::vector<int> steps;
 };
 
-// What is damaged ends the list.
+// Reads up to the first damaged segment.
 JpegSegments read_jpeg_segments(const SourceFile& file);
 
 }  // namespace ungrain::io

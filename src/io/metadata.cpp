@@ -61,7 +61,7 @@ void append(Bytes& to, const Bytes& from, std::size_t begin, std::size_t end) {
             from.begin() + static_cast<std::ptrdiff_t>(end));
 }
 
-// tiff:Orientation="6" and <tiff:Orientation>6</...>; the digit changes, nothing moves.
+// tiff:Orientation="6" and <tiff:Orientation>6</...>. Only the digit changes, so that no byte moves.
 void set_upright_in_xmp(Bytes& xmp) {
   constexpr std::string_view name = "tiff:Orientation";
   const auto same = [](std::byte a, char b) { return a == static_cast<std::byte>(b); };

@@ -1,4 +1,4 @@
-// What a file tells of its picture besides the pixels, in the form in which formats exchange it.
+// Metadata of a file, in the form in which formats exchange them.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct PngText {
   Bytes data;
 };
 
-// How a TIFF file stores its pixels, for an output that is to be like it.
+// How a TIFF file stores its pixels, for an output of the same layout.
 struct TiffStorage {
   int compression = 1;  // TIFF's numbers
   int tile_width = 0;   // 0: strips
@@ -34,11 +34,11 @@ struct TiffStorage {
   int photometric = 1;
   int samples = 1;                        // a pixel
   bool planar = false;                    // each channel by itself
-  bool turned = false;                    // width and height have changed places since
+  bool turned = false;                    // width and height were exchanged since
   std::vector<std::uint16_t> extra = {};  // what the samples beyond the colours are: ExtraSamples
 };
 
-// The directories of a TIFF file, which a TIFF output copies its tags from.
+// The directories of a TIFF file, from which a TIFF output copies its tags.
 class TiffTagSource;
 
 struct Metadata {
@@ -49,11 +49,11 @@ struct Metadata {
   Bytes icc;
   std::optional<Resolution> resolution;
   std::string description;
-  int orientation = 1;  // EXIF's, 1 to 8: how the stored pixels must be turned to stand upright
+  int orientation = 1;  // EXIF's, 1 to 8: the rotation that turns the stored pixels upright
   std::vector<PngText> png_texts;
   std::vector<std::string> jpeg_comments;
-  std::vector<int> jpeg_steps;          // JpegSegments's
-  std::string unread;                   // what the file has besides and we cannot read, for the report
+  std::vector<int> jpeg_steps;          // JpegSegments's steps
+  std::string unread;                   // metadata of the file that we cannot read, for the report
   std::vector<std::string> fits_cards;  // of 80 characters, without those that describe the pixels
   std::vector<int> delays;              // milliseconds that each page of an animation is shown
   std::optional<int> loops;             // how often an animation is shown; 0: for ever
@@ -80,13 +80,12 @@ enum MetadataKind : std::uint16_t {
 unsigned kinds_of(const Metadata& metadata);
 std::string kinds_text(unsigned kinds);  // "EXIF, ICC profile"
 
-// IPTC records inside Photoshop's resources, and resources that hold these records (and replace those that
-// `photoshop` had). Damaged resources give nothing and are left out.
+// IPTC records inside Photoshop's resources, and resources that hold these records instead of their former
+// ones. Damaged resources give nothing and are left out.
 Bytes iptc_in_photoshop(const Bytes& photoshop);
 Bytes photoshop_with_iptc(const Bytes& photoshop, const Bytes& iptc);
 
-// For pixels that were turned upright: orientation 1, in the XMP packet too, and nothing that shows the
-// picture as it lay (a thumbnail).
+// For pixels that were turned upright: sets orientation 1, in the XMP packet too, and removes the thumbnail.
 void set_upright(Metadata& metadata);
 
 }  // namespace ungrain::io

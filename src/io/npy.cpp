@@ -1,8 +1,8 @@
-// NPY, NumPy's file of one array: (height, width) is gray, (height, width, 3) rgb, and 2 or 4 in the last
-// place are independent channels, as the file cannot say that one is alpha. With one more axis, which the
-// user names, an array is a stack of such images: its pages.
+// NPY, NumPy's file of one array: (height, width) is gray, (height, width, 3) rgb. A last axis of 2 or 4
+// gives independent channels, because the file cannot mark alpha. With one more axis, which the user names,
+// an array is a stack of such images: its pages.
 //
-// The header is a Python dictionary. We read the one form that NumPy writes and evaluate nothing.
+// The header is a Python dictionary. We parse the form that NumPy writes and evaluate nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -199,7 +199,7 @@ std::vector<std::int64_t> without(std::vector<std::int64_t> shape, std::size_t a
   return shape;
 }
 
-// The shortest axis without which the array is an image.
+// The shortest axis whose removal makes the array an image.
 std::optional<std::size_t> likely_axis(const std::vector<std::int64_t>& shape) {
   std::optional<std::size_t> best;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
@@ -265,12 +265,12 @@ void set_shape(const SourceFile& file, const std::vector<std::int64_t>& shape, c
   info.page_axis = static_cast<int>(*axes.page);
 }
 
-// Where the samples of each page lie: together where they do, else as their strides say.
+// The order of each page's samples: contiguous where they are, else by their strides.
 void set_order(const FileInfo& info, const Axes& axes, bool fortran, std::uint64_t sample_bytes,
                MatrixLayout& layout) {
   const ImageSpec& spec = info.spec;
   const ArrayAxes counts = {info.pages, spec.height, spec.width, spec.channels};
-  // By place in the shape; what the array does not have is one long, and lies first.
+  // By place in the shape. A missing axis has length 1 and comes first.
   std::vector<std::pair<std::size_t, std::size_t>> places = {{axes.row + 1, 1}, {axes.column + 1, 2}};
   places.emplace_back(axes.page ? *axes.page + 1 : 0, 0);
   places.emplace_back(axes.channel ? *axes.channel + 1 : 0, 3);
@@ -327,7 +327,7 @@ Sample sample_of(PixelType type) {
   return Sample::u8;
 }
 
-// A stack without a place for its axis, from another format, has it first.
+// A stack from another format has no place for its page axis: the page axis comes first.
 Axes axes_of(const FileInfo& info) {
   const bool channel = info.spec.channels > 1 || info.channel_axis;
   Axes axes;

@@ -1,4 +1,4 @@
-// Between rows that are interleaved without padding, as every file has them, and the rows of a view.
+// Conversion between packed interleaved rows, as files store them, and the rows of a view.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@ std::size_t row_bytes(const ImageSpec& spec);
 void unpack_row(const std::byte* packed, const ImageView& rows, int y);
 void pack_row(const ConstImageView& rows, int y, std::byte* packed);
 
-// Throws Error(invalid_argument) unless rows [first, first + rows.spec.height) are the image's and `rows`
-// lies on the host and has its width, channels and type.
+// Throws Error(invalid_argument) unless rows [first, first + rows.spec.height) belong to the image and `rows`
+// lies in host memory and has its width, channels and type.
 void check_rows(const std::filesystem::path& file, const ImageSpec& spec, int first,
                 const ConstImageView& rows);
 
-// The rows that a writer was given so far: each page's in order.
+// Checks that a writer gets each page's rows in order.
 class RowCursor {
  public:
   RowCursor(std::filesystem::path file, int height, int pages);
 
   void take(int first, int count);  // throws Error(invalid_argument) out of order
-  void next_page();                 // and where rows of this page, or pages, are missing or too many
+  void next_page();                 // throws also where rows of this page, or pages, are missing or too many
   void check_complete() const;
   int page() const { return page_; }
 

@@ -1,5 +1,5 @@
-// PFM: float samples, rows from the bottom up. The header's last number is negative for little endian; its
-// size, a scale that hardly any program agrees on, is ignored and mentioned in the note.
+// PFM: float samples, rows from the bottom up. A negative last number in the header means little endian. Its
+// magnitude is a scale that programs interpret differently: it is ignored and mentioned in the note.
 #include <fmt/format.h>
 
 #include <array>

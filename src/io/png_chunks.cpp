@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t signature_bytes = 8;
 constexpr std::uint64_t chunk_frame = 12;  // length, type, checksum
-// Keyword, not compressed, no language, no translation of the keyword.
+// Keyword, no compression, no language, no translated keyword.
 constexpr std::string_view plain_xmp_head = {"XML:com.adobe.xmp\0\0\0\0\0", 22};
 
 std::uint32_t big_endian_number(const std::byte* from) {
@@ -49,7 +49,7 @@ bool starts_with(const Bytes& data, std::string_view text) {
                     [](char a, std::byte b) { return static_cast<std::byte>(a) == b; });
 }
 
-// The first chunk of pixels; 0: there is none.
+// Offset of the first pixel chunk; 0: there is none.
 std::uint64_t pixels_at(std::fstream& stream) {
   for (std::uint64_t at = signature_bytes;;) {
     std::array<std::byte, 8> head{};
@@ -61,7 +61,7 @@ std::uint64_t pixels_at(std::fstream& stream) {
   }
 }
 
-// What comes behind `place` moves back, from the end on.
+// Moves the bytes from `place` on back, beginning at the end.
 bool insert(std::fstream& stream, std::uint64_t place, const Bytes& bytes) {
   constexpr std::uint64_t block_bytes = std::uint64_t{1} << 20U;
   std::vector<char> block(block_bytes);
@@ -95,7 +95,7 @@ PngContents read_png_contents(const SourceFile& file) {
     if ((type == "tEXt" || type == "zTXt" || type == "iTXt") && length <= most_text) {
       Bytes data(length);
       file.read(data.data(), data.size(), at + head.size());
-      // An XMP packet that is compressed goes over as it is.
+      // A compressed XMP packet is copied as a text chunk.
       if (type == "iTXt" && starts_with(data, plain_xmp_head)) {
         contents.xmp.assign(data.begin() + plain_xmp_head.size(), data.end());
       } else {
@@ -148,7 +148,7 @@ void drop_second_exif(const std::filesystem::path& file, const std::filesystem::
       std::array<char, chunk_frame> last{};
       stream.seekg(static_cast<std::streamoff>(next));
       stream.read(last.data(), last.size());
-      // Only what libpng does is undone: the block is the last chunk but one.
+      // Removes only the block that libpng writes: the last chunk but one.
       if (!stream || !std::equal(last.begin(), last.end(), reinterpret_cast<const char*>(end.data()))) return;
       stream.seekp(static_cast<std::streamoff>(at));
       stream.write(last.data(), last.size());

@@ -1,8 +1,8 @@
 // PBM, PGM, PPM (ASCII and binary) and PAM.
 //
-// A largest sample (maxval) up to 255 makes u8, above that u16; where it is not 255 or 65535 it is the
-// image's range. A sample that is larger than the file's own maxval is an error on reading; on writing
-// samples are clamped to it. Black and white files become 0 and 255.
+// A largest sample (maxval) up to 255 makes u8, above that u16. A maxval other than 255 and 65535 is the
+// image's range. On reading, a sample above the file's maxval is an error; on writing, samples are clamped to
+// it. Black and white files become 0 and 255.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -77,7 +77,7 @@ Header read_pam_header(const SourceFile& file, ByteStream& bytes) {
 
 Header read_header(const SourceFile& file) {
   ByteStream bytes(file);
-  bytes.next();  // P
+  bytes.next();  // skips the P
   const char kind = static_cast<char>(bytes.next());
   Header header = kind == '7' ? read_pam_header(file, bytes) : read_plain_header(file, bytes, kind);
   check_size(file.path(), header.width, header.height, header.depth);
@@ -92,7 +92,7 @@ bool is_black_and_white(const Header& header) {
   return is_bitmap(header.kind) || (header.max_sample == 1 && header.tuple_type.starts_with("BLACKANDWHITE"));
 }
 
-// A PAM without a tuple type we know is channels and no more.
+// A PAM with an unknown tuple type has independent channels.
 void set_colour(const Header& header, ImageSpec& spec) {
   const std::string& tuple = header.tuple_type;
   const bool gray_tuple = tuple.starts_with("GRAYSCALE") || tuple.starts_with("BLACKANDWHITE");
@@ -124,12 +124,12 @@ FileInfo describe(const Header& header) {
   return info;
 }
 
-// P1, P2 and P3: numbers in ASCII, which can only be read one after the other.
+// P1, P2 and P3: numbers in ASCII, which can only be read in order.
 class AsciiInput final : public InputFile {
  public:
   AsciiInput(SourceFile file, FileInfo info, const Header& header)
       : file_(std::move(file)), info_(std::move(info)), header_(header), bytes_(file_, header.offset) {
-    // Each sample takes a digit and, but for bitmaps, the space before it.
+    // A sample takes at least a digit and, except in bitmaps, the space before it.
     const double least = static_cast<double>(header.width) * static_cast<double>(header.height) *
                          static_cast<double>(header.depth) * (is_bitmap(header.kind) ? 1 : 2);
     if (least > static_cast<double>(file_.size() - header.offset)) {
@@ -175,7 +175,7 @@ class AsciiInput final : public InputFile {
     ++next_row_;
   }
 
-  // Bitmaps need no space between their digits.
+  // Digits of bitmaps need no space between them.
   unsigned next_sample(int digits) {
     skip_space(bytes_);
     const int first = bytes_.peek();
@@ -223,7 +223,7 @@ std::string tuple_type(const ImageSpec& spec) {
                      spec.alpha ? "_ALPHA" : "");
 }
 
-// P5 and P6 wherever they can hold the image and the name does not ask for PAM.
+// P5 or P6 where they can hold the image and the name does not ask for PAM.
 std::string header_text(const std::filesystem::path& path, const ImageSpec& spec, int max_sample) {
   const std::string extension = path.extension().string();
   const bool pam = extension == ".pam" || extension == ".PAM" || spec.alpha || spec.channels % 2 == 0 ||
@@ -256,7 +256,7 @@ std::unique_ptr<InputFile> open_pnm(SourceFile file) {
 std::unique_ptr<OutputFile> create_pnm(const std::filesystem::path& path, const FileInfo& info) {
   const double largest = natural_range(info.spec.type);
   const double white = std::min(info.spec.white(), largest);
-  // Other programs tell one-byte samples from two by this number alone.
+  // Other programs choose between one and two bytes a sample by this number alone.
   const double least = info.spec.type == PixelType::u16 ? 256 : 1;
   if (white != std::floor(white) || white < least) {
     fail(path,

@@ -19,7 +19,7 @@
 namespace ungrain::io {
 namespace {
 
-// How LibRaw's messages end a run.
+// Turns LibRaw's error codes into errors of this folder.
 void check(const std::filesystem::path& path, std::string_view kind, int code) {
   switch (code) {
     case LIBRAW_SUCCESS:
@@ -35,18 +35,18 @@ void check(const std::filesystem::path& path, std::string_view kind, int code) {
   }
 }
 
-// What keeps LibRaw's picture from being a mosaic of red, green and blue or a monochrome sensor's; empty:
-// nothing.
+// Reason why LibRaw's picture is neither a mosaic of red, green and blue nor a monochrome sensor's; empty: it
+// is one.
 std::string what_it_is_instead_of_bayer(LibRaw& raw) {
   constexpr unsigned xtrans = 9;
-  constexpr unsigned first_pattern = 1000;  // smaller numbers stand for sensors of their own
+  constexpr unsigned first_pattern = 1000;  // smaller numbers stand for other sensors
   const libraw_iparams_t& idata = raw.imgdata.idata;
   if (idata.is_foveon != 0) return "of a Foveon sensor, which has no mosaic";
   if (idata.filters == xtrans) return "of an X-Trans sensor, whose mosaic is not Bayer's";
   if (raw.is_fuji_rotated() != 0) return "of a sensor whose mosaic stands on a corner";
   if (idata.filters == 0) return idata.colors == 1 ? "" : "demosaiced already (linear)";
   if (idata.filters < first_pattern) return "of a sensor whose mosaic is not Bayer's";
-  constexpr int pattern_rows = 8;  // that LibRaw's number describes
+  constexpr int pattern_rows = 8;  // rows that LibRaw's number describes
   for (int y = 0; y < pattern_rows; ++y) {
     for (int x = 0; x < 2; ++x) {
       const char colour = idata.cdesc[raw.COLOR(y, x)];
@@ -58,7 +58,7 @@ std::string what_it_is_instead_of_bayer(LibRaw& raw) {
   return "";
 }
 
-// Channels of the 2 x 2 photosites in the upper left corner; nothing where they are no red, blue and two
+// Channels of the 2 x 2 photosites in the upper left corner; nothing unless they are a red, a blue and two
 // greens.
 std::optional<std::array<int, 4>> pattern_of(LibRaw& raw) {
   std::array<char, 4> colours{};
@@ -100,13 +100,13 @@ std::vector<PoissonGaussian> noise_of(const std::vector<double>& profile, bool c
     if (pair >= colours) return {};
     noise.push_back({.a = profile[2 * pair] * range, .b = profile[2 * pair + 1] * range * range});
   }
-  // A profile of zeros tells nothing.
+  // A profile of zeros carries no information.
   const bool tells =
       std::all_of(noise.begin(), noise.end(), [](const auto& one) { return one.a + one.b > 0; });
   return tells ? noise : std::vector<PoissonGaussian>{};
 }
 
-// What LibRaw tells of a photograph whose file holds EXIF in a form that only its maker's programs know.
+// EXIF tags from LibRaw, for files whose EXIF only the maker's programs can read.
 std::vector<TiffEntry> exif_entries_of(const libraw_data_t& data) {
   constexpr std::uint16_t exposure_time = 33434, f_number = 33437, iso_speed = 34855, taken = 36867,
                           focal_length = 37386;
@@ -145,7 +145,7 @@ class RawInput final : public RawFile {
  public:
   RawInput(SourceFile file, std::string_view kind)
       : file_(std::move(file)), kind_(kind), libraw_(std::make_unique<LibRaw>()) {
-    libraw_->set_dataerror_handler(nullptr, nullptr);  // which would print
+    libraw_->set_dataerror_handler(nullptr, nullptr);  // the default handler prints
     check(file_.path(), kind_, libraw_->open_file(file_.path().c_str()));
     if (const std::string other = what_it_is_instead_of_bayer(*libraw_); !other.empty()) {
       fail(file_.path(),
@@ -171,7 +171,7 @@ class RawInput final : public RawFile {
   void select_page(int /*page*/) override {}
   void check_unchanged() override { file_.check_unchanged(); }
 
-  // The photosites, and as floats before and after filtering.
+  // The photosites, and floats before and after filtering.
   std::uint64_t decoding_bytes() const override {
     constexpr std::uint64_t bytes = 2 + 4 + 4;
     return bytes * sizes().raw_width * sizes().raw_height;
@@ -195,9 +195,9 @@ class RawInput final : public RawFile {
     put(samples);
     libraw_output_params_t& params = libraw_->imgdata.params;
     params.use_camera_wb = 1;
-    params.no_auto_bright = 1;  // as bright as the camera made it, whatever the picture shows
+    params.no_auto_bright = 1;  // keeps the camera's exposure
     params.output_bps = type == PixelType::u8 ? 8 : 16;
-    params.output_color = 1;  // sRGB, and its curve:
+    params.output_color = 1;  // sRGB and its curve:
     params.gamm[0] = 1 / 2.4;
     params.gamm[1] = 12.92;
     check(file_.path(), kind_, libraw_->dcraw_process());
@@ -241,7 +241,7 @@ class RawInput final : public RawFile {
     info_.format = data().idata.dng_version != 0 ? "DNG" : "camera raw";
   }
 
-  // The black of a channel is the mean over a pattern that may be larger than 2 x 2.
+  // A channel's black level is the mean over a pattern that may be larger than 2 x 2.
   void describe_levels() {
     raw_.white = colours().maximum;
     const int side = raw_.colour ? 2 : 1;
@@ -280,7 +280,7 @@ class RawInput final : public RawFile {
     }
     const std::span<const std::byte> exif = without_exif_mark(marked);
     metadata_.exif.assign(exif.begin(), exif.end());
-    // Samples stay as they lie on the sensor; what is developed is upright.
+    // Samples stay as they lie on the sensor; developed pictures are upright.
     set_exif_upright(metadata_.exif);
     if (data().idata.xmpdata != nullptr) {
       const auto* xmp = reinterpret_cast<const std::byte*>(data().idata.xmpdata);
@@ -292,7 +292,7 @@ class RawInput final : public RawFile {
     raw_.noise = noise_of(tags.noise_profile, raw_.colour, raw_.white - raw_.mean_black());
   }
 
-  // LibRaw's own copies from before developing, which changes the others.
+  // LibRaw's own copies from before developing, which overwrites the others.
   const libraw_image_sizes_t& sizes() const { return data().rawdata.sizes; }
   const libraw_colordata_t& colours() const { return data().rawdata.color; }
 
@@ -302,7 +302,7 @@ class RawInput final : public RawFile {
         .rawdata.raw_image[row * (sizes().raw_pitch / 2) + static_cast<std::size_t>(x) + sizes().left_margin];
   }
 
-  // For all, for each colour and for each place of a pattern.
+  // The sum of the black levels of all photosites, of the colour and of the place in the pattern.
   double black_at(int y, int x) const {
     const unsigned* cblack = colours().cblack;
     double black = colours().black + cblack[filters_[2 * (y % 2) + x % 2]];
@@ -314,8 +314,8 @@ class RawInput final : public RawFile {
     return black;
   }
 
-  // Those of a channel's row y: use(x, photosite's y, photosite's x). Beyond an odd last row or column the
-  // nearest of the channel stands in.
+  // Calls use(x, photosite's y, photosite's x) along row y of a channel. Beyond an odd last row or column the
+  // nearest photosite of the channel is used.
   template <class Use>
   void for_each_photosite(int y, int channel, Use use) const {
     if (!raw_.colour) {
@@ -351,7 +351,7 @@ class RawInput final : public RawFile {
   FileInfo info_;
   Metadata metadata_;
   RawInfo raw_;
-  std::array<int, 4> filters_ = {};  // LibRaw's numbers of the colours of 2 x 2 photosites
+  std::array<int, 4> filters_ = {};  // LibRaw's colour indices of 2 x 2 photosites
 };
 
 }  // namespace

@@ -53,7 +53,7 @@ const std::byte* RowQueue::wait_for(std::int64_t row) {
     rows_came_.wait(lock, [&] { return abandoned_ || has(row); });
     wanted_ = -1;
   }
-  // The row's own memory stays where it is until the reader releases it, whatever is pushed meanwhile.
+  // The row's memory stays valid until the reader releases it, even while rows are pushed.
   return abandoned_ ? nullptr : rows_[static_cast<std::size_t>(row - first_)].data();
 }
 

@@ -1,4 +1,4 @@
-// Rows on their way from who makes them to an encoder in another thread that asks for them.
+// A queue of rows from a producer to an encoder that requests them in another thread.
 #pragma once
 
 #include <condition_variable>
@@ -10,8 +10,8 @@
 
 namespace ungrain::io {
 
-// Holds `capacity` rows, and more only while the reader waits for a row that is not there: whatever the
-// reader needs at once, neither side waits for the other for ever.
+// Holds `capacity` rows, and more only while the reader waits for a missing row, so that neither side can
+// block the other for ever.
 class RowQueue {
  public:
   using Row = std::vector<std::byte>;
@@ -21,9 +21,9 @@ class RowQueue {
   // The writer's side.
   Row blank();         // to be filled and pushed
   bool push(Row row);  // false once the reader has closed the queue
-  void abandon();      // no more rows will come; the reader gets none from now on
+  void abandon();      // no more rows will come; waiting readers get null
 
-  // The reader's side. Rows above `first` will not be asked for again.
+  // The reader's side. Rows before `first` will not be requested again.
   void release_before(std::int64_t first);
   const std::byte* wait_for(std::int64_t row);  // null: abandoned, or released already
   void close();                                 // the reader needs no more

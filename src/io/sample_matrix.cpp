@@ -42,7 +42,7 @@ constexpr int sample_bytes(Sample sample) {
   return 0;
 }
 
-// Of a row in the file. Fits 64 bits for any spec: 2^31 * 4 * 8.
+// Bytes of a row in the file. Fits 64 bits for any spec: 2^31 * 4 * 8.
 std::uint64_t stored_row_bytes(const ImageSpec& spec, Sample sample) {
   const auto samples = static_cast<std::uint64_t>(spec.width) * static_cast<std::uint64_t>(spec.channels);
   return sample == Sample::bit ? (samples + 7) / 8
@@ -60,7 +60,7 @@ void reverse_each(std::byte* samples, std::size_t count) {
     Unsigned sample;
     std::memcpy(&sample, samples + i * sizeof sample, sizeof sample);
     Unsigned reversed = 0;
-    for (std::size_t byte = 0; byte < sizeof sample; ++byte) {  // compilers know this for what it is
+    for (std::size_t byte = 0; byte < sizeof sample; ++byte) {  // compilers make a byte swap of it
       reversed = static_cast<Unsigned>((reversed << 8U) | ((sample >> (8U * byte)) & 0xffU));
     }
     std::memcpy(samples + i * sizeof sample, &reversed, sizeof sample);
@@ -109,7 +109,7 @@ ArrayAxes axes_of(const ImageSpec& spec, int pages) {
   return {pages, spec.height, spec.width, spec.channels};
 }
 
-// Of an image's pages one after the other, rows from the top, channels interleaved.
+// Strides of an image whose pages follow each other: rows from the top, channels interleaved.
 ArrayAxes image_strides(const ArrayAxes& counts) { return packed_strides(counts, {0, 1, 2, 3}); }
 
 class MatrixInput final : public InputFile {
@@ -128,7 +128,7 @@ class MatrixInput final : public InputFile {
   void read_rows(int first, const ImageView& rows) override {
     check_rows(file_.path(), info_.spec, first, rows);
     const std::uint64_t stored = stored_row_bytes(info_.spec, layout_.sample);
-    // Columns are read in pieces as long as the block is high, so a higher block makes fewer of them.
+    // Columns are read in pieces as long as the block is high, so a higher block needs fewer reads.
     const std::uint64_t block_bytes = layout_.order == Order::columns ? 32U << 20U : 4U << 20U;
     const int block_rows = static_cast<int>(
         std::clamp<std::uint64_t>(block_bytes / stored, 1, static_cast<std::uint64_t>(info_.spec.height)));
@@ -144,7 +144,7 @@ class MatrixInput final : public InputFile {
   }
 
  private:
-  // Into block_, as they are stored but always interleaved. Bottom-up rows stay in that order.
+  // Reads rows into block_, as stored but always interleaved. Bottom-up rows keep that order.
   void read_block(int first, int count) {
     const std::uint64_t stored = stored_row_bytes(info_.spec, layout_.sample);
     block_.resize(stored * static_cast<std::uint64_t>(count));
@@ -173,7 +173,8 @@ class MatrixInput final : public InputFile {
     return layout_.offset + static_cast<std::uint64_t>(page_) * layout_.page_stride;
   }
 
-  // Once for all pages: a page's samples lie all over the file, and each page would read all of it.
+  // Gathers all pages at once: each page's samples lie all over the file, so reading page by page would read
+  // the whole file each time.
   void gather() {
     if (gathered_) return;
     gathered_.emplace(file_.path());
@@ -200,7 +201,7 @@ class MatrixInput final : public InputFile {
     }
   }
 
-  // One stored row (changed in place) as samples of the spec's type.
+  // Converts one stored row (changed in place) to samples of the spec's type.
   const std::byte* decode(std::byte* stored, int y) {
     const std::size_t count = static_cast<std::size_t>(info_.spec.width) * info_.spec.channels;
     if (foreign_order(layout_)) reverse_bytes(stored, count, sample_bytes(layout_.sample));
@@ -331,7 +332,7 @@ class MatrixOutput final : public OutputFile {
     }
   }
 
-  // All pages into the places that the file has for their samples.
+  // Writes all pages to the places of their samples in the file.
   void scatter() {
     const ArrayAxes counts = axes_of(spec_, pages_);
     reorder(

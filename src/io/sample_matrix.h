@@ -1,4 +1,4 @@
-// Files whose samples lie uncompressed at places that the header tells: binary PNM, PFM and NPY.
+// Files with uncompressed samples at places that the header gives: binary PNM, PFM and NPY.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,22 @@ struct MatrixLayout {
   enum class Order : std::uint8_t {
     rows,            // interleaved, from the top
     rows_bottom_up,  // interleaved, from the bottom
-    columns,         // Fortran: a column after the other, a channel after the other
-    scattered,       // as `strides` say; brought into the order of rows in a scratch file
+    columns,         // Fortran order: column by column, channel by channel
+    scattered,       // by `strides`; a scratch file brings them into the order of rows
   };
   Order order = Order::rows;
-  std::uint64_t row_stride = 0;   // bytes from a row to the next, of Order::rows; 0: they lie together
-  std::uint64_t page_stride = 0;  // bytes from a page to the next; of `scattered` none
+  std::uint64_t row_stride = 0;   // bytes from a row to the next, of Order::rows; 0: contiguous
+  std::uint64_t page_stride = 0;  // bytes from a page to the next; unused with `scattered`
   ArrayAxes strides = {};         // samples, of Order::scattered
-  unsigned max_sample = 0;        // a larger one is an error; 0: any is right
-  unsigned multiplier = 1;        // of u8 samples: 255 makes 0 and 1 black and white
+  unsigned max_sample = 0;        // a larger sample is an error; 0: no limit
+  unsigned multiplier = 1;        // of u8 samples: 255 turns 0 and 1 into black and white
 };
 
-// Sizes from a header, which may be anything. Throws unless an image can have them.
+// Throws unless an image can have these sizes, which come from an untrusted header.
 void check_size(const std::filesystem::path& file, std::int64_t width, std::int64_t height,
                 std::int64_t channels);
 
-// Throws where the file is too short for what its header says. Returns how many bytes follow the samples.
+// Throws where the file is shorter than its header says. Returns how many bytes follow the samples.
 std::uint64_t check_file_size(const SourceFile& file, const ImageSpec& spec, const MatrixLayout& layout,
                               int pages = 1);
 

@@ -1,4 +1,4 @@
-// Room on the disk for what does not fit into memory.
+// Disk space for data that does not fit into memory.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace ungrain::io {
 
-// In $TMPDIR or /tmp, without a name, so that nothing of it can be left behind.
+// In $TMPDIR or /tmp, without a name, so that no file can be left behind.
 class ScratchFile {
  public:
   explicit ScratchFile(std::filesystem::path owner);  // the file that errors name
@@ -16,7 +16,7 @@ class ScratchFile {
   ~ScratchFile();
 
   void write(const void* from, std::size_t size, std::uint64_t offset);
-  void read(void* to, std::size_t size, std::uint64_t offset) const;  // of what was written
+  void read(void* to, std::size_t size, std::uint64_t offset) const;  // reads what was written
 
  private:
   std::filesystem::path owner_;

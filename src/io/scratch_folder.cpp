@@ -22,7 +22,7 @@ ScratchFolder::ScratchFolder() {
 }
 
 ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;  // an exit has nobody to tell
+  std::error_code ignored;  // errors at exit are ignored: there is nobody to report them to
   fs::remove_all(path_, ignored);
 }
 

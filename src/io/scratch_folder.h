@@ -1,4 +1,4 @@
-// Temporary files that need a name.
+// Temporary files with a name.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +6,8 @@
 
 namespace ungrain::io {
 
-// In $TMPDIR or /tmp, for this user only. Removed with all that is in it by the destructor, and, as far as it
-// came from file(), by remove_temporaries().
+// In $TMPDIR or /tmp, for this user only. The destructor removes it with its contents; remove_temporaries()
+// removes it with the files named by file().
 class ScratchFolder {
  public:
   ScratchFolder();
@@ -15,7 +15,7 @@ class ScratchFolder {
   ScratchFolder& operator=(const ScratchFolder&) = delete;
   ~ScratchFolder();
 
-  // The path that a file of this name will have; it is not made.
+  // The path of a file of this name, which is not created.
   std::filesystem::path file(const std::string& name) const;
 
  private:

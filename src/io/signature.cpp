@@ -28,7 +28,7 @@ std::string_view format_by_signature(const SourceFile& file) {
 
 namespace {
 
-// Names of media in the first box of a file of the MPEG-4 family that are pictures.
+// Whether a brand in the first box of an MPEG-4 family file marks a picture.
 bool is_picture_brand(std::string_view brand) {
   static constexpr std::array pictures = {"heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1",
                                           "miaf", "avif", "avis", "jxl ", "jp2 ", "jpx ", "mif2"};

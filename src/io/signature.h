@@ -1,4 +1,4 @@
-// What a file claims to be, by its first bytes.
+// File kinds by their first bytes.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace ungrain::io {
 
-// Names the best known of the formats that libvips reads; empty where it is none of them.
+// Name of the best known formats that libvips reads; empty for any other file.
 std::string_view format_by_signature(const SourceFile& file);
-// A camera raw file that is no TIFF file, or Canon's CR2, which begins as one.
+// A camera raw file that is not a TIFF file, or Canon's CR2, which begins as one.
 bool has_raw_signature(const SourceFile& file);
-// "a video …": what a file is that has pictures in it and is no image, with what to do; empty where it may be
+// "a video …": kind of a file that contains pictures but is not an image, with advice; empty where it may be
 // an image.
 std::string what_it_is_instead(const SourceFile& file);
 

@@ -26,7 +26,7 @@ SourceFile::Stamp SourceFile::stamp_of(const Stat& status) {
 }
 
 SourceFile::SourceFile(std::filesystem::path path) : path_(std::move(path)) {
-  // Non-blocking, so that opening a named pipe that nobody writes to does not wait; regular files ignore it.
+  // Non-blocking, so that opening a named pipe without a writer does not wait; regular files ignore it.
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) {
     if (errno == ENOENT) fail(path_, "there is no such file");

@@ -1,4 +1,4 @@
-// A regular file that is open for reading, and what it was when it was opened.
+// A regular file that is open for reading, with its state at opening.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ class SourceFile {
   std::uint64_t size() const { return stamp_.size; }
   const FileAccess& access() const { return access_; }
 
-  // As many bytes as there are from `offset` on, `size` at most.
+  // Reads up to `size` bytes from `offset` on; fewer at the end of the file.
   std::size_t read_some(void* to, std::size_t size, std::uint64_t offset) const;
-  // All of them, or an error: the file was long enough when it was opened.
+  // Reads all of them or throws: the file was long enough when it was opened.
   void read(void* to, std::size_t size, std::uint64_t offset) const;
-  // Throws where the name now stands for another file, or this one was written to since.
+  // Throws where the name now refers to another file, or the file was written to since.
   void check_unchanged() const;
 
  private:
@@ -47,7 +47,7 @@ class SourceFile {
   FileAccess access_;
 };
 
-// The bytes of a file one after the other, for headers and numbers in ASCII.
+// The bytes of a file in order, for headers and numbers in ASCII.
 class ByteStream {
  public:
   static constexpr int end = -1;
@@ -57,7 +57,7 @@ class ByteStream {
 
   int next();  // a byte, or `end`
   int peek();
-  std::uint64_t offset() const { return block_offset_ + at_; }  // of the byte that next() gives
+  std::uint64_t offset() const { return block_offset_ + at_; }  // of the byte that next() returns
   void seek(std::uint64_t offset);
 
  private:

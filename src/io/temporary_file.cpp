@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The temporary files that exist now.
+// The temporary files that exist.
 struct LiveFiles {
   std::mutex mutex;
   std::set<std::string> paths;
@@ -61,7 +61,7 @@ void check_target(const fs::path& named, const fs::path& target) {
   if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
     fail(named, fmt::format("the folder {} is not writable", folder.native()), errno);
   }
-  if (::stat(target.c_str(), &status) != 0) return;  // new
+  if (::stat(target.c_str(), &status) != 0) return;  // it is new
   if (S_ISDIR(status.st_mode)) fail(named, "is a folder");
   if (!S_ISREG(status.st_mode)) fail(named, "is not a regular file");
   if (::faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0) fail(named, "is not writable", errno);
@@ -81,8 +81,8 @@ unsigned group_of_new_files(const fs::path& folder) {
   return inherited ? status.st_gid : ::getegid();
 }
 
-// Of a file that was just created with the mode that `access` gives in `expected_group`. Some file systems
-// give new files another group: then it is set now.
+// The mode for a file just created in `expected_group` with the mode that `access` gives. Some file systems
+// assign another group: then the mode for that group is set.
 unsigned limited_mode(int descriptor, const FileAccess& access, unsigned expected_group) {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) return 0600;
@@ -95,7 +95,7 @@ unsigned limited_mode(int descriptor, const FileAccess& access, unsigned expecte
 void sync_folder(const fs::path& file) {
   const int descriptor = ::open(folder_of(file).c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return;
-  ::fsync(descriptor);  // not every file system can; the pixels themselves are on the disk already
+  ::fsync(descriptor);  // not every file system supports it; the pixels are on the disk already
   ::close(descriptor);
 }
 
@@ -103,11 +103,10 @@ void sync_folder(const fs::path& file) {
 
 void remove_temporaries() noexcept {
   LiveFiles& files = live_files();
-  // Whoever holds the lock may be the thread that was interrupted: then a file is left rather than the
-  // program hung.
+  // The interrupted thread may hold the lock: then a file is left behind rather than the program blocked.
   const std::unique_lock lock(files.mutex, std::try_to_lock);
   if (!lock.owns_lock()) return;
-  // From the last to the first: a folder comes after what is in it.
+  // From the last to the first: a folder is registered before its contents.
   for (auto path = files.paths.rbegin(); path != files.paths.rend(); ++path) std::remove(path->c_str());
 }
 
@@ -128,8 +127,8 @@ TemporaryFile::TemporaryFile(const fs::path& target, const FileAccess& access)
 
 void TemporaryFile::create(const FileAccess& access) {
   constexpr int tries = 100;
-  // With its final permissions from the start: the kernel applies the umask or the folder's default ACL.
-  // Those of a file that is replaced are copied by commit().
+  // Created with its final permissions: the kernel applies the umask or the folder's default ACL. commit()
+  // copies the permissions of a replaced file.
   const unsigned group = group_of_new_files(folder_of(target_));
   std::error_code error;
   const unsigned mode = fs::exists(target_, error) ? 0600 : access.mode_in(group);

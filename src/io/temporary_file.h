@@ -1,4 +1,4 @@
-// A file that takes another's place only once it is complete.
+// A file that replaces its target only when it is complete.
 #pragma once
 
 #include <cstddef>
@@ -11,27 +11,26 @@
 
 namespace ungrain::io {
 
-// Made beside its target, hidden and with the same extension; commit() renames it over the target, the
-// destructor without commit() removes it. Where the target is a symbolic link, what it points to is replaced.
-// The first in a folder removes what killed processes left there.
+// Created beside its target, hidden and with the same extension. commit() renames it over the target; the
+// destructor without commit() removes it. Where the target is a symbolic link, the file it points to is
+// replaced. The first one in a folder removes what killed processes left there.
 class TemporaryFile {
  public:
-  // Throws where the target's folder is missing or not writable, or the target is there and is not a regular
-  // file or may not be written. A new target is open to nobody who has no access to the files it is made
-  // from.
+  // Throws where the target's folder is missing or not writable, or the target exists and is not a regular
+  // file or not writable. Nobody without access to the source files can read a new target.
   TemporaryFile(const std::filesystem::path& target, const FileAccess& access);
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile();
 
   const std::filesystem::path& path() const { return path_; }
-  const std::filesystem::path& target() const { return named_; }  // as it was given, for messages
+  const std::filesystem::path& target() const { return named_; }  // as given, for messages
 
   int descriptor() const { return descriptor_; }  // open for reading and writing
 
   void write(const void* from, std::size_t size, std::uint64_t offset);
-  // To the disk, the permissions of the file it replaces, and in its place. Replacing it by a file of the
-  // same name (as some libraries do) instead of writing to it is allowed.
+  // Flushes the file to the disk, copies the permissions of the replaced file and renames it. Libraries may
+  // replace the temporary file by a new file of the same name instead of writing to it.
   void commit();
 
  private:
@@ -48,7 +47,7 @@ class TemporaryFile {
   bool committed_ = false;
 };
 
-// Has remove_temporaries() remove this file, or folder once it is empty, too.
+// Registers a file, or a folder that will be empty, for remove_temporaries().
 void track_temporary(const std::filesystem::path& path);
 
 }  // namespace ungrain::io

@@ -10,13 +10,14 @@ namespace {
 
 using namespace tiff_tag;
 
-// All that is taken from the first directory of an EXIF block.
+// The tags that are copied from the first directory of an EXIF block.
 constexpr std::array descriptive_tags = {image_description, make,   model,     orientation,    software,
                                          date_time,         artist, copyright, exif_directory, gps_directory};
-// They hold offsets, which mean nothing elsewhere.
+// They hold offsets, which are invalid in another file.
 constexpr std::array pointer_tags = {sub_directories, exif_directory, gps_directory,
                                      interoperability_directory};
-// How a page's pixels are stored; an output has its own. Photoshop's layers are the picture before filtering.
+// Tags of a page's storage, of which an output has its own. Photoshop's layers show the picture before
+// filtering.
 constexpr std::uint16_t storage_tags[] = {254, 255, 256, 257, 258,   259,   262,   263,   264,
                                           265, 266, 273, 274, 277,   278,   279,   280,   281,
                                           284, 288, 289, 290, 291,   292,   293,   317,   320,
@@ -24,7 +25,7 @@ constexpr std::uint16_t storage_tags[] = {254, 255, 256, 257, 258,   259,   262,
                                           338, 339, 340, 341, 347,   400,   433,   434,   512,
                                           513, 514, 515, 517, 518,   519,   520,   521,   529,
                                           530, 531, 532, 559, 32995, 32996, 32997, 32998, photoshop_layers};
-// Those above the numbers that TIFF itself keeps that we know under a name.
+// Private tags (numbers above TIFF's own) that have a name here.
 constexpr std::array named_tags = {copyright,   iptc,          photoshop,       exif_directory,
                                    icc_profile, gps_directory, photoshop_layers};
 
@@ -33,12 +34,11 @@ bool is_one_of(const Tags& tags, std::uint16_t tag) {
   return std::find(std::begin(tags), std::end(tags), tag) != std::end(tags);
 }
 
-// What is found in a file before any value is read
-// ------------------------------------------------------------------------------------------------------------
+// ---- Entries found in a file, before any value is read
 
 struct FoundField {
   TiffField field;
-  std::vector<FoundField> directory = {};  // that it points to, where it does
+  std::vector<FoundField> directory = {};  // the directory that it points to, if any
   bool too_much = false;
 };
 
@@ -46,7 +46,7 @@ enum class DirectoryKind { exif_block, page, exif, leaf };
 
 bool is_first(DirectoryKind kind) { return kind == DirectoryKind::exif_block || kind == DirectoryKind::page; }
 
-// Only these are followed, so that cyclic pointers end.
+// Only these pointers are followed, so that cyclic pointers end.
 std::optional<DirectoryKind> kind_behind(DirectoryKind kind, std::uint16_t tag) {
   if (is_first(kind) && tag == exif_directory) return DirectoryKind::exif;
   if (is_first(kind) && tag == gps_directory) return DirectoryKind::leaf;
@@ -65,7 +65,7 @@ bool is_wanted(DirectoryKind kind, std::uint16_t tag) {
   }
 }
 
-bool has_64_bit_integers(std::uint16_t type) {  // EXIF does not know them
+bool has_64_bit_integers(std::uint16_t type) {  // EXIF does not have them
   return type >= tiff_type::uint64 && type <= tiff_type::directory64;
 }
 
@@ -113,7 +113,7 @@ void erase_what_is_too_much(std::vector<FoundField>& fields) {
   });
 }
 
-// From the smallest on: one maker's note is worth less than all the rest.
+// Removes the largest values first: one maker's note is worth less than all the rest.
 void keep_within(std::uint64_t most_bytes, std::vector<FoundField>& fields) {
   const auto stored_bytes = [](const FoundField* one) -> std::uint64_t {
     constexpr std::uint64_t entry = 12;
@@ -125,7 +125,7 @@ void keep_within(std::uint64_t most_bytes, std::vector<FoundField>& fields) {
   std::stable_sort(values.begin(), values.end(), [&](const FoundField* a, const FoundField* b) {
     return stored_bytes(a) < stored_bytes(b);
   });
-  constexpr std::uint64_t for_headers = 128;  // the block's own, and four directories with their pointers
+  constexpr std::uint64_t for_headers = 128;  // the block's header, and four directories with their pointers
   std::uint64_t room = most_bytes - for_headers;
   for (FoundField* one : values) {
     one->too_much = stored_bytes(one) > room;

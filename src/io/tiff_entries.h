@@ -1,4 +1,4 @@
-// Entries of TIFF directories that are to be written, and the bytes of such directories.
+// Entries of TIFF directories to be written, and the bytes of such directories.
 #pragma once
 
 #include <cstddef>
@@ -36,19 +36,19 @@ struct TiffEntry {
   std::uint16_t tag = 0;
   std::uint16_t type = 0;
   std::uint64_t count = 0;
-  std::vector<std::byte> value = {};      // in the byte order of the file to be
-  std::vector<TiffEntry> directory = {};  // that it points to, where it does
+  std::vector<std::byte> value = {};      // in the byte order of the output file
+  std::vector<TiffEntry> directory = {};  // the directory that it points to, if any
 };
 
-// What a first directory tells of the picture, with the EXIF, GPS and interoperability directories: its other
-// tags describe the pixels as that file stores them. The largest values of what is more than `most_bytes` are
+// Entries of a first directory that describe the picture, with the EXIF, GPS and interoperability
+// directories. Its other tags describe how the pixels are stored. The largest values beyond `most_bytes` are
 // left out.
 std::vector<TiffEntry> descriptive_entries(const TiffReader& tiff, bool big_endian, std::uint64_t most_bytes);
 
-// All of a page's directory that does not describe how its pixels are stored.
+// All entries of a page's directory that do not describe how its pixels are stored.
 std::vector<TiffEntry> page_entries(const TiffReader& tiff, std::uint64_t directory, bool big_endian);
 
-// A tag that is not of TIFF, EXIF or another kind of metadata with a name: a microscope's, a map's.
+// A tag outside TIFF, EXIF and other named metadata: a microscope's, a map's.
 bool is_private_tag(std::uint16_t tag);
 
 // Directories and their values, for one place in a file.
@@ -59,7 +59,7 @@ class TiffDirectoryWriter {
 
   const std::vector<std::byte>& bytes() const { return bytes_; }
 
-  // Where in the file it is.
+  // Returns the directory's offset in the file.
   std::uint64_t put(const std::vector<TiffEntry>& entries, std::uint64_t next);
 
  private:

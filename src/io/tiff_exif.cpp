@@ -16,14 +16,14 @@ using namespace tiff_tag;
 constexpr std::array exif_mark = {std::byte{'E'}, std::byte{'x'}, std::byte{'i'},
                                   std::byte{'f'}, std::byte{0},   std::byte{0}};
 
-// One of these makes it worth having an EXIF block.
+// An EXIF block is made only if one of these tags is present.
 constexpr std::array telling_tags = {make,      model,          date_time,    artist,
                                      copyright, exif_directory, gps_directory};
 
 }  // namespace
 
 std::vector<std::byte> exif_of_tiff(const SourceFile& file) {
-  constexpr std::uint64_t most_bytes = 60 * 1024;  // a JPEG's segment ends at 64 KB
+  constexpr std::uint64_t most_bytes = 60 * 1024;  // a JPEG segment holds 64 KB
   const std::vector<TiffEntry> entries = descriptive_entries(TiffReader(file), false, most_bytes);
   if (std::none_of(entries.begin(), entries.end(), [](const TiffEntry& one) {
         return std::find(telling_tags.begin(), telling_tags.end(), one.tag) != telling_tags.end();
@@ -71,7 +71,7 @@ std::span<const std::byte> without_exif_mark(std::span<const std::byte> exif) {
 
 void add_exif_to_tiff(const std::filesystem::path& file, std::span<const std::byte> exif,
                       const std::filesystem::path& named) {
-  constexpr std::uint64_t most_bytes = 1 << 20;  // no JPEG has as much; other formats could have anything
+  constexpr std::uint64_t most_bytes = 1 << 20;  // larger than any JPEG's; other formats have no limit
   const std::span<const std::byte> block = without_exif_mark(exif);
   add_tags_to_tiff(file, named, [&](int page, bool big_endian) {
     return page == 0 ? descriptive_entries(TiffReader(block), big_endian, most_bytes)

@@ -16,7 +16,7 @@
 namespace ungrain::io {
 
 struct TiffHandle::Client {
-  const SourceFile* file = nullptr;  // that is read
+  const SourceFile* file = nullptr;  // of a file that is read
   int descriptor = -1;               // of a file that is written
   std::uint64_t at = 0;
   std::string message;
@@ -29,7 +29,7 @@ struct TiffHandle::Client {
     std::vsnprintf(text.data(), text.size(), format, arguments);
     std::string& message = static_cast<Client*>(client)->message;
     if (message.empty()) message = one_line(text.data());
-    return 1;  // the handler of the whole process is not called
+    return 1;  // suppresses the process-wide handler
   }
   static int drop_message(TIFF* /*tiff*/, void* /*client*/, const char* /*module*/, const char* /*format*/,
                           va_list /*arguments*/) {
@@ -71,7 +71,7 @@ struct TiffHandle::Client {
     return static_cast<tmsize_t>(put);
   }
 
-  // As many bytes as the system takes or gives; what it refuses is the message.
+  // Repeats `step` for as many bytes as the system takes or gives; a refusal becomes the message.
   template <class Step>
   std::size_t transfer(Step step, std::size_t size) {
     std::size_t done = 0;
@@ -121,7 +121,7 @@ TiffHandle::TiffHandle(const SourceFile& file, std::uint64_t directory)
   client_->file = &file;
   const OpenOptionsPointer options =
       quiet_options(client_.get(), &Client::keep_message, &Client::drop_message);
-  // h: no directory is read yet; m: no memory is mapped, in which a file that shrinks would end the program.
+  // h: reads no directory yet; m: maps no memory, because a mapped file that shrinks would kill the program.
   tiff_.reset(TIFFClientOpenExt(file.path().c_str(), "rhm", client_.get(), &Client::read, &Client::write,
                                 &Client::seek, &Client::close, &Client::size, nullptr, nullptr,
                                 options.get()));

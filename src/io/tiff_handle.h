@@ -1,4 +1,4 @@
-// libtiff as this program uses it: files by their descriptor, messages kept instead of printed.
+// libtiff as this program uses it: files by descriptor, messages kept instead of printed.
 #pragma once
 
 #include <tiffio.h>
@@ -14,16 +14,16 @@ namespace ungrain::io {
 
 class TiffHandle {
  public:
-  // One page of a file, by where its directory is. Throws where libtiff cannot read it.
+  // One page of a file, by the offset of its directory. Throws where libtiff cannot read it.
   TiffHandle(const SourceFile& file, std::uint64_t directory);
   // A new file, open for reading and writing and empty. `mode` is libtiff's: "w8" makes a BigTIFF.
   TiffHandle(int descriptor, const std::filesystem::path& named, const char* mode);
 
   TIFF* get() const { return tiff_.get(); }
-  // The first thing that libtiff complained of since the last call.
+  // libtiff's first message since the last call.
   std::string take_message();
   bool has_message() const;
-  void close() { tiff_.reset(); }  // which writes what is still to be written
+  void close() { tiff_.reset(); }  // writes what is buffered
 
   template <class Value>
   Value field(std::uint32_t tag, Value otherwise) const {
@@ -32,7 +32,7 @@ class TiffHandle {
   }
 
  private:
-  struct Client;  // what libtiff's callbacks see; it stays where it is
+  struct Client;  // seen by libtiff's callbacks; its address must not change
   struct Close {
     void operator()(TIFF* tiff) const { TIFFClose(tiff); }
   };

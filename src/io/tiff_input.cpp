@@ -25,7 +25,7 @@
 namespace ungrain::io {
 namespace {
 
-// Compressions that libtiff knows by number and this build of it may not have.
+// Names of compressions that this build of libtiff may lack.
 std::string compression_name(int compression) {
   switch (compression) {
     case 33003:
@@ -52,7 +52,7 @@ struct PageTags {
   int photometric = PHOTOMETRIC_MINISBLACK;
   int compression = COMPRESSION_NONE;
   std::vector<std::uint16_t> extra;
-  int max_sample = 0;  // 0: the file does not say
+  int max_sample = 0;  // 0: not in the file
 };
 
 PageTags read_tags(const SourceFile& file, const TiffHandle& handle) {
@@ -158,7 +158,7 @@ std::string text_value(const TiffReader& reader, const TiffDirectory& directory,
   return text;
 }
 
-// An ImageJ stack in one directory: all images uncompressed, one behind the other.
+// An ImageJ stack in one directory: all images uncompressed and contiguous.
 struct RawStack {
   std::uint64_t offset = 0;
   std::uint64_t page_bytes = 0;
@@ -226,7 +226,7 @@ class TiffInput final : public InputFile {
     }
   }
 
-  // Colours that libtiff turns into red, green and blue.
+  // Whether libtiff converts the colours to rgb.
   void choose_decoding(const TiffHandle& first) {
     TiffLayout& layout = tags_.layout;
     const bool jpeg = tags_.compression == COMPRESSION_JPEG;
@@ -299,7 +299,7 @@ class TiffInput final : public InputFile {
     if (tags_.photometric == PHOTOMETRIC_SEPARATED && spec.channels == 4) info_.model = ColourModel::cmyk;
     const bool lab = tags_.photometric == PHOTOMETRIC_CIELAB || tags_.photometric == PHOTOMETRIC_ICCLAB;
     if (lab) info_.model = ColourModel::lab;
-    const bool whole = spec.channels == colours || spec.alpha;  // no data beside the colours
+    const bool whole = spec.channels == colours || spec.alpha;  // no samples beside the colours
     spec.colour = whole && colours == 1           ? Colour::gray
                   : whole && colours == 3 && !lab ? Colour::rgb
                                                   : Colour::multi;
@@ -354,7 +354,7 @@ class TiffInput final : public InputFile {
     }
   }
 
-  // ImageJ writes one directory, in front of the pixels, and the number of images into the description.
+  // ImageJ writes one directory, before the pixels, and the number of images into the description.
   void find_raw_stack(const TiffHandle& first) {
     read_tagged_numbers(first);
     const std::optional<ImageJStack> stack = parse_imagej(metadata_.description);
@@ -376,7 +376,7 @@ class TiffInput final : public InputFile {
     const std::uint64_t room = offsets[0] < file_->size() ? file_->size() - offsets[0] : 0;
     const auto images = static_cast<std::uint64_t>(stack->images);
     if (images > std::numeric_limits<int>::max() || images > room / page_bytes) {
-      // A page that was taken out of a stack keeps the description; its directory stands behind its pixels.
+      // A page extracted from a stack keeps the description, but its directory lies behind its pixels.
       if (pages_.directories.front() > offsets[0]) return;
       fail(file_->path(), fmt::format("truncated: {} images were found, its description promises {}",
                                       room / page_bytes, stack->images));
@@ -407,7 +407,7 @@ class TiffInput final : public InputFile {
     add_note("palette colours converted to rgb");
   }
 
-  // A strip that is compressed is held as it is stored while it is decoded.
+  // A compressed strip is held while it is decoded.
   void count_memory(const TiffHandle& first) {
     if (raw_) return;
     decoding_bytes_ = row_memory(tags_.layout);
@@ -491,7 +491,7 @@ class TiffInput final : public InputFile {
     }
   }
 
-  // White is 0 there.
+  // For images in which 0 is white.
   void invert() {
     const ImageSpec& spec = info_.spec;
     if (is_float(spec.type)) return;
@@ -501,7 +501,7 @@ class TiffInput final : public InputFile {
     });
   }
 
-  // a* and b* are signed; filtered, they must not jump from 127 to -128.
+  // a* and b* are signed; shifted, they do not jump from 127 to -128 when filtered.
   void shift_lab() {
     if (is_float(info_.spec.type)) return;
     const unsigned half = info_.spec.type == PixelType::u8 ? 0x80U : 0x8000U;

@@ -46,7 +46,7 @@ bool jpeg_can_hold(const FileInfo& info) {
   return info.spec.type == PixelType::u8 && !info.spec.alpha && info.spec.colour != Colour::multi;
 }
 
-// That of a TIFF file which is read, or the lossless one nearest to it: one-bit fax codes hold no gray.
+// The compression of the TIFF source, or the nearest lossless one: one-bit fax codes cannot hold gray.
 int compression_like(int compression, const FileInfo& info) {
   switch (compression) {
     case COMPRESSION_NONE:
@@ -123,7 +123,7 @@ Storage storage_of(const std::filesystem::path& path, const FileInfo& info, cons
   if (spec.alpha) storage.extra.back() = EXTRASAMPLE_UNASSALPHA;
   if (alike && old->extra.size() == storage.extra.size()) storage.extra = old->extra;
   storage.planar = alike && old->planar && storage.compression != COMPRESSION_JPEG;
-  // What is not a multiple of 16, or is enormous, no writer would have chosen.
+  // Writers choose sides that are multiples of 16 and not enormous.
   const auto fits = [](int side) { return side > 0 && side % 16 == 0 && side <= 8192; };
   if (old && fits(old->tile_width) && fits(old->tile_height)) {
     storage.tile_width = old->tile_width;
@@ -137,7 +137,7 @@ Storage storage_of(const std::filesystem::path& path, const FileInfo& info, cons
   return storage;
 }
 
-// What every page's directory says of its pixels but for where they are.
+// Entries that describe the pixels of every page, except their offsets.
 void add_storage_entries(const FileInfo& info, const Storage& storage, bool big_endian,
                          std::vector<TiffEntry>& entries) {
   const ImageSpec& spec = info.spec;
@@ -174,8 +174,8 @@ void add_storage_entries(const FileInfo& info, const Storage& storage, bool big_
       each_channel(is_float(spec.type) ? SAMPLEFORMAT_IEEEFP : SAMPLEFORMAT_UINT));
 }
 
-// Writes blocks of rows, a strip or a row of tiles each. Planes are those of one page: all channels together,
-// or each by itself.
+// Writes blocks of rows: a strip or a row of tiles. Planes are those of one page: all channels interleaved,
+// or one channel each.
 class BlockWriter {
  public:
   virtual ~BlockWriter() = default;
@@ -186,8 +186,8 @@ class BlockWriter {
   virtual void finish() = 0;  // with all directories and tags
 };
 
-// Uncompressed pixels, one page behind the other without a gap, then the directories: programs that know
-// ImageJ's stacks expect that.
+// Uncompressed pixels, pages contiguous, then the directories: programs that read ImageJ's stacks expect this
+// order.
 class PlainWriter final : public BlockWriter {
  public:
   PlainWriter(TemporaryFile& file, const FileInfo& info, const Storage& storage, bool big, bool big_endian,
@@ -324,7 +324,7 @@ class LibtiffWriter final : public BlockWriter {
       set(TIFFTAG_MAXSAMPLEVALUE, static_cast<int>(spec.range));
     }
     set(TIFFTAG_COMPRESSION, storage_.compression);
-    // JPEG's own colours, which it stores without halving their size.
+    // Lets JPEG convert colours, without subsampling.
     if (storage_.compression == COMPRESSION_JPEG && storage_.photometric == PHOTOMETRIC_RGB) {
       set(TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_YCBCR);
       set(TIFFTAG_YCBCRSUBSAMPLING, 1, 1);
@@ -381,7 +381,7 @@ class LibtiffWriter final : public BlockWriter {
     if (TIFFSetField(handle_.get(), tag, values...) != 1) fail_to_write();
   }
 
-  // Beyond the image's right side and bottom its last pixels are repeated, which compresses well.
+  // Pixels beyond the image's right and lower edge repeat the last ones, which compresses well.
   void write_tiles(int plane, int top, int rows, std::span<const std::byte> samples) {
     const std::size_t row = samples.size() / static_cast<std::size_t>(rows);
     const std::size_t pixel = row / static_cast<std::size_t>(info_.spec.width);
@@ -471,11 +471,10 @@ class TiffOutput final : public OutputFile {
     return metadata;
   }
 
-  // In the byte order of a TIFF file that is read: values of tags that only their program understands stay
-  // readable for it.
+  // The byte order of the TIFF source, so that values of private tags stay readable for their program.
   bool is_big_endian() const { return metadata_.tiff_tags && metadata_.tiff_tags->big_endian(); }
   bool is_big() const {
-    constexpr double classic_bytes = 3.5e9;  // offsets have 32 bits; room for metadata is left
+    constexpr double classic_bytes = 3.5e9;  // offsets have 32 bits; leaves room for metadata
     const double bytes = static_cast<double>(row_bytes(info_.spec)) * info_.spec.height * info_.pages;
     return bytes > classic_bytes || (metadata_.tiff_tags && metadata_.tiff_tags->big());
   }
@@ -497,7 +496,7 @@ class TiffOutput final : public OutputFile {
     }
   }
 
-  // The sign bit of a* and b*, as CIELAB has them; integers are little endian here.
+  // Flips the sign bit of a* and b*, as CIELAB requires; integers are little endian here.
   void make_signed(std::byte* row) const {
     if (is_float(info_.spec.type) || storage_.photometric != PHOTOMETRIC_CIELAB) return;
     const auto size = static_cast<std::size_t>(bytes_per_sample(info_.spec.type));
@@ -519,7 +518,7 @@ class TiffOutput final : public OutputFile {
     } else if (page == 0) {
       entries = entries_of_metadata(metadata_, big_endian);
     }
-    // A profile describes the channels: it stays only with as many of them.
+    // A profile is kept only where the number of channels is the same.
     if (!same_channels_) {
       std::erase_if(entries, [](const TiffEntry& entry) { return entry.tag == tiff_tag::icc_profile; });
     }
@@ -529,7 +528,7 @@ class TiffOutput final : public OutputFile {
   void adapt(std::vector<TiffEntry>& entries, int source) const {
     for (TiffEntry& entry : entries) {
       if (source == 0 && entry.tag == tiff_tag::xmp && !metadata_.xmp.empty()) {
-        entry.value = metadata_.xmp;  // upright, as the pixels
+        entry.value = metadata_.xmp;  // upright, like the pixels
         entry.count = entry.value.size();
       }
       if (entry.tag == tiff_tag::image_description) adapt_description(entry);

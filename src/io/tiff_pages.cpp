@@ -26,7 +26,7 @@ constexpr std::uint16_t dng_version = 50706;
 constexpr std::uint64_t reduced_bit = 1;
 constexpr std::uint64_t mask_bit = 4;
 
-// The first value of a tag of whole numbers.
+// The first value of an integer tag.
 std::uint64_t value_of(const TiffReader& tiff, const TiffDirectory& directory, std::uint16_t tag,
                        std::uint64_t otherwise) {
   for (const TiffField& field : directory.fields) {
@@ -104,7 +104,7 @@ TiffPages find_tiff_pages(const SourceFile& file, const PageList& wanted) {
     }
     at = directory.next;
   }
-  if (pages.directories.empty()) {  // one that calls itself a smaller copy of something else
+  if (pages.directories.empty()) {  // marked as a smaller copy of another page
     pages = {.directories = {left_out.front()}, .reduced = static_cast<int>(left_out.size()) - 1};
   }
   return pages;

@@ -14,7 +14,7 @@ TiffTypeSize tiff_type_size(std::uint16_t type) {
                                                    {4, 4},
                                                    {8, 4},  // fraction
                                                    {1, 1},
-                                                   {1, 1},  // bytes that mean something else
+                                                   {1, 1},  // undefined
                                                    {2, 2},
                                                    {4, 4},
                                                    {8, 4},  // signed fraction

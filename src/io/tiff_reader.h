@@ -1,8 +1,8 @@
 // The directories of a TIFF file, classic or BigTIFF, of either byte order. The inside of an EXIF block is a
 // small TIFF file too.
 //
-// Files are other people's: nothing here fails or trusts a number, and what would lie beyond the end is not
-// there.
+// Files are untrusted: no function here fails on damaged numbers, and bytes beyond the end are treated as
+// missing.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ constexpr std::uint16_t directory64 = 18;
 }  // namespace tiff_type
 
 struct TiffTypeSize {
-  std::size_t value = 0;  // bytes of one; 0: not a type that we know
-  std::size_t unit = 0;   // bytes that change places in the other byte order: a fraction is two numbers
+  std::size_t value = 0;  // bytes of one value; 0: unknown type
+  std::size_t unit = 0;   // bytes that are swapped in the other byte order: a fraction is two numbers
 };
 TiffTypeSize tiff_type_size(std::uint16_t type);
 
@@ -39,15 +39,15 @@ struct TiffField {
   std::uint16_t tag = 0;
   std::uint16_t type = 0;
   std::uint64_t count = 0;
-  std::uint64_t bytes = 0;    // of all its values; those of unknown types count as one each
-  std::uint64_t at = 0;       // where the values are: in the slot, or where the slot points
+  std::uint64_t bytes = 0;    // of all its values; unknown types count one byte a value
+  std::uint64_t at = 0;       // offset of the values: in the slot, or where the slot points
   std::uint64_t slot_at = 0;  // the entry's last 4 or, in a BigTIFF, 8 bytes
 };
 
 struct TiffDirectory {
-  std::vector<TiffField> fields;  // in the file's order, which should be that of the tags
-  std::uint64_t next = 0;         // where the next directory is; 0: there is none
-  bool complete = false;          // `fields` are all, and `next` is known
+  std::vector<TiffField> fields;  // in the file's order, which should be ascending by tag
+  std::uint64_t next = 0;         // offset of the next directory; 0: none
+  bool complete = false;          // all `fields` were read, and `next` is known
 };
 
 class TiffReader {
@@ -60,14 +60,14 @@ class TiffReader {
   bool big_endian() const { return big_endian_; }
   std::uint64_t first_directory() const { return number(big_ ? 8 : 4, slot_bytes()); }
   std::size_t slot_bytes() const { return big_ ? 8 : 4; }
-  // From a directory's start to the place that tells where the next one is.
+  // Distance from a directory's start to its link to the next one.
   std::uint64_t next_link_offset(std::uint64_t fields) const {
     return big_ ? 8 + 20 * fields : 2 + 12 * fields;
   }
 
   TiffDirectory directory(std::uint64_t at) const;
-  bool holds(const TiffField& field) const;  // at least one value, and all of them in the file
-  // Bytes beyond the end of the file are 0.
+  bool holds(const TiffField& field) const;  // at least one value, and all of them inside the file
+  // Bytes beyond the end of the file read as 0.
   std::uint64_t number(std::uint64_t at, std::size_t size) const;
   std::vector<std::byte> bytes(std::uint64_t at, std::size_t size) const;
 
@@ -75,7 +75,7 @@ class TiffReader {
   void read_header();
   std::uint64_t number_in(const std::byte* from, std::size_t size) const;
 
-  const SourceFile* file_ = nullptr;  // null: the memory
+  const SourceFile* file_ = nullptr;  // null: memory
   std::span<const std::byte> memory_;
   std::uint64_t size_ = 0;
   bool is_tiff_ = false;

@@ -15,8 +15,8 @@ std::size_t bytes_of_samples(std::uint64_t samples, int bits) {
   return static_cast<std::size_t>((samples * static_cast<std::uint64_t>(bits) + 7) / 8);
 }
 
-// Every plane has a handle of its own: libtiff decodes a strip from its start again where rows of another
-// plane came between.
+// Every plane has its own handle: libtiff would decode a strip again from its start after a row of another
+// plane.
 std::vector<TiffHandle> open_planes(const SourceFile& file, std::uint64_t directory, int planes) {
   std::vector<TiffHandle> handles;
   for (int plane = 0; plane < planes; ++plane) {
@@ -48,7 +48,7 @@ class Strips final : public TiffRows {
   const std::byte* row(int plane, std::uint32_t y) override {
     const auto index = static_cast<std::size_t>(plane);
     std::uint32_t& next = next_[index];
-    // Compressed rows can be had only one after the other, from the first of their strip on.
+    // Compressed rows can be read only in order, from the first of their strip on.
     const std::uint32_t strip_top = y - y % strip_rows_;
     for (std::uint32_t at = next >= strip_top && next <= y ? next : strip_top; at <= y; ++at) {
       if (TIFFReadScanline(handles_[index].get(), rows_[index].data(), at,
@@ -65,11 +65,11 @@ class Strips final : public TiffRows {
   const SourceFile& file_;
   std::vector<TiffHandle> handles_;
   std::vector<std::vector<std::byte>> rows_;
-  std::vector<std::uint32_t> next_;  // the row that comes after the one that was read last
+  std::vector<std::uint32_t> next_;  // the row after the last one read
   std::uint32_t strip_rows_;
 };
 
-// All tiles across the image at once.
+// Decodes a whole row of tiles at once.
 class Tiles final : public TiffRows {
  public:
   Tiles(const SourceFile& file, std::uint64_t directory, const TiffLayout& layout)
@@ -128,12 +128,12 @@ class Tiles final : public TiffRows {
   std::vector<Plane> planes_;
 };
 
-// What libtiff turns into 8-bit colours itself: subsampled YCbCr, JPEG as TIFF 6.0 had it.
+// Images that libtiff converts to 8-bit rgb itself: subsampled YCbCr, JPEG as in TIFF 6.0.
 class RgbaRows final : public TiffRows {
  public:
   RgbaRows(const SourceFile& file, std::uint64_t directory, const TiffLayout& layout)
       : file_(file), layout_(layout), handle_(file, directory) {
-    TIFFSetField(handle_.get(), TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT);  // rows as they are stored
+    TIFFSetField(handle_.get(), TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT);  // rows as stored
   }
 
   const std::byte* row(int /*plane*/, std::uint32_t y) override {

@@ -24,7 +24,7 @@ void to_float(const std::byte* stored, std::size_t samples, std::byte* to) {
   convert_each<Stored, float>(stored, samples, to, [](Stored value) { return static_cast<float>(value); });
 }
 
-// From the highest bit of each byte on.
+// Unpacks samples from the highest bit of each byte on.
 template <class Sample>
 void unpack_bits(const std::byte* stored, std::size_t samples, int bits, unsigned factor, std::byte* to) {
   const unsigned mask = (1U << static_cast<unsigned>(bits)) - 1;
@@ -126,7 +126,7 @@ std::optional<double> decode_samples(const TiffCoding& coding, const std::byte* 
       } else if (coding.bits == 24) {
         for (std::size_t i = 0; i < samples; ++i) {
           std::uint32_t value = 0;
-          std::memcpy(&value, stored + 3 * i, 3);  // little endian, as all that we run on
+          std::memcpy(&value, stored + 3 * i, 3);  // little endian, like all supported processors
           const auto sample = static_cast<float>(value);
           std::memcpy(to + i * sizeof sample, &sample, sizeof sample);
         }

@@ -49,15 +49,16 @@ class WritableFile {
   int descriptor_;
 };
 
-// The old directory's entries, as they are, and those of `added` that it does not have.
+// The old directory's entries unchanged, and those of `added` that it lacks.
 std::vector<TiffEntry> merged(const TiffReader& tiff, const TiffDirectory& old,
                               std::vector<TiffEntry> added) {
   std::vector<TiffEntry> entries;
   for (const TiffField& field : old.fields) {
+    // An offset in the slot stays valid.
     entries.push_back({.tag = field.tag,
                        .type = field.type,
                        .count = field.count,
-                       .value = tiff.bytes(field.slot_at, tiff.slot_bytes())});  // where it points stays true
+                       .value = tiff.bytes(field.slot_at, tiff.slot_bytes())});
   }
   for (TiffEntry& entry : added) {
     const bool there = std::any_of(old.fields.begin(), old.fields.end(),
@@ -106,7 +107,7 @@ std::vector<TiffEntry> TiffTagSource::entries(int page, bool big_endian) const {
 }
 
 std::vector<TiffEntry> entries_of_metadata(const Metadata& metadata, bool big_endian) {
-  constexpr std::uint64_t most_exif = 1 << 20;  // no JPEG has as much; other formats could have anything
+  constexpr std::uint64_t most_exif = 1 << 20;  // larger than any JPEG's; other formats have no limit
   std::vector<TiffEntry> entries = descriptive_entries(TiffReader(metadata.exif), big_endian, most_exif);
   std::erase_if(entries, [](const TiffEntry& entry) { return entry.tag == tiff_tag::orientation; });
   if (!metadata.description.empty()) {
@@ -139,9 +140,9 @@ void add_tags_to_tiff(const std::filesystem::path& file, const std::filesystem::
   if (!tiff.is_tiff()) return;
   WritableFile out(file, named);
   std::uint64_t end = source.size();
-  std::uint64_t link_at = tiff.big() ? 8 : 4;  // where the file says that the page is
+  std::uint64_t link_at = tiff.big() ? 8 : 4;  // offset of the link to the page
   std::uint64_t at = tiff.first_directory();
-  std::unordered_set<std::uint64_t> seen;  // a chain that runs in a circle ends
+  std::unordered_set<std::uint64_t> seen;  // ends a cyclic chain
   for (int page = 0; at != 0 && seen.insert(at).second; ++page) {
     const TiffDirectory old = tiff.directory(at);
     if (!old.complete) break;
@@ -154,7 +155,7 @@ void add_tags_to_tiff(const std::filesystem::path& file, const std::filesystem::
       end = place + writer.bytes().size();
       if (!tiff.big() && end > std::numeric_limits<std::uint32_t>::max()) break;
       out.write(writer.bytes(), place);
-      // Last, so that until then the file is what it was.
+      // Written last, so that the file stays valid until then.
       out.write(tiff_number(there, tiff.slot_bytes(), tiff.big_endian()), link_at);
     }
     link_at = there + tiff.next_link_offset(entries.size());

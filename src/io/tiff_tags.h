@@ -1,4 +1,4 @@
-// Tags of a TIFF file's pages that do not describe how pixels are stored, from one file to another.
+// Tags of a TIFF file's pages that do not describe how pixels are stored, copied from file to file.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace ungrain::io {
 
 class TiffTagSource {
  public:
-  // The pages' directories, by where they are in the file.
+  // The pages' directories, by their offsets.
   TiffTagSource(std::shared_ptr<const SourceFile> file, std::vector<std::uint64_t> directories);
 
   bool big() const { return reader_.big(); }
@@ -30,12 +30,12 @@ class TiffTagSource {
   bool has_private_tags_ = false;
 };
 
-// What a TIFF file holds of another format's metadata.
+// TIFF entries for another format's metadata.
 std::vector<TiffEntry> entries_of_metadata(const Metadata& metadata, bool big_endian);
 
-// Gives the pages of a TIFF file tags that they do not have: new directories at the end of the file take the
-// places of the old ones. A file that cannot hold more (4 GB without being a BigTIFF) stays as it is. Errors
-// are of `named`, which may be another name than that of a temporary file.
+// Adds tags that the pages of a TIFF file lack: new directories at the end of the file replace the old ones.
+// A file that cannot grow (4 GB without being a BigTIFF) stays unchanged. Errors name `named`, which may
+// differ from the name of a temporary file.
 using TagsOfPage = std::function<std::vector<TiffEntry>(int page, bool big_endian)>;
 void add_tags_to_tiff(const std::filesystem::path& file, const std::filesystem::path& named,
                       const TagsOfPage& tags_of_page);

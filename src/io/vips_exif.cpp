@@ -6,11 +6,11 @@
 namespace ungrain::io {
 namespace {
 
-// Savers write only the tags that the image has as fields, and libvips makes those only when it loads a file:
-// the smallest JPEG there is, with the block in it. Null where this libvips has no JPEG.
+// Savers write only the tags that the image has as fields, and libvips creates those only when it loads a
+// file. So this loads the smallest possible JPEG with the block in it. Null where this libvips has no JPEG.
 VipsPointer<VipsImage> parsed(const std::vector<std::byte>& jpeg) {
   VipsImage* image = nullptr;
-  // Never asked for pixels, it does not need the bytes after this.
+  // The bytes are not needed afterwards, because no pixels are requested.
   if (vips_jpegload_buffer(const_cast<std::byte*>(jpeg.data()), jpeg.size(), &image, nullptr) != 0) {
     vips_error_clear();
   }

@@ -18,11 +18,11 @@
 namespace ungrain::io {
 namespace {
 
-// What a libvips format becomes.
+// The pixel type that a libvips format becomes.
 struct Conversion {
   VipsBandFormat from;
   PixelType to;
-  std::string_view name;  // of what is converted; empty: nothing is
+  std::string_view name;  // of the converted format; empty: no conversion
   double range;           // 0: the type's own
 };
 
@@ -55,21 +55,21 @@ Colour colour_of(VipsInterpretation interpretation, int colour_channels) {
   }
 }
 
-// libvips takes every channel beyond the colours for alpha; we only a second or fourth that is the only one.
+// libvips treats every channel beyond the colours as alpha; we only a single extra one, the second or fourth.
 bool has_alpha(VipsImage* image, VipsInterpretation interpretation) {
   const int bands = image->Bands;
   const bool gray = interpretation == VIPS_INTERPRETATION_B_W || interpretation == VIPS_INTERPRETATION_GREY16;
   return vips_image_hasalpha(image) && (gray ? bands == 2 : bands == 4);
 }
 
-// Formats whose decoders hold the whole image, and how many times over.
+// Formats whose decoders hold the whole image, and how many copies.
 constexpr std::array whole_image_decoders = {
     std::pair{std::string_view("WebP"), 3.0},      std::pair{std::string_view("GIF"), 2.0},
     std::pair{std::string_view("HEIF"), 3.0},      std::pair{std::string_view("JPEG XL"), 6.0},
     std::pair{std::string_view("JPEG 2000"), 4.0},
 };
 
-// Of libjpeg's warnings, those that mean wrong pixels: bytes too many and odd headers do no harm.
+// libjpeg's warnings that mean wrong pixels. Surplus bytes and odd headers do no harm.
 bool is_damage(std::string_view message) {
   const auto has = [&](std::string_view words) { return message.find(words) != std::string_view::npos; };
   return (has("Corrupt JPEG data") && !has("extraneous")) || has("Premature end");
@@ -91,7 +91,7 @@ VipsInput::VipsInput(SourceFile file, const OpenOptions& options) : file_(std::m
 void VipsInput::find_loader() {
   const std::string name = file_.path().string();
   const char* found = nullptr;
-  // libvips would take "[...]" at the end of a name for options; the bytes alone have no name.
+  // libvips would parse "[...]" at the end of a name as options; a source of bytes has no name.
   by_source_ = name.ends_with(']');
   if (by_source_) {
     const VipsPointer<VipsSource> source(vips_source_new_from_file(name.c_str()));
@@ -122,7 +122,7 @@ VipsPointer<VipsImage> VipsInput::load(bool all_pages) {
     call.set("filename", name.c_str());
   }
   call.set("access", VIPS_ACCESS_SEQUENTIAL);
-  // Most of what libjpeg calls a warning are wrong pixels.
+  // Most of libjpeg's warnings mean wrong pixels.
   const bool strict = format_->name == "JPEG" && !tolerant_;
   call.set_if_there("fail_on", strict ? VIPS_FAIL_ON_WARNING : VIPS_FAIL_ON_ERROR);
   if (all_pages) call.set_if_there("n", -1);
@@ -141,7 +141,7 @@ void VipsInput::fail_to_load() {
 }
 
 void VipsInput::open() {
-  image_ = nullptr;  // first, so that two decoders never hold their buffers at once
+  image_ = nullptr;  // released first, so that two decoders never hold their buffers at once
   image_ = load(true);
   if (!image_ && format_->name == "JPEG" && !tolerant_) {
     vips_error_clear();
@@ -153,7 +153,7 @@ void VipsInput::open() {
   next_row_ = 0;
 }
 
-// To pixels of one of our types.
+// Converts to one of our pixel types.
 void VipsInput::convert() {
   VipsImage* decoded = nullptr;
   if (vips_image_decode(image_.get(), &decoded) != 0) fail(file_.path(), take_vips_message());
@@ -165,13 +165,13 @@ void VipsInput::convert() {
   if (conversion->name.empty()) return;
   info_.note = fmt::format("{} samples converted to f32", conversion->name);
   info_.spec.range = conversion->range;
-  if (image_->BandFmt == VIPS_FORMAT_DOUBLE) return;  // read_rows() converts, and looks at every one of them
+  if (image_->BandFmt == VIPS_FORMAT_DOUBLE) return;  // read_rows() converts and checks each sample
   VipsImage* cast = nullptr;
   if (vips_cast_float(image_.get(), &cast, nullptr) != 0) fail(file_.path(), take_vips_message());
   image_ = replaced_by(cast);
 }
 
-// libvips gives red, green, blue and an alpha of 0 to 255, whatever channels there are.
+// libvips gives red, green, blue and an alpha of 0 to 255 for any set of channels.
 void VipsInput::choose_exr_channels() {
   const std::vector<std::string> channels = exr_channels(file_);
   const auto has = [&](std::string_view name) {
@@ -241,8 +241,8 @@ void VipsInput::describe(const OpenOptions& options) {
   spec.colour = colour_of(interpretation, spec.colour_channels());
 }
 
-// Memory that libvips' decoder of a format takes for the whole image, in bytes a sample; measured with
-// libvips 8.14 on images of 36 Mpixel.
+// Memory that libvips' decoder takes for the whole image, in bytes a sample; measured with libvips 8.14 on
+// images of 36 Mpixel.
 void VipsInput::count_memory() {
   VipsImage* image = image_.get();
   const auto samples = static_cast<double>(image->Xsize) * image->Ysize * image->Bands;
@@ -269,7 +269,7 @@ void VipsInput::read_rows(int first, const ImageView& rows) {
   constexpr std::size_t strip_bytes = std::size_t{1} << 20U;
   const int strip_rows =
       static_cast<int>(std::clamp<std::size_t>(strip_bytes / row_bytes(info_.spec), 1, info_.spec.height));
-  // Of its own for each call: a region belongs to the thread that made it.
+  // One region for each call: a region belongs to the thread that made it.
   const VipsPointer<VipsRegion> region(vips_region_new(image_.get()));
   for (int done = 0; done < rows.spec.height; done += strip_rows) {
     const int count = std::min(strip_rows, rows.spec.height - done);

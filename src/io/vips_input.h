@@ -11,8 +11,8 @@
 
 namespace ungrain::io {
 
-// All pages are opened as libvips has them: one image, a page below the other. Decoding goes from top to
-// bottom; going back opens the file again.
+// libvips opens all pages as one image, one below the other. Decoding goes from top to bottom; going back
+// reopens the file.
 class VipsInput final : public InputFile {
  public:
   VipsInput(SourceFile file, const OpenOptions& options);
@@ -37,13 +37,13 @@ class VipsInput final : public InputFile {
 
   SourceFile file_;
   std::string loader_;      // libvips' class
-  bool by_source_ = false;  // given the bytes, not the name
+  bool by_source_ = false;  // opened as bytes, not by name
   const Format* format_ = nullptr;
   VipsPointer<VipsImage> image_;
   FileInfo info_;
   Metadata metadata_;
   std::uint64_t decoding_bytes_ = 0;
-  bool tolerant_ = false;  // of a JPEG file's harmless oddities
+  bool tolerant_ = false;  // of harmless defects in a JPEG file
   std::vector<float> floats_;
   int page_ = 0;
   int next_row_ = 0;  // of all pages together

@@ -48,7 +48,7 @@ std::string text_of(VipsImage* image, const char* field) {
   return text;
 }
 
-// Of a JPEG: libvips gives the whole segment that holds Photoshop's resources, IPTC among them.
+// Of a JPEG: libvips gives the whole segment with Photoshop's resources, which contain IPTC.
 void read_iptc(VipsImage* image, Metadata& metadata) {
   const Bytes segment = blob_of(image, VIPS_META_IPTC_NAME);
   const bool wrapped = segment.size() > photoshop_mark.size() &&
@@ -63,7 +63,7 @@ void read_iptc(VipsImage* image, Metadata& metadata) {
 }
 
 std::optional<Resolution> resolution_of(VipsImage* image) {
-  // 1 a millimetre is what libvips has where a file says nothing.
+  // libvips reports 1 pixel a millimetre where a file says nothing.
   if ((image->Xres == 1 && image->Yres == 1) || !(image->Xres > 0) || !(image->Yres > 0)) return std::nullopt;
   if (text_of(image, VIPS_META_RESOLUTION_UNIT) == "in") {
     return Resolution{image->Xres * mm_per_inch, image->Yres * mm_per_inch, Resolution::Unit::inch};
@@ -71,7 +71,7 @@ std::optional<Resolution> resolution_of(VipsImage* image) {
   return Resolution{image->Xres * mm_per_cm, image->Yres * mm_per_cm, Resolution::Unit::centimetre};
 }
 
-// Cards that describe the pixels are the encoder's business.
+// Whether a card describes the pixels: the encoder writes those itself.
 bool describes_pixels(std::string_view card) {
   static constexpr std::array keys = {
       std::string_view("SIMPLE"),  std::string_view("BITPIX"),   std::string_view("NAXIS"),
@@ -85,7 +85,7 @@ bool describes_pixels(std::string_view card) {
   });
 }
 
-// In a standard header: what every FITS writer puts there by itself.
+// Cards that every FITS writer adds to a standard header.
 bool is_boilerplate(std::string_view card) {
   return card.starts_with("COMMENT   FITS (Flexible Image Transport System)") ||
          card.starts_with("COMMENT   and Astrophysics', volume 376");
@@ -100,7 +100,7 @@ std::vector<std::string> fits_cards_of(VipsImage* image) {
   }
 }
 
-// libvips 8.14 gives items of HEIF files that are not EXIF by their number.
+// libvips 8.14 names items of HEIF files other than EXIF by their number.
 Bytes heif_xmp(VipsImage* image) {
   constexpr int most_items = 16;
   constexpr std::string_view mark = "<x:xmpmeta";
@@ -126,7 +126,7 @@ void read_animation(VipsImage* image, Metadata& metadata) {
   vips_error_clear();
 }
 
-// Their decoders turn pixels upright by themselves, whatever an EXIF tag says.
+// These decoders turn pixels upright themselves, regardless of the EXIF tag.
 bool decoder_rotates(const Format& format) { return format.name == "HEIF" || format.name == "JPEG XL"; }
 
 void write_resolution(const Resolution& resolution, VipsImage* image) {
@@ -170,7 +170,7 @@ Metadata read_vips_metadata(VipsImage* image, const Format& format, const Source
     PngContents contents = read_png_contents(file);
     metadata.png_texts = std::move(contents.texts);
     metadata.xmp = std::move(contents.xmp);
-    if (!contents.has_resolution) metadata.resolution.reset();  // what libvips assumes
+    if (!contents.has_resolution) metadata.resolution.reset();  // libvips' default
   }
   if (format.name == "HEIF" && metadata.xmp.empty()) metadata.xmp = heif_xmp(image);
   if (format.name == "JPEG") {

@@ -1,4 +1,4 @@
-// Metadata as libvips has them on its images.
+// Metadata of libvips images.
 #pragma once
 
 #include "io/formats.h"
@@ -8,10 +8,10 @@
 
 namespace ungrain::io {
 
-// `file` is what the image was loaded from.
+// `file` is the image's source.
 Metadata read_vips_metadata(VipsImage* image, const Format& format, const SourceFile& file);
 
-// What libvips' encoder of the format is to write.
+// Sets the fields that libvips' encoder of the format writes.
 void write_vips_metadata(const Metadata& metadata, const Format& format, VipsImage* image);
 
 }  // namespace ungrain::io

@@ -45,7 +45,7 @@ VipsInterpretation rgb_as(PixelType type) {
                                   : VIPS_INTERPRETATION_scRGB;
 }
 
-// Where the channels are independent: what the format takes them for.
+// How the format interprets independent channels.
 VipsInterpretation multi_as(const Format& format, const ImageSpec& spec) {
   if (spec.channels == 4 && format.name == "JPEG") return VIPS_INTERPRETATION_CMYK;
   return spec.colour_channels() == 1 ? gray_as(spec.type) : rgb_as(spec.type);
@@ -63,17 +63,17 @@ VipsInterpretation interpretation_of(const Format& format, const ImageSpec& spec
   return VIPS_INTERPRETATION_MULTIBAND;
 }
 
-// An encoder that replaces our temporary file instead of writing to it must not open it to others. The umask
-// is the whole process's unless a thread parts from it; where the system forbids that, commit() sets the
-// permissions all the same.
+// An encoder that replaces our temporary file instead of writing to it must not make it readable by others.
+// The umask belongs to the whole process unless a thread unshares it. Where the system forbids that, commit()
+// still sets the permissions.
 void make_new_files_private() {
 #ifdef __linux__
   if (unshare(CLONE_FS) == 0) umask(077);
 #endif
 }
 
-// Encoders pull and the program pushes: the encoder runs in a thread of its own over an image whose pixels it
-// takes from a queue, waiting where they are not there yet.
+// Encoders pull rows and the program pushes them: the encoder runs in its own thread over an image whose
+// pixels come from a queue, and waits for missing rows.
 class VipsOutput final : public OutputFile {
  public:
   VipsOutput(const std::filesystem::path& path, const FileInfo& info, const InputFile* like,
@@ -131,7 +131,7 @@ class VipsOutput final : public OutputFile {
     return std::clamp<std::size_t>(queue_bytes / row_bytes(spec), 2, 1024);
   }
 
-  // A profile describes the channels: it stays only with as many of them.
+  // A profile is kept only where the number of channels is the same.
   static Metadata metadata_for(const FileInfo& info, const InputFile* like) {
     if (like == nullptr) return {};
     Metadata metadata = like->metadata();
@@ -169,7 +169,7 @@ class VipsOutput final : public OutputFile {
 
   void set_options(const SaveOptions& options) {
     saver_.set("in", image_.get()).set_if_there("filename", file_.path().c_str());
-    if (format_.name == "PNG") return;  // its Q is of palettes
+    if (format_.name == "PNG") return;  // its Q applies to palettes
     saver_.set_if_there("Q", options.quality);
     saver_.set_if_there("subsample_mode", VIPS_FOREIGN_SUBSAMPLE_OFF);
     saver_.set_if_there("smart_subsample", TRUE);
@@ -178,7 +178,7 @@ class VipsOutput final : public OutputFile {
     if (spec_.type == PixelType::u16 && format_.name == "HEIF") saver_.set_if_there("bitdepth", 12);
   }
 
-  // Optimal Huffman tables make libjpeg hold all coefficients, 2 bytes a sample: not for large images.
+  // Optimal Huffman tables make libjpeg hold all coefficients, 2 bytes a sample: not used for large images.
   bool fits_two_passes() const {
     constexpr double most_samples = 100e6;
     return static_cast<double>(spec_.width) * spec_.height * spec_.channels <= most_samples;
@@ -189,7 +189,7 @@ class VipsOutput final : public OutputFile {
     return static_cast<VipsOutput*>(output)->give(region);
   }
 
-  // Encoders ask from top to bottom (libvips has one thread), for as many rows as they like.
+  // Encoders request rows from top to bottom (libvips has one thread), any number at a time.
   int give(VipsRegion* region) {
     const VipsRect& wanted = region->valid;
     const std::size_t pixel = VIPS_IMAGE_SIZEOF_PEL(image_.get());
@@ -239,7 +239,7 @@ class VipsOutput final : public OutputFile {
   VipsPointer<VipsImage> image_;
   VipsCall saver_;
   std::thread thread_;
-  // The thread's until it is joined.
+  // Owned by the thread until it is joined.
   bool saved_ = false;
   VipsCall::Blob encoded_;  // the whole file, of an encoder to memory
   std::string message_;

@@ -13,8 +13,8 @@
 namespace ungrain::io {
 namespace {
 
-// Loaders that take what is not a photograph (text, tables, drawings, documents), formats that we read
-// ourselves, and those that would stand in for a better one (OpenSlide for TIFF, ImageMagick for anything).
+// Loaders of other things than photographs (text, tables, drawings, documents), of formats that we read
+// ourselves, and of formats with a better loader (OpenSlide for TIFF, ImageMagick for anything).
 constexpr const char* blocked_loaders[] = {
     "VipsForeignLoadMagick", "VipsForeignLoadCsv",     "VipsForeignLoadMatrix", "VipsForeignLoadRaw",
     "VipsForeignLoadMat",    "VipsForeignLoadPdf",     "VipsForeignLoadSvg",    "VipsForeignLoadOpenslide",
@@ -25,11 +25,11 @@ void block_loaders() {
 #if VIPS_MAJOR_VERSION > 8 || VIPS_MINOR_VERSION >= 13
   for (const char* loader : blocked_loaders) vips_operation_block_set(loader, TRUE);
 #else
-  static_cast<void>(blocked_loaders);  // open_vips() refuses what they read
+  static_cast<void>(blocked_loaders);  // open_vips() refuses their formats
 #endif
 }
 
-// The last warning, for failures whose reason libvips gives nowhere else (a damaged PNG).
+// The last warning, for failures whose reason libvips reports nowhere else (a damaged PNG).
 struct LastWarning {
   std::mutex mutex;
   std::string text;
@@ -76,8 +76,8 @@ void start_vips() {
     if (VIPS_INIT("ungrain") != 0) {
       throw Error(ErrorCode::internal, fmt::format("libvips cannot be started: {}", take_vips_message()));
     }
-    vips_concurrency_set(1);  // encoders then ask for rows in order; the filters have the processors
-    vips_cache_set_max(0);    // each file is read once: nothing to keep, and pixels not to be held
+    vips_concurrency_set(1);  // encoders then request rows in order; the processors are left to the filters
+    vips_cache_set_max(0);    // each file is read once, so nothing is worth caching
     block_loaders();
   });
 }
@@ -108,7 +108,7 @@ std::string take_vips_message() {
     if (!line.empty() && std::find(lines.begin(), lines.end(), line) == lines.end())
       lines.push_back(std::move(line));
   }
-  // Where the system refused something (a full disk), that is the whole story.
+  // A system error (a full disk) is the whole reason.
   constexpr std::string_view system = "unix error: ";
   std::erase_if(lines, [](const std::string& line) { return line.starts_with("unix error: Unknown"); });
   for (const std::string& line : lines) {

@@ -1,4 +1,4 @@
-// libvips as this program uses it: started once, silent, one thread for each encoder, no cache.
+// libvips as this program uses it: started once, silent, one thread an encoder, no cache.
 #pragma once
 
 #include <vips/vips.h>
@@ -10,17 +10,17 @@
 
 namespace ungrain::io {
 
-// From any thread, any number of times.
+// Any thread may call it, any number of times.
 void start_vips();
 
 bool has_vips_operation(std::string_view nickname);
 // "jpegload" for "VipsForeignLoadJpegFile".
 std::string vips_nickname(const char* type_name);
 
-// What libvips said since the last call, in one line and without its own names.
+// libvips' messages since the last call, in one line and without its own names.
 std::string take_vips_message();
 
-// Of an image's metadata; nothing happens where `from` does not have it.
+// Copies a metadata field; does nothing where `from` lacks it.
 void copy_vips_field(VipsImage* from, VipsImage* to, const char* field);
 
 struct Unref {
@@ -39,7 +39,8 @@ class VipsCall {
     g_object_set(operation_.get(), property, value, nullptr);
     return *this;
   }
-  // Operations of one family do not have all the same properties, nor do the versions of libvips.
+  // Sets a property if the operation has it: properties differ within a family of operations and between
+  // versions of libvips.
   template <class Value>
   VipsCall& set_if_there(const char* property, Value value) {
     if (has(property)) set(property, value);

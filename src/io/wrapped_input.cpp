@@ -44,7 +44,7 @@ class PageMemory {
     const int descriptor = ::mkstemp(name.data());
     if (descriptor < 0) fail(folder, "no temporary file can be made", errno);
     ::unlink(name.c_str());
-    // Room is taken at once: a disk that is full later would end the program.
+    // Allocates the space at once: a disk that fills up later would kill the program.
     const int refused = ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes_));
     void* memory = MAP_FAILED;
     if (refused == 0) memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -61,7 +61,7 @@ class PageMemory {
   void* mapped_ = nullptr;
 };
 
-// Where a stored pixel goes: its place in the upright image is origin + x * across + y * down, in pixels.
+// Maps a stored pixel to its place in the upright image: origin + x * across + y * down, in pixels.
 struct Turn {
   std::ptrdiff_t origin = 0;
   std::ptrdiff_t across = 0;
@@ -140,7 +140,7 @@ class UprightInput final : public InputFile {
     auto pixels = std::make_unique<PageMemory>(page_bytes(), memory_);
     const Turn turn = turn_of(file_->metadata().orientation, stored.width, stored.height);
     const std::size_t pixel = row_bytes(stored) / static_cast<std::size_t>(stored.width);
-    // Columns of the upright image are written some at a time, so that a line of the cache serves several.
+    // Columns of the upright image are written several at a time, so that a cache line serves several.
     constexpr std::size_t band_bytes = std::size_t{8} << 20U;
     const int step = static_cast<int>(
         std::clamp<std::size_t>(band_bytes / row_bytes(stored), 1, static_cast<std::size_t>(stored.height)));

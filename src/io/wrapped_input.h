@@ -1,4 +1,4 @@
-// Input files that change how another is seen.
+// Input files that wrap another one and change its pixels or pages.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,12 @@
 
 namespace ungrain::io {
 
-// The pixels of a file that says that they lie on a side (EXIF's orientation 2 to 8), upright. A page is
-// decoded whole: in memory where it takes no more than `memory` bytes (0: any number), else in a file without
-// a name in the folder for temporary files.
+// The upright pixels of a file that stores them on a side (EXIF's orientation 2 to 8). A page is decoded
+// whole: in memory if it takes at most `memory` bytes (0: no limit), else in an unnamed file in the folder
+// for temporary files.
 std::unique_ptr<InputFile> upright(std::unique_ptr<InputFile> file, std::uint64_t memory);
 
-// Some of the pages, counted from 0.
+// Selected pages, counted from 0.
 std::unique_ptr<InputFile> with_pages(std::unique_ptr<InputFile> file, std::vector<int> pages);
 
 }  // namespace ungrain::io

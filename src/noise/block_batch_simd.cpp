@@ -19,7 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr int side = 8;
 constexpr int samples = batch_samples;
 
-// Half of cos(k pi / 16), and of sqrt(1 / 2): the orthonormal transform's.
+// Half of cos(k pi / 16), and of sqrt(1 / 2): the factors of the orthonormal transform.
 constexpr float cos1 = 0.49039264020161522F;
 constexpr float cos2 = 0.46193976625564337F;
 constexpr float cos3 = 0.41573480615127262F;
@@ -35,7 +35,7 @@ HWY_ATTR V Times(D d, V value, float factor) {
   return hn::Mul(value, hn::Set(d, factor));
 }
 
-// Four products, added two and two.
+// A sum of four products, added in pairs.
 template <class D, class V>
 HWY_ATTR V Products(D d, V a, float fa, V b, float fb, V c, float fc, V e, float fe) {
   return hn::Add(hn::Add(Times(d, a, fa), Times(d, b, fb)), hn::Add(Times(d, c, fc), Times(d, e, fe)));
@@ -77,7 +77,7 @@ HWY_ATTR void Cosines(D d, const float* in, float* out, int stride) {
   hn::StoreU(Products(d, d0, cos7, d1, -cos5, d2, cos3, d3, -cos1), d, out + 7 * stride);
 }
 
-// Of what the samples differ from the first one by: rounding then does not depend on the level.
+// Transforms the samples' differences from the first one, so that rounding does not depend on the level.
 template <class D>
 HWY_ATTR void Transform(D d, const float* block, float* coefficients) {
   const auto level = hn::LoadU(d, block);
@@ -131,7 +131,7 @@ HWY_ATTR auto Square(D d, const float* coefficients, int k) {
 }
 
 template <class D>
-HWY_ATTR void Energies(D d, const float* coefficients, const float* level, int lane, BatchLook& look) {
+HWY_ATTR void Energies(D d, const float* coefficients, const float* level, int lane, BatchStatistics& look) {
   static constexpr Bands bands = SortedBands();
   const auto mean = hn::Mul(hn::LoadU(d, coefficients), hn::Set(d, 1.0F / side));
   hn::StoreU(hn::Add(hn::LoadU(d, level), mean), d, look.mean + lane);
@@ -165,7 +165,7 @@ HWY_ATTR auto CountOf(D d, const float* block, float value) {
 }
 
 template <class D>
-HWY_ATTR void Limits(D d, const float* block, float white, int lane, BatchLook& look) {
+HWY_ATTR void Limits(D d, const float* block, float white, int lane, BatchStatistics& look) {
   auto smallest = hn::LoadU(d, block);
   auto largest = smallest;
   for (int i = 1; i < samples; ++i) {
@@ -182,7 +182,7 @@ HWY_ATTR void Limits(D d, const float* block, float white, int lane, BatchLook& 
   hn::StoreU(below_white ? none : CountOf(d, block, white), d, look.white + lane);
 }
 
-// What the pairs of a line of samples, `step` samples apart, add to the count of equal ones, the sum of the
+// Adds the pairs of a line of samples, `step` samples apart, to the count of equal ones, the sum of the
 // squares and the least square.
 template <class D, class VI, class V>
 HWY_ATTR void AddPairs(D d, const float* line, int step, VI& equal, V& sum, V& least) {
@@ -202,7 +202,7 @@ HWY_ATTR void AddPairs(D d, const float* line, int step, VI& equal, V& sum, V& l
 }
 
 template <class D>
-HWY_ATTR void Neighbours(D d, const float* block, int lane, BatchLook& look) {
+HWY_ATTR void Neighbours(D d, const float* block, int lane, BatchStatistics& look) {
   auto equal = hn::Zero(hn::RebindToSigned<D>());
   auto across = hn::Zero(d);
   auto down = hn::Zero(d);
@@ -227,8 +227,8 @@ struct Coefficients {
   alignas(64) float values[5][samples * batch_blocks];
 };
 
-// The mean and the difference of the three channels' samples. Divided by 3, the mean of three whites is
-// white.
+// The mean and the difference of the three channels' samples. The mean divides by 3, so that three whites
+// give exactly white.
 template <class D>
 HWY_ATTR void CombineSamples(D d, BatchChannel* batch, int i, int lane) {
   const auto r = hn::LoadU(d, batch[0].samples[i] + lane);
@@ -238,7 +238,7 @@ HWY_ATTR void CombineSamples(D d, BatchChannel* batch, int i, int lane) {
   hn::StoreU(DifferenceOf(d, r, g, b), d, batch[4].samples[i] + lane);
 }
 
-// Their coefficients: the transform is linear.
+// The coefficients of mean and difference, from the channels' coefficients: the transform is linear.
 template <class D>
 HWY_ATTR void CombineCoefficients(D d, Coefficients& coefficients, int at) {
   const auto r = hn::LoadU(d, coefficients.values[0] + at);
@@ -248,7 +248,7 @@ HWY_ATTR void CombineCoefficients(D d, Coefficients& coefficients, int at) {
   hn::StoreU(DifferenceOf(d, r, g, b), d, coefficients.values[4] + at);
 }
 
-void LookAtBatch(BatchChannel* batch, int channels, bool rgb, float white, BatchLook* looks) {
+void LookAtBatch(BatchChannel* batch, int channels, bool rgb, float white, BatchStatistics* looks) {
   const hn::CappedTag<float, batch_blocks> d;
   const auto lanes = static_cast<int>(hn::Lanes(d));
   const int planes = rgb ? 5 : channels;
@@ -282,7 +282,7 @@ HWY_EXPORT(LookAtBatch);
 
 }  // namespace
 
-void look_at_batch(BatchChannel* batch, int channels, bool rgb, float white, BatchLook* looks) {
+void measure_batch(BatchChannel* batch, int channels, bool rgb, float white, BatchStatistics* looks) {
   HWY_DYNAMIC_DISPATCH(LookAtBatch)(batch, channels, rgb, white, looks);
 }
 

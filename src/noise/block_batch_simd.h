@@ -1,5 +1,6 @@
-// What the white noise estimate asks of blocks of 8 x 8 samples, of many at once: a block a lane. Every lane
-// does the same in the same order, without fused multiply-adds: the same bits on every set of instructions.
+// Statistics of blocks of 8 x 8 samples for the white noise estimate, of many blocks at once: a block a lane.
+// Every lane computes in the same order, without fused multiply-adds: the same bits on every set of
+// instructions.
 #pragma once
 
 namespace ungrain {
@@ -10,8 +11,8 @@ inline constexpr int batch_samples = 64;  // of a block
 // One number for each block of a batch.
 using BatchNumbers = float[batch_blocks];
 
-// block_spectrum.h's BlockSpectrum of each block, and what is asked of its samples besides.
-struct alignas(64) BatchLook {
+// The BlockSpectrum (block_spectrum.h) of each block, and statistics of its samples.
+struct alignas(64) BatchStatistics {
   BatchNumbers mean;
   BatchNumbers energy[2][5];
   BatchNumbers busyness[2];
@@ -21,7 +22,7 @@ struct alignas(64) BatchLook {
   BatchNumbers white;         // samples that are white
   BatchNumbers equal;         // pairs of neighbours that are equal
   BatchNumbers difference;    // sum of the squares of all pairs' differences
-  BatchNumbers least_square;  // of those, the least that is not 0; infinity: there is none
+  BatchNumbers least_square;  // the least of those that is not 0; infinity: none
 };
 inline constexpr int batch_pairs = 112;  // of neighbours in a block
 
@@ -30,8 +31,8 @@ struct alignas(64) BatchChannel {
   BatchNumbers samples[batch_samples];
 };
 
-// Looks at `channels` channels; of rgb also at their mean and at red - 2 green + blue, as looks[3] and
-// looks[4], whose samples it writes to batch[3] and batch[4].
-void look_at_batch(BatchChannel* batch, int channels, bool rgb, float white, BatchLook* looks);
+// Measures `channels` channels. Of rgb also their mean and red - 2 green + blue, as looks[3] and looks[4],
+// whose samples it writes to batch[3] and batch[4].
+void measure_batch(BatchChannel* batch, int channels, bool rgb, float white, BatchStatistics* looks);
 
 }  // namespace ungrain

@@ -27,7 +27,7 @@ const Spectrum& cosines() {
   return basis;
 }
 
-const Spectrum& exchanged_cosines() {  // rows and columns
+const Spectrum& exchanged_cosines() {  // rows and columns exchanged
   static const Spectrum basis = [] {
     Spectrum values{};
     for (int i = 0; i < coefficients; ++i) values[i % side * side + i / side] = cosines()[i];

@@ -8,8 +8,9 @@
 namespace ungrain {
 namespace {
 
-constexpr int shading = -1;      // the place of the very lowest frequencies
-constexpr int busiest_band = 2;  // noise only blurs the selection in the bands above, there is little detail
+constexpr int shading = -1;  // the band of the very lowest frequencies
+// The bands above have little detail: their noise would only blur the selection.
+constexpr int busiest_band = 2;
 
 std::vector<double> cosine_basis(int size) {
   constexpr double pi = 3.141592653589793;
@@ -23,7 +24,7 @@ std::vector<double> cosine_basis(int size) {
   return basis;
 }
 
-// In the frequencies of a block of eight samples, so that a smaller block's bands mean the same detail.
+// In the frequencies of a block of eight samples, so that a smaller block's bands stand for the same detail.
 double frequency(int index, int size) {
   return static_cast<double>(index * BlockTransform::largest_side) / static_cast<double>(size);
 }
@@ -58,7 +59,7 @@ void BlockTransform::count_coefficients() {
   }
 }
 
-// One sum after the other in each coefficient, many coefficients at a time.
+// Each coefficient is one sum in order; many coefficients at a time.
 template <int width, int height>
 void BlockTransform::transform_fixed(const double* block, Samples& coefficients) const {
   Samples half_done;  // transformed along x

@@ -1,4 +1,4 @@
-// The cosine transform of a small block, reduced to what the noise estimator asks of it.
+// The cosine transform of a small block, reduced to the energies that the noise estimator needs.
 #pragma once
 
 #include <array>
@@ -8,13 +8,12 @@
 
 namespace ungrain {
 
-// Bands of frequency from the lowest to the highest; frequencies are counted as horizontal plus vertical of
-// an 8 x 8 block: 2-3, 4-5, 6-7, 8-9 and 10-14. The very lowest, where smooth shading lives, belong to none.
+// Bands of frequency from the lowest to the highest. A frequency is horizontal plus vertical of an 8 x 8
+// block: 2-3, 4-5, 6-7, 8-9 and 10-14. The very lowest, which hold smooth shading, belong to no band.
 inline constexpr int band_count = 5;
 
-// The frequencies are dealt out to two sets like the fields of a chessboard. A block's detail shows in both,
-// but its noise in one tells nothing of its noise in the other: what is selected by one can be measured in
-// the other.
+// The frequencies are split into two sets like the fields of a chessboard. A block's detail shows in both
+// sets, but its noise in the two is independent: blocks selected by one set can be measured in the other.
 inline constexpr int set_count = 2;
 
 using BandEnergies = std::array<double, band_count>;  // sums of squared coefficients
@@ -22,7 +21,8 @@ using BandEnergies = std::array<double, band_count>;  // sums of squared coeffic
 struct BlockSpectrum {
   double mean = 0;
   std::array<BandEnergies, set_count> energy{};
-  std::array<double, set_count> busyness{};  // low-frequency energy outside the set, to select it by
+  // Low-frequency energy outside the set, by which blocks are selected for it.
+  std::array<double, set_count> busyness{};
   Neighbours neighbours;
 };
 
@@ -41,7 +41,7 @@ class BlockTransform {
   int busyness_coefficients(int set) const { return busyness_counts_[set]; }
 
  private:
-  // Where a coefficient belongs; band -1: to the shading, which only makes a block busy.
+  // The set and band of a coefficient; band -1: shading, which only counts as busyness.
   struct Place {
     int set = 0;
     int band = 0;
@@ -57,7 +57,7 @@ class BlockTransform {
   int height_;
   std::vector<double> along_x_;  // the basis, row k the k-th cosine
   std::vector<double> along_y_;
-  std::vector<double> from_x_;  // along_x_, row and column exchanged
+  std::vector<double> from_x_;  // along_x_ transposed
   std::vector<Place> places_;
   std::array<std::array<int, band_count>, set_count> counts_{};
   std::array<int, set_count> busyness_counts_{};

@@ -21,10 +21,11 @@ using Spectrum = NoiseModel::Spectrum;
 using Planes = std::vector<std::vector<double>>;  // the colour channels of an image
 
 constexpr std::size_t most_levels = 16;
-constexpr std::size_t fewest_blocks = 64;  // for a level
-constexpr double limited_share = 0.05;     // of a block's samples at black or white: more spoils its noise
-constexpr double outlier = 4;              // times the median energy: dust, a hot pixel
-constexpr double same_level = 0.01;        // of white: frames that are nearer are one level
+constexpr std::size_t fewest_blocks = 64;  // least number for a level
+// Largest share of a block's samples at black or white: more distorts its noise.
+constexpr double limited_share = 0.05;
+constexpr double outlier = 4;        // times the median energy: dust, a hot pixel
+constexpr double same_level = 0.01;  // of white: frames closer than this are one level
 
 void check_frames(std::span<const ConstImageView> frames, std::size_t fewest, const char* kind) {
   const auto fail = [](const std::string& why) { throw Error(ErrorCode::invalid_argument, why); };
@@ -52,7 +53,7 @@ Planes planes_of(const ConstImageView& frame) {
   return planes;
 }
 
-// A block of the model's channel: of rgb the opponent space's.
+// A block of the model's channel; of rgb, of the opponent space.
 Spectrum block_of(const Planes& planes, const ImageSpec& spec, int channel, int x0, int y0) {
   Spectrum block{};
   const bool opponent = spec.colour == Colour::rgb;
@@ -107,7 +108,7 @@ double middle_power(const Spectrum& powers) {
   return sum / count;
 }
 
-// The spectrum is that of all levels together, each with its own strength taken out.
+// The spectrum is the mean over all levels, each divided by its own strength.
 NoiseModel::Channel channel_of(const std::vector<LevelPowers>& levels) {
   NoiseModel::Channel channel;
   double total = 0;
@@ -141,7 +142,7 @@ std::vector<LevelPowers> by_level(std::vector<Block> blocks, std::size_t frames)
         level.powers[i] += blocks[at].powers[i] / static_cast<double>((end - begin) * frames);
       }
     }
-    // A large even area fills several levels: they are one.
+    // Several levels of one large even area are merged.
     if (!levels.empty() && level.level <= levels.back().level) continue;
     levels.push_back(level);
   }
@@ -163,7 +164,7 @@ void for_each_block(const ImageSpec& spec, const Visit& visit) {
 LevelPowers powers_of_even_frame(const Planes& planes, const ImageSpec& spec, int channel) {
   std::vector<Block> blocks;
   for_each_block(spec, [&](int x, int y) {
-    // A dark frame may be cut off at black in many places, but it is all there is at its level.
+    // A dark frame may be cut off at black in many places, but it is the only data at its level.
     blocks.push_back(
         {level_of(planes, spec, channel, x, y), squared_coefficients(block_of(planes, spec, channel, x, y))});
   });
@@ -183,14 +184,14 @@ LevelPowers powers_of_even_frame(const Planes& planes, const ImageSpec& spec, in
       result.powers[i] += block.powers[i] / static_cast<double>(blocks.size());
     }
   }
-  // A block's mean is its level, which shading changes: the noise there is about that of the next
-  // frequencies.
+  // A block's mean is its level and varies with shading, so the noise at frequency 0 is estimated from the
+  // next frequencies.
   constexpr double dc_over_next = 1.15;
   result.powers[0] = dc_over_next * dc_over_next * std::max(result.powers[1], result.powers[side]);
   return result;
 }
 
-// Frames of one level count as one.
+// Merges frames of the same level.
 std::vector<LevelPowers> merged(std::vector<LevelPowers> frames, double white) {
   std::sort(frames.begin(), frames.end(),
             [](const LevelPowers& a, const LevelPowers& b) { return a.level < b.level; });
@@ -210,7 +211,7 @@ std::vector<LevelPowers> merged(std::vector<LevelPowers> frames, double white) {
   return levels;
 }
 
-// Beyond the brightest frame, as far as white.
+// Continues the deviations from the brightest frame to white.
 void continue_to_white(NoiseModel::Channel& channel, double white) {
   const std::size_t last = channel.levels.size() - 1;
   if (last == 0 || channel.levels[last] >= white) return;
@@ -237,7 +238,7 @@ NoiseModel noise_of_still_frames(std::span<const ConstImageView> frames) {
   for (std::vector<double>& plane : mean) {
     for (double& value : plane) value /= static_cast<double>(frames.size());
   }
-  // The mean has a part of each frame's noise.
+  // The mean over the frames contains a part of each frame's noise.
   const double unbiased = static_cast<double>(frames.size()) / (static_cast<double>(frames.size()) - 1);
 
   std::vector<std::vector<Block>> blocks(mean.size());

@@ -9,11 +9,11 @@
 namespace ungrain {
 namespace {
 
-// Numbers of the draws' uses; those of add_noise() are the kinds' own, from 0.
+// Numbers of the draws' uses; add_noise() uses those of its kinds, from 0.
 constexpr std::uint8_t shot_noise_use = 16;
 constexpr std::uint8_t read_noise_use = 17;
 
-// For value > 0: to about 1e-15, which is enough here and several times faster than portable::pow().
+// For value > 0: to about 1e-15, which suffices here, and several times faster than portable::pow().
 double power(double value, double exponent) { return portable::exp(exponent * portable::log(value)); }
 
 double encode_srgb(double light) {
@@ -24,7 +24,7 @@ double decode_srgb(double display) {
   return display <= 0.04045 ? display / 12.92 : power((display + 0.055) / 1.055, 2.4);
 }
 
-// Steeper by `slope` in the middle, flatter at the ends; its inverse is the curve of 1 / slope.
+// A curve of slope `slope` in the middle, flatter at the ends. Its inverse is the curve of 1 / slope.
 double s_curve(double value, double slope) {
   if (slope == 1 || value == 0 || value == 1) return value;
   return 1 / (1 + power((1 - value) / value, slope));
@@ -41,7 +41,7 @@ struct Pixel {
   double blue;
 };
 
-// Sums around one photosite. Names say where the terms lie: beside() left and right at the distance.
+// Sums around one photosite. Names give the direction: beside() is left and right at the distance.
 struct Neighbours {
   const Plane& raw;
   int x;
@@ -55,8 +55,8 @@ struct Neighbours {
   }
 };
 
-// The colours that are missing at a photosite. `in_row` is the one that lies left and right of a green
-// photosite, `in_column` the one above and below it.
+// Interpolates the missing colours of a photosite. `in_row` is the colour left and right of a green
+// photosite, `in_column` the one above and below.
 struct BilinearColours {
   static double green_at_other(const Neighbours& n) { return (n.beside(1) + n.above_and_below(1)) / 4; }
   static double opposite(const Neighbours& n) { return n.diagonal() / 4; }  // red at blue, blue at red
@@ -117,7 +117,7 @@ ColourPlanes demosaic_with(const Plane& raw) {
 
 // ---- smoothing
 
-// One half of a Gaussian kernel, the middle first; the whole adds up to 1.
+// One half of a Gaussian kernel, the middle first; the whole kernel sums to 1.
 template <int Radius>
 std::array<double, Radius + 1> gaussian_kernel(double deviation) {
   std::array<double, Radius + 1> weights{};
@@ -130,7 +130,7 @@ std::array<double, Radius + 1> gaussian_kernel(double deviation) {
   return weights;
 }
 
-// `in` holds at least Radius pixels on each side of `shape`, which the result is like.
+// `in` extends `shape`, the result's rectangle, by at least Radius pixels on each side.
 template <std::size_t Taps>
 Plane blurred(const Plane& in, const Plane& shape, const std::array<double, Taps>& weights) {
   constexpr int radius = static_cast<int>(Taps) - 1;
@@ -154,7 +154,7 @@ Plane blurred(const Plane& in, const Plane& shape, const std::array<double, Taps
   return out;
 }
 
-// Cameras smooth chroma over larger areas than luminance. Deviations in pixels.
+// Cameras smooth chroma over larger areas than luminance. Deviations are in pixels.
 constexpr int luminance_radius = 3;
 constexpr double luminance_deviation = 0.8;
 constexpr double chroma_deviation = 2;
@@ -241,7 +241,7 @@ DetailControl::DetailControl(const CameraSettings& settings, const Sensor& senso
     : luminance_smoothing_(settings.luminance_smoothing),
       chroma_smoothing_(settings.chroma_smoothing),
       sharpening_(settings.sharpening) {
-  constexpr double step = 1e-3;      // of light, to measure the slope of the tone curve
+  constexpr double step = 1e-3;      // of light, for the slope of the tone curve
   constexpr double deviations = 8;   // fine luminance up to here counts as noise
   constexpr double smallest = 1e-4;  // noise at black and white, where the slope is 0
   for (int i = 0; i <= levels; ++i) {

@@ -1,9 +1,9 @@
-// The stages of the simulated camera, in the order in which light goes through them. Light is linear, from 0
-// to 1 (white); display values are what files hold, from 0 to 1.
+// The stages of the simulated camera, in the order of the light's path. Light is linear, from 0 to 1 (white);
+// display values are what files hold, from 0 to 1.
 //
 // Every stage computes a pixel from its neighbours' coordinates alone, so that bits do not depend on how the
-// image is cut. Coordinates may lie beyond the image: there the scene is mirrored without repeating the edge,
-// which keeps the order of the colours on the sensor.
+// image is divided. Beyond the image the scene is mirrored without repeating the edge, which keeps the order
+// of the colours on the sensor.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ class Plane {
   double at(int x, int y) const { return samples_[index(x, y)]; }
   double* row(int y) { return &samples_[index(x0_, y)]; }
 
-  // Without its outermost pixels; the samples are not copied.
+  // The rectangle without its outermost pixels; samples are not copied.
   Plane shrunk(int by) const { return {x0_ + by, y0_ + by, width_ - 2 * by, height_ - 2 * by}; }
 
  private:
@@ -59,7 +59,7 @@ constexpr SensorColour photosite_colour(int x, int y) {
 // Linear light of one pixel, in the order of SensorColour.
 using Light = std::array<double, 3>;
 
-// Between linear sRGB and the colours that photosites see, which overlap. Gray is the same in both.
+// Between linear sRGB and the photosites' colours, which overlap. Gray is the same in both.
 class ColourCorrection {
  public:
   explicit ColourCorrection(const CameraSettings& settings);
@@ -75,7 +75,7 @@ class ColourCorrection {
   Matrix to_sensor_;
 };
 
-// From the light that a photosite sees to the numbers of the raw file, white balance included.
+// From a photosite's light to the numbers of the raw file, white balance included.
 class Sensor {
  public:
   explicit Sensor(const CameraSettings& settings);
@@ -84,7 +84,7 @@ class Sensor {
   double expose(double light, SensorColour colour, int x, int y) const;
   // Of expose(): linear in light.
   double variance(double light, SensorColour colour) const;
-  // expose() before white balance, as a share of what a photosite holds.
+  // expose() before white balance, as a share of a photosite's capacity.
   double filled(double light, SensorColour colour, int x, int y) const {
     return expose(light, colour, x, y) / gains_[colour] * white_electrons_ / full_well_;
   }
@@ -142,10 +142,10 @@ class DetailControl {
   double luminance_smoothing_;
   double chroma_smoothing_;
   double sharpening_;
-  std::array<double, levels + 1> noise_{};  // by display level: what counts as small
+  std::array<double, levels + 1> noise_{};  // by display level: bound of small details
 };
 
-// Weights 1, 2, 1 of red, green and blue: the luminance that is smoothed, and a gray photograph.
+// Weights 1, 2, 1 of red, green and blue: the luminance for smoothing and for gray photographs.
 constexpr double luminance(double red, double green, double blue) {
   return 0.25 * (red + blue) + 0.5 * green;
 }

@@ -40,13 +40,13 @@ void check_settings(const CameraSettings& settings) {
   check_setting("sharpening", settings.sharpening, 0, 10);
 }
 
-// The place of a view in the image; a view without a region is the image.
+// The region of a view in the image; a view without a region is the whole image.
 Region place_of(const Region& region, const ImageSpec& spec) {
   return region.whole() ? Region{0, 0, spec.width, spec.height} : region;
 }
 
-// Whether [first, first + count) holds [wanted, wanted + wanted_count) and `reach` on each side of it, as far
-// as the image goes.
+// Whether [first, first + count) contains [wanted, wanted + wanted_count) and `reach` on each side of it,
+// within the image.
 bool holds_surroundings(int first, int count, int wanted, int wanted_count, int image) {
   const std::int64_t end = std::min<std::int64_t>(image, std::int64_t{wanted} + wanted_count + reach);
   return first <= std::max(0, wanted - reach) && std::int64_t{first} + count >= end;
@@ -84,7 +84,7 @@ class Camera {
         tone_(settings),
         detail_(settings, sensor_, tone_) {}
 
-  // Rows of the output.
+  // Computes rows of the output.
   void photograph(int first, int count) const {
     ColourPlanes colours = demosaic(expose(first, count), kind_);
     develop(colours);
@@ -92,7 +92,7 @@ class Camera {
     for (int y = 0; y < count; ++y) store(final, first + y);
   }
 
-  // The sensor's row y of the output.
+  // Writes the sensor's row y.
   void expose_row(int y, std::vector<double>& row) const {
     SceneRow scene;
     for (auto& channel : scene) channel.resize(static_cast<std::size_t>(in_.spec.width));
@@ -106,7 +106,7 @@ class Camera {
   }
 
  private:
-  // What the sensor says of these rows and of all that they need around them.
+  // The sensor's samples of these rows and of the rows around them that they depend on.
   Plane expose(int first, int count) const {
     Plane raw(to_.x - reach, to_.y + first - reach, out_.spec.width + 2 * reach, count + 2 * reach);
     SceneRow scene;
@@ -123,7 +123,7 @@ class Camera {
     return raw;
   }
 
-  // What photosites of each colour would see in a row of the image.
+  // The light of photosites of each colour in a row of the image.
   using SceneRow = std::array<std::vector<double>, 3>;
   void load_scene(int image_y, SceneRow& scene) const {
     const int y = image_y - from_.y;
@@ -200,7 +200,7 @@ void check_mosaic(const ConstImageView& scene, const ImageView& mosaic) {
   }
 }
 
-// The part of `in` that lies where `out` does.
+// The part of `in` at the place of `out`.
 ConstImageView same_place(ConstImageView in, const ImageView& out) {
   const Region from = place_of(in.region, in.spec);
   const Region to = place_of(out.region, out.spec);

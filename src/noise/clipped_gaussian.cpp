@@ -9,8 +9,8 @@
 namespace ungrain {
 namespace {
 
-// A Gaussian of strength 1 as weights at equal distances out to five standard deviations: its moments after a
-// cut come out to four digits, without an error function.
+// A Gaussian of deviation 1 as weights at equal distances up to five deviations. Its moments after a cut are
+// accurate to four digits, without an error function.
 class GaussianNodes {
  public:
   static constexpr int count = 401;
@@ -31,14 +31,14 @@ class GaussianNodes {
   std::vector<double> weights_;
 };
 
-// Of many means before the cut, after it.
+// Moments after the cut, for many means before it.
 struct Moments {
   std::vector<double> mean;
   std::vector<double> second;  // about the mean, as the fourth
   std::vector<double> fourth;
 };
 
-// Each node's sums in the order of the weights, many nodes at a time.
+// Each node's sum is in the order of the weights; many nodes at a time.
 Moments moments_after_cut(const std::vector<double>& centres, double sigma, double white) {
   static const GaussianNodes nodes;
   const std::size_t count = centres.size();
@@ -67,8 +67,8 @@ Moments moments_after_cut(const std::vector<double>& centres, double sigma, doub
 }  // namespace
 
 ClippedGaussian::ClippedGaussian(double sigma, double white) {
-  // Nodes where the cut is felt, near black and near white; three sigma outside hardly a sample comes back
-  // in.
+  // Nodes near black and near white, where the cut has an effect. From three sigma outside hardly a sample
+  // comes back in.
   const double felt = std::min(4 * sigma, white / 2);
   add_nodes(-3 * sigma, felt, sigma, white);
   add_mirrored(white);
@@ -82,7 +82,7 @@ void ClippedGaussian::add_nodes(double first, double last, double sigma, double 
   }
   const Moments moments = moments_after_cut(centres, sigma, white);
   for (std::size_t i = 0; i < nodes; ++i) {
-    // Far outside the kurtosis is positive and large; such areas are of no use, and none is claimed for them.
+    // Far outside the kurtosis is positive and large. Such areas are useless and get a kurtosis of 0.
     const double second = moments.second[i];
     const double kurtosis = second > 0 ? moments.fourth[i] / (second * second) - 3 : 0;
     means_.push_back(moments.mean[i]);
@@ -90,7 +90,7 @@ void ClippedGaussian::add_nodes(double first, double last, double sigma, double 
   }
 }
 
-// What black does to noise near it, white does the other way round.
+// White is the mirror image of black.
 void ClippedGaussian::add_mirrored(double white) {
   const std::size_t count = means_.size();
   for (std::size_t i = count; i-- > 0;) {

@@ -5,13 +5,13 @@
 
 namespace ungrain {
 
-// For noise of one strength: what the mean of a flat area, as it is seen after the cut, tells of its noise.
+// For noise of one strength: properties of a flat area's noise by the area's mean after the cut.
 class ClippedGaussian {
  public:
   ClippedGaussian(double sigma, double white);
 
   struct Shape {
-    double variance_share;   // of the variance, what is left
+    double variance_share;   // of the variance, left by the cut
     double excess_kurtosis;  // 0 for a Gaussian, down to -2 where only black and white are left
   };
   Shape at_mean(double mean) const;

@@ -14,7 +14,7 @@ namespace {
 constexpr int side = NoiseModel::side;
 constexpr double pi = 3.141592653589793;
 
-// Of the cosine transform's functions along one axis, at distances of 0 to 7.
+// Autocorrelations of the cosine transform's functions along one axis, at distances of 0 to 7.
 using Autocorrelations = std::array<std::array<double, side>, side>;
 
 Autocorrelations autocorrelations() {
@@ -30,26 +30,10 @@ Autocorrelations autocorrelations() {
   return result;
 }
 
-// A square of numbers around 0, which is 0 beyond.
-class Square {
- public:
-  explicit Square(const std::vector<double>& values) : values_(values), reach_(correlation_reach(values)) {}
-
-  int reach() const { return reach_; }
-  double at(int dx, int dy) const {
-    if (std::abs(dx) > reach_ || std::abs(dy) > reach_) return 0;
-    return values_[static_cast<std::size_t>((dy + reach_) * (2 * reach_ + 1) + dx + reach_)];
-  }
-
- private:
-  const std::vector<double>& values_;
-  int reach_;
-};
-
-// The least power at any of (2 reach + 1)² frequencies. The square is a piece of a correlation that may go
-// on, and cutting it off would make negative power of good numbers: so it fades out linearly, which keeps all
-// power at or above 0 where the whole correlation's is.
-double least_power(const Square& square) {
+// The least power at any of (2 reach + 1)² frequencies. The square may be a part of a longer correlation, and
+// truncation would give valid numbers negative power. So it is faded out linearly, which keeps all power at
+// or above 0 if the whole correlation's is.
+double least_power(const CorrelationSquare& square) {
   const int reach = square.reach();
   const int count = 2 * reach + 1;
   const auto size = static_cast<std::size_t>(count);
@@ -59,7 +43,7 @@ double least_power(const Square& square) {
     cosines[n] = portable::cos(2 * pi * n / count);
     sines[n] = portable::sin(2 * pi * n / count);
   }
-  // Calls body(place, its turn of the wave) for all places from -reach to reach.
+  // Calls body(place, index of the wave there) for all places from -reach to reach.
   const auto along_wave = [&](int frequency, const auto& body) {
     int turn = (count - frequency * reach % count) % count;
     for (int d = -reach; d <= reach; ++d) {
@@ -84,7 +68,7 @@ double least_power(const Square& square) {
     }
   }
   double least = 0;
-  for (int v = 0; v <= reach; ++v) {  // those above mirror them
+  for (int v = 0; v <= reach; ++v) {  // the other half mirrors it
     for (int u = 0; u < count; ++u) {
       double power = 0;
       along_wave(v, [&](int dy, int turn) {
@@ -107,7 +91,7 @@ std::string fault_of_correlation(const std::vector<double>& correlation) {
   constexpr int most_reach = 133;  // of patches in the widest search
   constexpr double rounding = 1e-9;
   constexpr double least = -1e-3;  // where the mean power is 1
-  const Square square(correlation);
+  const CorrelationSquare square(correlation);
   const int count = 2 * square.reach() + 1;
   if (static_cast<std::size_t>(count) * count != correlation.size() || square.reach() > most_reach) {
     return fmt::format(
@@ -133,7 +117,7 @@ std::string fault_of_correlation(const std::vector<double>& correlation) {
 
 PatchCovariances::PatchCovariances(const std::vector<double>& correlation, int reach) {
   static const Autocorrelations along = autocorrelations();
-  const Square square(correlation);
+  const CorrelationSquare square(correlation);
   reach_x_ = reach_y_ = std::min(reach, square.reach() + side - 1);
 
   // First along rows: [row of the square][dx][i].

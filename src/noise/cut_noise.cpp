@@ -13,12 +13,12 @@ namespace {
 constexpr double most_blocks = 40000;
 constexpr int fewest_blocks = 12;
 constexpr double least_share = 0.002;  // of all blocks
-// Means of blocks that are looked at, in deviations: true levels from black to one deviation above it.
+// Means of the examined blocks, in deviations: true levels from black to one deviation above it.
 constexpr double lowest_mean = 0.3;
 constexpr double highest_mean = 1;
-// What is found as a multiple of what cut noise gives. On clipped Kodak pictures with noise of 3 to 50: at
-// the limit 0.96 to 1.26, variance 0.92 to 1.41 (2 where only 19 blocks were there), changes 0.98 to 1.06.
-// Their saturated areas without added noise: 1.41 and more, 1.61 and more, 0.86 and less.
+// Bounds of the measured statistics over those of cut noise. On clipped Kodak pictures with noise of 3 to 50:
+// at the limit 0.96 to 1.26, variance 0.92 to 1.41 (2 with only 19 blocks), changes 0.98 to 1.06. Their
+// saturated areas without added noise: 1.41 and more, 1.61 and more, 0.86 and less.
 struct Bounds {
   double least;
   double most;
@@ -35,10 +35,10 @@ double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
 double normal_density(double x) { return std::exp(-0.5 * x * x) / std::sqrt(2 * M_PI); }
 
-// Of Gaussian noise of deviation 1 around `level`, what is below 0 having become 0.
+// Mean of Gaussian noise of deviation 1 around `level` after values below 0 became 0.
 double mean_after_cut(double level) { return level * normal_cdf(level) + normal_density(level); }
 
-// The share of samples at the limit, for the means that are looked at, between which it is all but straight.
+// The share of samples at the limit, tabulated over the examined means; linear between entries.
 class LimitShares {
  public:
   LimitShares() {
@@ -64,7 +64,7 @@ class LimitShares {
   double shares_[steps + 1] = {};
 };
 
-// The share of samples at the limit where the mean that is left is `mean`, both in deviations.
+// The share of samples at the limit for the mean after the cut, both in deviations.
 double share_at_limit(double mean) {
   static const LimitShares shares;
   return shares.at(mean);
@@ -80,7 +80,7 @@ double normal_quantile(double share) {
   return low;
 }
 
-// A table of `values` by `places`, which rise, with entries at equal distances.
+// A table with entries at equal distances, from `values` at ascending `places`.
 PointCurve by_even_steps(const std::vector<double>& places, const std::vector<double>& values) {
   const std::size_t last = places.size() - 1;
   std::vector<double> even(places.size());
@@ -98,13 +98,13 @@ PointCurve by_even_steps(const std::vector<double>& places, const std::vector<do
 }  // namespace
 
 FillCurves filling_curves(const ChannelDeviation& deviation, const ImageSpec& spec, bool at_white) {
-  // Levels from a little beyond the limit to where hardly a sample is cut. The level that 80 samples tell is
-  // uncertain by 0.13 deviations: without levels beyond the limit those at it would come out too far inside.
+  // Levels from a little beyond the limit to where hardly a sample is cut. 80 samples give a level to 0.13
+  // deviations: without levels beyond the limit, those at it would be estimated too far inside.
   constexpr int levels = 256;
   constexpr double farthest = 4;  // deviations
   constexpr double nearest = -0.25;
   const double white = spec.white();
-  // Rounding takes what is less than half a step inside the limit to it.
+  // Rounding moves samples less than half a step inside the limit onto it.
   const double cut = is_float(spec.type) ? 0 : 0.5;
   const double at_limit = deviation.at(at_white ? white : 0);
   const double first = nearest * at_limit;
@@ -117,7 +117,7 @@ FillCurves filling_curves(const ChannelDeviation& deviation, const ImageSpec& sp
     const double inside = sigma > 0 ? (level - cut) / sigma : farthest;
     const double mean = level * normal_cdf(inside) + sigma * normal_density(inside);
     seen[i] = i > 0 ? std::max(mean, seen[i - 1] + 1e-9 * white) : mean;
-    // A Gaussian's part beyond the cut, in parts of equal weight.
+    // The part of a Gaussian beyond the cut, in parts of equal weight.
     const double part = normal_cdf(-inside) / fill_draws;
     double density = 0;
     for (int draw = 0; draw < fill_draws; ++draw) {

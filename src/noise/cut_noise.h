@@ -1,4 +1,4 @@
-// Whether an image's noise was cut off at black or white, as integer files do.
+// Detects whether an image's noise was cut off at black or white, as in integer files.
 #pragma once
 
 #include <vector>
@@ -12,26 +12,25 @@ namespace ungrain {
 struct Cut {
   bool at_black = false;
   bool at_white = false;
-  // 0.85 to 1: what the deviations must be multiplied by so that blocks near the cut have no less variance
-  // than they give. Texture only adds to it.
+  // Factor on the deviations, 0.85 to 1, for which blocks near the cut have at least the variance that the
+  // deviations predict. Texture only adds variance.
   double deviation_factor = 1;
 };
 
-// What replaces cut samples at a limit (0 or white) of a channel whose noise had this deviation before the
-// cut.
+// Curves that replace cut samples at a limit (0 or white) of a channel with this deviation before the cut.
 FillCurves filling_curves(const ChannelDeviation& deviation, const ImageSpec& spec, bool at_white);
 
-// Looks at up to 40,000 blocks of 8 x 8 pixels of each colour channel, row by row. Of an area whose true
-// level is black, cut noise makes half of the samples exactly 0 and leaves the others positive, strewn all
-// over it. A block tells by its mean, which may be 0.3 to 1 deviations, how many samples must be at the
-// limit, how much variance is left and how often neighbours differ in being there. Black borders and
-// saturated skies are constant or connected areas, and what is dark without noise has no such variance.
+// Examines up to 40,000 blocks of 8 x 8 pixels of each colour channel, row by row. In an area whose true
+// level is black, cut noise makes half of the samples exactly 0 and leaves the others positive, scattered
+// over the area. A block's mean, of 0.3 to 1 deviations, predicts how many samples are at the limit, how much
+// variance is left, and how often exactly one of two neighbours is at the limit. Black borders and saturated
+// skies are constant or connected areas, and dark areas without noise lack the variance.
 class CutDetector {
  public:
   explicit CutDetector(const ImageSpec& spec);
 
   void add_rows(const ConstImageView& image);  // the next rows, any number
-  // After the last row. The deviations are those of the noise before the cut, one for each colour channel.
+  // After the last row. The deviations are those before the cut, one for each colour channel.
   Cut finish(const std::vector<ChannelDeviation>& deviations) const;
 
  private:
@@ -40,16 +39,16 @@ class CutDetector {
     double mean = 0;  // distance from the limit
     double variance = 0;
     double at_limit = 0;  // share of the samples
-    double changes = 0;   // share of pairs of neighbours of which one is there
+    double changes = 0;   // share of pairs of neighbours of which exactly one is at the limit
   };
   struct Side {
-    std::vector<Block> blocks;  // whose mean is nearer to this limit
-    bool beyond = false;        // a sample was: then nothing was cut
+    std::vector<Block> blocks;  // whose mean is closer to this limit
+    bool beyond = false;        // a sample lies beyond the limit: nothing was cut
   };
 
   void measure(int channel, int block);
   void add(Side& to, const float* block, int stride, double limit, double sign) const;
-  // Of the blocks near the limit, what is there and what cut noise of this deviation gives.
+  // Statistics of the blocks near the limit, measured and predicted for cut noise of this deviation.
   struct Evidence {
     int blocks = 0;
     Block found;

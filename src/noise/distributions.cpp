@@ -8,14 +8,14 @@ namespace {
 
 constexpr double ln_sqrt_two_pi = 0.9189385332046728;
 
-// k log(k / mean) + mean - k without the cancellation that this has where k is close to the mean. With
-// v = (k - mean) / (k + mean) the logarithm is 2 atanh v, and 2 k v - (k - mean) is (k - mean) v.
+// k log(k / mean) + mean - k without the cancellation near k = mean. With v = (k - mean) / (k + mean) the
+// logarithm is 2 atanh v, and 2 k v - (k - mean) is (k - mean) v.
 double deviance(double k, double mean) {
   const double difference = k - mean;
   const double v = difference / (k + mean);
   if (std::fabs(v) > 0.1) return k * portable::log(k / mean) - difference;
   const double z = v * v;
-  double series = 0;  // atanh v / v - 1; the first term left out is below 1e-19
+  double series = 0;  // atanh v / v - 1; the first omitted term is below 1e-19
   for (int odd = 17; odd >= 3; odd -= 2) series = z * (1.0 / odd + series);
   return difference * v + 2 * k * v * series;
 }
@@ -26,7 +26,7 @@ double stirling_remainder(double k) {
   return (1.0 / 12 - z * (1.0 / 360 - z * (1.0 / 1260 - z * (1.0 / 1680 - z * (1.0 / 1188))))) / k;
 }
 
-// Adds up probabilities until they pass a uniform number. One draw; about `mean` steps.
+// Adds probabilities until they exceed a uniform number. One draw; about `mean` steps.
 double poisson_by_inversion(double mean, const SampleDraws& draws) {
   constexpr int beyond_any_count = 200;  // at means below 10 the steps of u are far coarser than this tail
   double left = draws.draw(0).first;
@@ -47,7 +47,7 @@ double poisson_by_rejection(double mean, const SampleDraws& draws) {
     const double u = first - 0.5;
     const double distance = PoissonHat::edge_distance(u);
     const double count = hat.count(u);
-    if (distance >= PoissonHat::inner && v <= hat.surely_below) return count;  // most, without a logarithm
+    if (distance >= PoissonHat::inner && v <= hat.surely_below) return count;  // most; needs no logarithm
     if (count < 0 || (distance < PoissonHat::outer && v > distance)) continue;
     if (portable::log(v * hat.hat(u)) <= poisson_log_probability(count, mean)) return count;
   }
@@ -55,8 +55,8 @@ double poisson_by_rejection(double mean, const SampleDraws& draws) {
 
 }  // namespace
 
-// With the published constants the probabilities stand out of the hat, and the sure region out of the
-// probabilities, by up to 0.6 % (scanned over means from 10 to 1e12), which would bend the distribution by as
+// With the published constants the probabilities exceed the hat, and the sure region exceeds the
+// probabilities, by up to 0.6 % (scanned over means from 10 to 1e12), which would distort the distribution as
 // much. A hat higher by 1 % and a sure region lower by 2 % make it exact.
 PoissonHat::PoissonHat(double of_mean)
     : mean(of_mean),

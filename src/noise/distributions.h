@@ -1,5 +1,4 @@
-// Random numbers that belong to one sample of an image: the same wherever and in whatever order they are
-// drawn.
+// Random numbers of one sample of an image: the same at any place and in any order of drawing.
 #pragma once
 
 #include <cmath>
@@ -19,7 +18,7 @@ class SampleDraws {
     double second;
   };
 
-  // `use` keeps apart what must not be correlated: two kinds of noise over the same image.
+  // `use` separates draws that must not be correlated: two kinds of noise over the same image.
   SampleDraws(PhiloxKey key, int x, int y, int channel, std::uint8_t use)
       : key_(key),
         x_(static_cast<std::uint32_t>(x)),
@@ -51,17 +50,17 @@ inline double draw_normal(const SampleDraws& draws) {
   return std::sqrt(-2 * portable::log(u)) * portable::cos(two_pi * v);
 }
 
-// The Poisson distribution, exactly, for means up to largest_exact_poisson_mean; the rounded normal above,
-// where the skewness that it lacks is below a millionth. 0 where the mean is not above 0.
+// The Poisson distribution, exactly, for means up to largest_exact_poisson_mean. Above it the rounded normal,
+// whose missing skewness is below a millionth. 0 if the mean is not above 0.
 inline constexpr double largest_exact_poisson_mean = 1e12;
 double draw_poisson(double mean, const SampleDraws& draws);
 
 // The logarithm of the probability of `count` under a Poisson distribution, mean > 0.
 double poisson_log_probability(double count, double mean);
 
-// What large means are drawn with, after Hörmann's PTRS (The transformed rejection method for generating
-// Poisson random variables, 1993): u, uniform in (-1/2, 1/2), is bent into a count; hat(u) is a little above
-// that count's probability; a second uniform v accepts it where v * hat(u) <= probability. For means from 10.
+// Constants for drawing large means by Hörmann's PTRS (The transformed rejection method for generating
+// Poisson random variables, 1993): u, uniform in (-1/2, 1/2), is mapped to a count; hat(u) is a little above
+// that count's probability; a second uniform v accepts it if v * hat(u) <= probability. For means from 10.
 struct PoissonHat {
   explicit PoissonHat(double mean);
 

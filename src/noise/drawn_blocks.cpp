@@ -10,7 +10,7 @@
 namespace ungrain {
 namespace {
 
-// Calls visit(a, b) for each two neighbours.
+// Calls visit(a, b) for each pair of neighbours.
 template <class Visit>
 void for_neighbours(const double* block, int width, int height, const Visit& visit) {
   for (int y = 0; y < height; ++y) {
@@ -21,8 +21,8 @@ void for_neighbours(const double* block, int width, int height, const Visit& vis
   }
 }
 
-// Sum of the squares of what two rows differ by. Several sums side by side, always the same ones: the
-// compiler can make a vector of them.
+// Sum of the squared differences of two rows. A fixed number of partial sums, which the compiler can
+// vectorise.
 double distance(const float* a, const float* b, std::size_t size) {
   constexpr std::size_t lanes = 16;  // blocks have 64 samples a channel
   std::array<float, lanes> sums{};
@@ -67,8 +67,8 @@ Neighbours neighbours_of(const double* block, int width, int height, double whit
 double most_noise(const Neighbours& neighbours, double white) {
   constexpr double none = std::numeric_limits<double>::infinity();
   if (neighbours.equal <= 0 || !std::isfinite(neighbours.step)) return none;
-  // Where the steps are too small to be seen, some equal ones (a frame) say nothing; where they are large it
-  // is a drawing of a few grays.
+  // With steps too small to be seen, some equal samples (a frame) carry no information; with large steps the
+  // image is a drawing of a few grays.
   const double step = std::clamp(neighbours.step, white / 1024, white / 128);
   constexpr double drawn = 1.5;
   if (neighbours.equal * std::sqrt(neighbours.difference) < drawn * step) return none;
@@ -79,7 +79,7 @@ double most_noise(const Neighbours& neighbours, double white) {
 double novelty(const std::vector<PlacedBlock>& blocks, int channels, int samples) {
   const auto count = blocks.size();
   constexpr std::size_t enough = 32;
-  constexpr int whole_block = 64;  // few samples are alike by chance
+  constexpr int whole_block = 64;  // smaller blocks may be similar by chance
   if (count < enough || samples < whole_block) return 1;
   const auto size = static_cast<std::size_t>(channels) * static_cast<std::size_t>(samples);
   std::vector<float> centred;
@@ -97,7 +97,8 @@ double novelty(const std::vector<PlacedBlock>& blocks, int channels, int samples
     }
   }
   if (variance == 0) return 1;
-  // Times a power of 2 that makes the deviation about 1: squares of floats then neither overflow nor vanish.
+  // Times a power of 2 that makes the deviation about 1, so that squares of floats neither overflow nor
+  // underflow.
   const int exponent = -std::ilogb(std::sqrt(variance));
   for (float& value : centred) value = std::ldexp(value, exponent);
   variance = std::ldexp(variance, 2 * exponent);

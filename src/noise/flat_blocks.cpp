@@ -15,15 +15,15 @@ namespace ungrain {
 namespace {
 
 // All constants of this file were chosen on photographs, see README.md; none is sharp.
-constexpr double flattest_share = 0.01;  // of the blocks, to measure in
+constexpr double flattest_share = 0.01;  // of the blocks, for the measurement
 constexpr int middle_band = 2;
 constexpr int highest_band = band_count - 1;
 
 // ---- the blocks of given ranks
 
-// A number that is not negative, and where it stands: ordered as the numbers are, equal ones by their place.
+// A non-negative number and its index: ordered by the numbers, ties by the index.
 using Key = std::uint64_t;
-constexpr Key no_key = ~Key{0};  // of what does not count
+constexpr Key no_key = ~Key{0};  // of an excluded block
 
 std::uint32_t bits_of(float value) {
   std::uint32_t bits = 0;
@@ -32,8 +32,8 @@ std::uint32_t bits_of(float value) {
 }
 Key key_of(float value, std::size_t place) { return Key{bits_of(value)} << 32U | place; }
 
-// The keys that have the ranks (from 0, ascending) among all. A histogram of their leading bits says which
-// few keys to order.
+// The keys of the given ranks (from 0, ascending). A histogram of the leading bits selects the few keys to
+// sort.
 std::vector<Key> keys_of_ranks(const std::vector<Key>& keys, const std::vector<std::size_t>& ranks) {
   constexpr int bin_shift = 32 + 20;  // sign, exponent and 3 bits of the number
   std::vector<std::uint32_t> bins(std::size_t{1} << (64 - bin_shift));
@@ -76,12 +76,12 @@ float value_of_rank(std::vector<float> values, std::size_t rank) {
 
 // ---- noise power of groups of blocks, from the flattest to the busiest
 
-// What the cut at black and white left of the blocks' noise. Empty where nothing was cut.
-struct Shapes {
+// The effect of the cut at black and white on the blocks' noise. Empty if nothing was cut.
+struct CutEffects {
   std::vector<float> variance_shares = {};
   std::vector<float> kurtoses = {};  // excess
-  float least_share = 0;             // blocks that have less are left out
-  std::size_t candidates = 0;        // those that are not
+  float least_share = 0;             // blocks with less are left out
+  std::size_t candidates = 0;        // number of blocks that are not
 
   bool uncut() const { return variance_shares.empty(); }
 };
@@ -90,10 +90,10 @@ double divided(double a, double b) { return b > 0 ? a / b : 0; }
 
 class FlatnessGroups {
  public:
-  // Once each set was added to, on any thread, the powers can be had.
-  FlatnessGroups(const FlatBlocksQuestion& question, const Shapes& shapes)
-      : transform_(*question.transform), blocks_(*question.blocks), shapes_(shapes) {
-    find_edges(shapes.candidates, question.least_blocks);
+  // The powers are available after each set was added, on any thread.
+  FlatnessGroups(const FlatBlocksQuestion& question, const CutEffects& cut_effects)
+      : transform_(*question.transform), blocks_(*question.blocks), cut_effects_(cut_effects) {
+    find_edges(cut_effects.candidates, question.least_blocks);
     for (SetGroups& set : sets_) set.sums.resize(edges_.size());
   }
 
@@ -119,7 +119,7 @@ class FlatnessGroups {
     std::vector<std::size_t> last_ranks;
     for (const std::size_t edge : edges_) last_ranks.push_back(edge - 1);
     const std::vector<Key> last_keys = keys_of_ranks(keys, last_ranks);
-    std::array<Key, most_groups> ends;  // a fixed number of them is compared faster
+    std::array<Key, most_groups> ends;  // a fixed number is compared faster
     ends.fill(no_key);
     std::copy(last_keys.begin(), last_keys.end(), ends.begin());
     for (std::size_t i = 0; i < keys.size(); ++i) {  // in the order of the image
@@ -138,7 +138,7 @@ class FlatnessGroups {
     BandEnergies energies{};
     double busyness = 0;
     double shares =
-        0;  // of the noise's variance that the cut left: cut blocks count less, and are made up for
+        0;  // share of the noise's variance left by the cut: cut blocks count less, and are corrected
     double kurtosis = 0;
     std::size_t blocks = 0;
   };
@@ -147,8 +147,8 @@ class FlatnessGroups {
     Neighbours neighbours;
   };
 
-  // Where the groups end among the candidates in order of flatness. The first is measured in; the others
-  // tell how the bands rise with the detail.
+  // Finds the ends of the groups among the candidates in order of flatness. The first group is measured; the
+  // others show how the bands rise with the detail.
   void find_edges(std::size_t candidates, int least_blocks) {
     const auto count = static_cast<double>(candidates);
     double last = std::min(1.0, std::max(flattest_share, least_blocks / count));
@@ -167,11 +167,11 @@ class FlatnessGroups {
     std::vector<Key> keys(blocks_.size());
     const float* busyness = blocks_.busyness(set);
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (shapes_.uncut()) {
+      if (cut_effects_.uncut()) {
         keys[i] = key_of(busyness[i], i);
       } else {
-        const float share = shapes_.variance_shares[i];
-        keys[i] = share < shapes_.least_share ? no_key : key_of(busyness[i] / share, i);
+        const float share = cut_effects_.variance_shares[i];
+        keys[i] = share < cut_effects_.least_share ? no_key : key_of(busyness[i] / share, i);
       }
     }
     return keys;
@@ -181,8 +181,8 @@ class FlatnessGroups {
     const SpectrumTable::Energies& energies = blocks_.energies(set)[block];
     for (int band = 0; band < band_count; ++band) sums.energies[band] += double{energies[band]};
     sums.busyness += double{blocks_.busyness(set)[block]};
-    sums.shares += shapes_.uncut() ? 1 : double{shapes_.variance_shares[block]};
-    sums.kurtosis += shapes_.uncut() ? 0 : double{shapes_.kurtoses[block]};
+    sums.shares += cut_effects_.uncut() ? 1 : double{cut_effects_.variance_shares[block]};
+    sums.kurtosis += cut_effects_.uncut() ? 0 : double{cut_effects_.kurtoses[block]};
     ++sums.blocks;
   }
 
@@ -201,10 +201,10 @@ class FlatnessGroups {
     }
   }
 
-  // Two coefficients of a block of Gaussian noise are independent. Of noise with another kurtosis their
-  // squares are not: in the extreme, where all samples are black or white, what one lacks the others must
-  // have, and blocks selected for being calm in one set are loud in the other. Given is the slope of a
-  // coefficient's square over the mean of the squares that were selected by.
+  // Two coefficients of a block of Gaussian noise are independent. With another kurtosis their squares are
+  // not: in the extreme, if all samples are black or white, the energy that one lacks is in the others, and
+  // blocks selected as calm in one set are loud in the other. Returns the slope of a coefficient's square
+  // over the mean of the squares used for the selection.
   double dependence(int set, double excess_kurtosis) const {
     const double selected_by = transform_.busyness_coefficients(set);
     if (selected_by == 0) return 0;
@@ -213,7 +213,7 @@ class FlatnessGroups {
 
   const BlockTransform& transform_;
   const SpectrumTable& blocks_;
-  const Shapes& shapes_;
+  const CutEffects& cut_effects_;
   std::vector<std::size_t> edges_;  // one past each group
   std::array<SetGroups, set_count> sets_;
 };
@@ -232,16 +232,16 @@ double mean_over(const BandPowers& powers, const BlockTransform& transform) {
 
 // For noise of any spectrum, in blocks without detail.
 double variance_of_all_bands(BandPowers powers, const BlockTransform& transform) {
-  powers[0] = std::min(powers[0], powers[1]);  // what shading is left shows here first
-  // Where a compressor erased a band's noise it erased the image's detail too, and the error is about as
-  // large as the noise would be. Measured: jpeg(noisy) - clean at quality 75, sigma 5.
+  powers[0] = std::min(powers[0], powers[1]);  // remaining shading shows here first
+  // A compressor that erased a band's noise also erased the image's detail, and the error is about as large
+  // as the noise would be. Measured: jpeg(noisy) - clean at quality 75, sigma 5.
   constexpr double erased_below = 1.0 / 3;
   const double level = powers[0];
   for (double& power : powers) power += level * std::max(0.0, 1 - divided(power, level * erased_below));
   return mean_over(powers, transform);
 }
 
-// The slope of the highest band's power over the middle band's, as both rise from group to group.
+// The slope of the highest band's power over the middle band's across the groups.
 double rise_of_highest_band(const std::vector<BandPowers>& groups) {
   const auto count = static_cast<double>(groups.size());
   double middle_mean = 0;
@@ -260,12 +260,12 @@ double rise_of_highest_band(const std::vector<BandPowers>& groups) {
   return std::clamp(divided(products, squares), 0.0, 0.6);
 }
 
-// For white noise, which shows in the highest band where detail is least. What detail is left there is judged
-// by the middle band: over the groups both rise along a line, and where the line says that they are equal
-// there is only noise. The line starts between the two flattest groups: one alone is too uncertain to be
-// drawn out from.
+// For white noise, measured in the highest band, which has the least detail. The middle band estimates the
+// detail left there: over the groups both rise along a line, and where the line says that they are equal
+// there is only noise. The line starts between the two flattest groups: one alone is too uncertain to
+// extrapolate from.
 double variance_of_highest_band(const std::vector<BandPowers>& groups) {
-  constexpr double followed = 0.9;  // the line is bent, and followed to its end it would overshoot
+  constexpr double followed = 0.9;  // the relation is curved, and extrapolating to its end would overshoot
   const double slope = followed * rise_of_highest_band(groups);
   const BandPowers& flattest = groups.front();
   const BandPowers& next = groups[groups.size() > 1 ? 1 : 0];
@@ -276,8 +276,8 @@ double variance_of_highest_band(const std::vector<BandPowers>& groups) {
                     flattest[highest_band]);
 }
 
-// Texture's power falls with frequency k as k^-g, noise's is level: of n + c k^-g at three frequencies, each
-// as many times the one before, n follows. What falls all the way is texture alone.
+// The constant part n of n + c k^-g. Texture's power falls with frequency k as k^-g, noise's is constant.
+// Three frequencies in a geometric series determine n. A power that falls all the way is texture alone.
 double level_part(const BandPowers& powers) {
   const double low = powers[0];                                      // at 2.5
   const double middle = powers[1] + 0.41 * (powers[2] - powers[1]);  // 5.3, between 4.5 and 6.5
@@ -300,7 +300,7 @@ double ramp(double value, double low, double high) {
 
 double ratio_of(double a, double b) { return b > 0 ? a / b : a > 0 ? 1e9 : 1.0; }
 
-// Whether busier blocks have more of the low frequencies, 0 to 1: detail is not the same everywhere.
+// Whether busier blocks have more of the low frequencies, 0 to 1: detail varies over the image.
 double busier_elsewhere(const std::vector<BandPowers>& groups) {
   if (groups.size() == 1) return 1;
   const BandPowers& flattest = groups.front();
@@ -308,9 +308,9 @@ double busier_elsewhere(const std::vector<BandPowers>& groups) {
   return ramp(ratio_of(busier[0] + busier[1], flattest[0] + flattest[1]), 1.08, 1.25);
 }
 
-// How surely even the flattest blocks show detail, 0 to 1. Its power falls steadily with frequency from the
-// lowest on, while noise that lost its high frequencies is still level at the low ones: both of the first two
-// steps must be steep. And there is more of it in other blocks.
+// Confidence that even the flattest blocks show detail, 0 to 1. The power of detail falls steadily with
+// frequency from the lowest on, while noise without high frequencies is constant at the low ones: both of the
+// first two steps must be steep. And other blocks must have more of it.
 double detail_seen(const std::vector<BandPowers>& groups) {
   const BandPowers& flattest = groups.front();
   const double steepness =
@@ -318,9 +318,9 @@ double detail_seen(const std::vector<BandPowers>& groups) {
   return std::max(steepness * busier_elsewhere(groups), falls_evenly(flattest));
 }
 
-// How far the line through the groups can be trusted, 0 to 1: not where nearly all of the highest band turned
-// out to be detail; nor where the groups do not rise together although power falls with frequency, which is
-// texture of one strength all over the image.
+// Confidence in the line through the groups, 0 to 1. Low if nearly all of the highest band turned out to be
+// detail, or if the groups do not rise together although power falls with frequency, which is texture of one
+// strength all over the image.
 double trust(const std::vector<BandPowers>& groups, double variance) {
   const BandPowers& flattest = groups.front();
   const double left = ramp(divided(variance, flattest[highest_band]), 0.15, 0.42);
@@ -341,7 +341,7 @@ FlatBlocksAnswer combined(const FlatnessGroups& found, const BlockTransform& tra
 
 // ---- noise that was cut off
 
-// Of all that the blocks show besides shading.
+// Of the bands' energies, without shading.
 double median_variance(const SpectrumTable& blocks, const BlockTransform& transform) {
   std::vector<float> energies(blocks.size());
   int coefficients = 0;
@@ -354,26 +354,26 @@ double median_variance(const SpectrumTable& blocks, const BlockTransform& transf
   return divided(value_of_rank(energies, energies.size() / 2), coefficients);
 }
 
-// Blocks that the cut hurt much more than others are left out.
-void leave_out_most_cut(Shapes& shapes) {
-  const std::vector<float>& shares = shapes.variance_shares;
-  shapes.least_share = 0.7F * value_of_rank(shares, (shares.size() - 1) * 9 / 10);
-  shapes.candidates = static_cast<std::size_t>(
-      std::count_if(shares.begin(), shares.end(), [&](float share) { return share >= shapes.least_share; }));
+// Leaves out blocks that the cut affected much more than others.
+void leave_out_most_cut(CutEffects& cut_effects) {
+  const std::vector<float>& shares = cut_effects.variance_shares;
+  cut_effects.least_share = 0.7F * value_of_rank(shares, (shares.size() - 1) * 9 / 10);
+  cut_effects.candidates = static_cast<std::size_t>(std::count_if(
+      shares.begin(), shares.end(), [&](float share) { return share >= cut_effects.least_share; }));
 }
 
-Shapes shapes_for(double variance, const FlatBlocksQuestion& question) {
+CutEffects shapes_for(double variance, const FlatBlocksQuestion& question) {
   const ClippedGaussian noise(std::sqrt(variance), question.white);
   constexpr float least_share = 0.02F;  // far outside nothing is left to divide by
   const std::size_t count = question.blocks->size();
-  Shapes shapes{std::vector<float>(count), std::vector<float>(count)};
+  CutEffects cut_effects{std::vector<float>(count), std::vector<float>(count)};
   for (std::size_t i = 0; i < count; ++i) {
     const ClippedGaussian::Shape shape = noise.at_mean(question.blocks->mean()[i]);
-    shapes.variance_shares[i] = std::max(static_cast<float>(shape.variance_share), least_share);
-    shapes.kurtoses[i] = static_cast<float>(shape.excess_kurtosis);
+    cut_effects.variance_shares[i] = std::max(static_cast<float>(shape.variance_share), least_share);
+    cut_effects.kurtoses[i] = static_cast<float>(shape.excess_kurtosis);
   }
-  leave_out_most_cut(shapes);
-  return shapes;
+  leave_out_most_cut(cut_effects);
+  return cut_effects;
 }
 
 }  // namespace
@@ -408,9 +408,9 @@ void SpectrumTable::keep(const std::vector<std::uint32_t>& blocks) {
 }
 
 struct VarianceSearch::Round {
-  Round(const FlatBlocksQuestion& question, Shapes found)
-      : shapes(std::move(found)), groups(question, shapes) {}
-  Shapes shapes;
+  Round(const FlatBlocksQuestion& question, CutEffects found)
+      : cut_effects(std::move(found)), groups(question, cut_effects) {}
+  CutEffects cut_effects;
   FlatnessGroups groups;
 };
 
@@ -431,14 +431,14 @@ void VarianceSearch::begin_round() {
   if (is_cut()) {
     round_ = std::make_unique<Round>(question_, shapes_for(answer_.variance, question_));
   } else {
-    round_ = std::make_unique<Round>(question_, Shapes{.candidates = question_.blocks->size()});
+    round_ = std::make_unique<Round>(question_, CutEffects{.candidates = question_.blocks->size()});
   }
 }
 
 void VarianceSearch::add_set(int set) { round_->groups.add_set(set); }
 
-// The strength says how much the cut took from each block, and that the strength. From above: a strength that
-// is too low would take black areas, whose noise is cut in half, for calm ones and stay there.
+// The strength gives the cut's effect on each block, and that the strength. The iteration starts from above:
+// too low a strength would take black areas, whose noise is cut in half, for calm ones and stay there.
 void VarianceSearch::end_round() {
   constexpr int most_rounds = 16;
   constexpr double settled = 1e-3;

@@ -1,4 +1,4 @@
-// The noise's variance from the spectra of many blocks: the flattest of them show it.
+// The noise's variance from the spectra of many blocks, measured in the flattest.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ class SpectrumTable {
  public:
   using Energies = std::array<float, band_count>;  // of a block in one set
 
-  explicit SpectrumTable(std::size_t blocks)  // of which nothing is known yet
+  explicit SpectrumTable(std::size_t blocks)  // not set yet
       : size_(blocks),
         capacity_(blocks),
         numbers_(new float[columns * blocks]),
@@ -39,7 +39,7 @@ class SpectrumTable {
   Energies* energies(int set) { return energies_.get() + set * capacity_; }
 
   void set(std::size_t block, const BlockSpectrum& spectrum);
-  void keep(const std::vector<std::uint32_t>& blocks);  // only these; ascending
+  void keep(const std::vector<std::uint32_t>& blocks);  // keeps only these; ascending
 
  private:
   static constexpr std::size_t columns = 4 + set_count;
@@ -57,22 +57,22 @@ struct FlatBlocksQuestion {
   const BlockTransform* transform = nullptr;  // that made the spectra
   const SpectrumTable* blocks = nullptr;
   int least_blocks = 1;  // to measure in
-  double white = 0;      // where the noise may have been cut off; 0: it was not cut
+  double white = 0;      // white, if the noise may have been cut off; 0: it was not cut
 };
 
 struct FlatBlocksAnswer {
   double variance = 0;    // 0 where there are no blocks
-  double detail = 0;      // how surely even the flattest blocks show detail, 0 to 1
+  double detail = 0;      // confidence that even the flattest blocks show detail, 0 to 1
   Neighbours neighbours;  // of the flattest blocks, mean
 };
 using BandPowers = std::array<double, band_count>;  // variance a coefficient
 
-// How much the bands look like texture of one strength all over the image, 0 to 1: that falls with frequency
-// k as k^-g with one g. Noise that was smoothed is level first and then falls ever more steeply; erased
-// frequencies fall to nothing.
+// How much the bands look like texture of one strength all over the image, 0 to 1: such texture falls with
+// frequency k as k^-g with one g. Smoothed noise is constant first and then falls ever more steeply; erased
+// frequencies fall to 0.
 double falls_evenly(const BandPowers& powers);
 
-// The search in rounds, each in steps: begin_round(), add_set() for each set (at once, on any threads) and
+// The search in rounds. A round is begin_round(), add_set() for each set (concurrently, on any threads) and
 // end_round(), until it is done.
 class VarianceSearch {
  public:

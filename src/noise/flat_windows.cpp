@@ -48,8 +48,8 @@ void FlatCandidates::move_to(std::vector<Candidate>& all) {
   candidates_.clear();
 }
 
-// Up to 1.5 million windows: more make no difference. Above 4 pixels the step is a multiple of the cells', so
-// that windows share them.
+// Up to 1.5 million windows: more make no difference. Above 4 pixels the step is a multiple of the cells'
+// step, so that windows state cells.
 int FlatWindows::step(const ImageSpec& image) {
   constexpr double most_windows = 1.5e6;
   const auto pixels = static_cast<double>(image.width) * image.height;
@@ -73,63 +73,63 @@ FlatWindows::FlatWindows(const ImageSpec& image, int first_channel, int channels
 }
 
 void FlatWindows::prepare(int workers) {
-  shares_.resize(static_cast<std::size_t>(workers));
-  for (Share& share : shares_) {
-    if (!share.quads.empty() || windows_across_ == 0) continue;
+  worker_states_.resize(static_cast<std::size_t>(workers));
+  for (WorkerState& state : worker_states_) {
+    if (!state.quads.empty() || windows_across_ == 0) continue;
     const auto cells = static_cast<std::size_t>(cells_across_);
-    share.samples.resize(static_cast<std::size_t>(quad_sums_.scratch()));
-    share.quads.assign(2, std::vector<float>(static_cast<std::size_t>(width_ / 2)));
-    share.cells.assign(static_cast<std::size_t>(flatness_window / cell_step_), std::vector<float>(cells));
-    share.sums.resize(4 * cells);
-    share.textures.resize(cells);
-    share.rings.resize(cells);
-    share.places.resize(cells);
+    state.samples.resize(static_cast<std::size_t>(quad_sums_.scratch()));
+    state.quads.assign(2, std::vector<float>(static_cast<std::size_t>(width_ / 2)));
+    state.cells.assign(static_cast<std::size_t>(flatness_window / cell_step_), std::vector<float>(cells));
+    state.sums.resize(4 * cells);
+    state.textures.resize(cells);
+    state.rings.resize(cells);
+    state.places.resize(cells);
   }
 }
 
 void FlatWindows::look_at(const LatestRows& rows, int first, int end, int worker) {
   if (windows_across_ == 0) return;
-  Share& share = shares_[static_cast<std::size_t>(worker)];
+  WorkerState& state = worker_states_[static_cast<std::size_t>(worker)];
   const int first_top = std::max(0, first - flatness_window + 1);
   for (int y = (first_top + step_ - 1) / step_ * step_; y + flatness_window <= end; y += step_) {
-    if (y < share.first_cells || y > share.next_cells) share.first_cells = share.next_cells = y;
-    for (; share.next_cells + flatness_cell <= y + flatness_window; share.next_cells += cell_step_) {
-      add_cells(rows, share.next_cells, share);
+    if (y < state.first_cells || y > state.next_cells) state.first_cells = state.next_cells = y;
+    for (; state.next_cells + flatness_cell <= y + flatness_window; state.next_cells += cell_step_) {
+      add_cells(rows, state.next_cells, state);
     }
-    look_at_row(rows, y, share);
+    look_at_row(rows, y, state);
   }
 }
 
-// Sums, not means: of whole numbers they are exact, and a constant window has a texture of exactly 0.
-void FlatWindows::add_cells(const LatestRows& rows, int y, Share& share) const {
+// Sums, not means: integer sums are exact, and a constant window has a texture of exactly 0.
+void FlatWindows::add_cells(const LatestRows& rows, int y, WorkerState& state) const {
   for (const int top : {y, y + 2}) {
     const std::size_t slot = quad_slot(top);
-    if (std::exchange(share.quad_tops[slot], top) == top) continue;  // where cells overlap
-    quad_sums_(rows.row(top), rows.row(top + 1), share.samples.data(), share.quads[slot].data());
+    if (std::exchange(state.quad_tops[slot], top) == top) continue;  // overlapping cells
+    quad_sums_(rows.row(top), rows.row(top + 1), state.samples.data(), state.quads[slot].data());
   }
-  std::vector<float>& to = share.cells[static_cast<std::size_t>(y / cell_step_) % share.cells.size()];
-  cell_sums(share.quads[quad_slot(y)].data(), share.quads[quad_slot(y + 2)].data(), cell_step_, cells_across_,
+  std::vector<float>& to = state.cells[static_cast<std::size_t>(y / cell_step_) % state.cells.size()];
+  cell_sums(state.quads[quad_slot(y)].data(), state.quads[quad_slot(y + 2)].data(), cell_step_, cells_across_,
             to.data());
 }
 
-void FlatWindows::look_at_row(const LatestRows& rows, int y, Share& share) const {
+void FlatWindows::look_at_row(const LatestRows& rows, int y, WorkerState& state) const {
   WindowRow row{.cell_count = cells_across_,
                 .apart = flatness_cell / cell_step_,
                 .level_scale = level_scale_,
                 .level_count = level_count};
   for (int k = 0; k < cells_along; ++k) {
     const auto at = static_cast<std::size_t>((y + k * flatness_cell) / cell_step_);
-    row.cells[k] = share.cells[at % share.cells.size()].data();
+    row.cells[k] = state.cells[at % state.cells.size()].data();
   }
-  look_at_windows(row, share.sums.data(), {share.textures.data(), share.rings.data(), share.places.data()});
+  measure_windows(row, state.sums.data(), {state.textures.data(), state.rings.data(), state.places.data()});
   const std::int64_t first_place = static_cast<std::int64_t>(y) * width_;
   const int cells_apart = step_ / cell_step_;
   for (int n = 0; n < windows_across_; ++n) {
     const auto cell = static_cast<std::size_t>(n * cells_apart);
-    const double texture = share.textures[cell];
+    const double texture = state.textures[cell];
     if (!std::isfinite(texture)) continue;
     const int x = n * step_;
-    Level& level = share.levels[static_cast<std::size_t>(share.places[cell])];
+    Level& level = state.levels[static_cast<std::size_t>(state.places[cell])];
     if (texture == 0 &&
         is_constant_block(rows, first_channel_, channels_, x + block_offset, y + block_offset)) {
       ++level.constant;
@@ -137,7 +137,7 @@ void FlatWindows::look_at_row(const LatestRows& rows, int y, Share& share) const
     }
     ++level.windows;
     level.by_window.offer(texture, first_place + x);
-    level.by_ring.offer(share.rings[cell], first_place + x);
+    level.by_ring.offer(state.rings[cell], first_place + x);
   }
 }
 
@@ -147,19 +147,19 @@ NoiseBlock FlatWindows::block_at(std::int64_t place) const {
 
 void FlatWindows::collect(const LatestRows& rows, Workers& workers) {
   if (windows_across_ == 0) return;
-  std::array<std::vector<Wanted>, level_count> wanted;
+  std::array<std::vector<PendingBlock>, level_count> wanted;
   workers.for_each_quietly(level_count, [&](std::int64_t n, int) {
     const auto index = static_cast<std::size_t>(n);
     LevelBlocks& level = levels_[index];
-    for (Share& share : shares_) {
-      Level& found = share.levels[index];
+    for (WorkerState& state : worker_states_) {
+      Level& found = state.levels[index];
       level.windows += std::exchange(found.windows, 0);
       level.constant += std::exchange(found.constant, 0);
     }
     make_room(index, &Level::by_window, level.by_window, wanted[index]);
     make_room(index, &Level::by_ring, level.by_ring, wanted[index]);
   });
-  const std::vector<Wanted> all = in_order_of_rows(wanted, rows.end());
+  const std::vector<PendingBlock> all = in_order_of_rows(wanted, rows.end());
   constexpr std::int64_t part = 256;
   const auto count = static_cast<std::int64_t>(all.size());
   workers.for_each_quietly((count + part - 1) / part, [&](std::int64_t n, int) {
@@ -171,11 +171,11 @@ void FlatWindows::collect(const LatestRows& rows, Workers& workers) {
   });
 }
 
-// The flattest of all first: what is given room stays.
+// The flattest candidates come first, so that a block that gets a place keeps it.
 void FlatWindows::make_room(std::size_t level, FlatCandidates Level::*of, BlockPool& pool,
-                            std::vector<Wanted>& wanted) {
+                            std::vector<PendingBlock>& wanted) {
   std::vector<FlatCandidates::Candidate> all;
-  for (Share& share : shares_) (share.levels[level].*of).move_to(all);
+  for (WorkerState& state : worker_states_) (state.levels[level].*of).move_to(all);
   if (all.size() > BlockPool::most) {
     std::nth_element(all.begin(), all.begin() + BlockPool::most, all.end());
     all.resize(BlockPool::most);
@@ -186,31 +186,32 @@ void FlatWindows::make_room(std::size_t level, FlatCandidates Level::*of, BlockP
     wanted.push_back({candidate.place, pool.add(candidate.texture, candidate.place, block_samples())});
   }
   const double limit = pool.full() ? pool.blocks().front().texture : std::numeric_limits<double>::infinity();
-  for (Share& share : shares_) (share.levels[level].*of).start(limit);
+  for (WorkerState& state : worker_states_) (state.levels[level].*of).start(limit);
 }
 
-// Blocks lie all over the image. Flat ones have flat neighbours: fetched in the image's order, they are often
-// in a cache already.
-std::vector<FlatWindows::Wanted> FlatWindows::in_order_of_rows(
-    const std::array<std::vector<Wanted>, level_count>& levels, int end) const {
+// Blocks lie all over the image, and flat blocks have flat neighbours: in the image's order they are often in
+// a cache already.
+std::vector<FlatWindows::PendingBlock> FlatWindows::in_order_of_rows(
+    const std::array<std::vector<PendingBlock>, level_count>& levels, int end) const {
   std::vector<std::size_t> first(static_cast<std::size_t>(end) + 1);  // of each row among all
-  for (const std::vector<Wanted>& level : levels) {
-    for (const Wanted& block : level) ++first[static_cast<std::size_t>(block.place / width_) + 1];
+  for (const std::vector<PendingBlock>& level : levels) {
+    for (const PendingBlock& block : level) ++first[static_cast<std::size_t>(block.place / width_) + 1];
   }
   std::partial_sum(first.begin(), first.end(), first.begin());
-  std::vector<Wanted> all(first.back());
-  for (const std::vector<Wanted>& level : levels) {
-    for (const Wanted& block : level) all[first[static_cast<std::size_t>(block.place / width_)]++] = block;
+  std::vector<PendingBlock> all(first.back());
+  for (const std::vector<PendingBlock>& level : levels) {
+    for (const PendingBlock& block : level)
+      all[first[static_cast<std::size_t>(block.place / width_)]++] = block;
   }
   return all;
 }
 
-void FlatWindows::prefetch(const LatestRows& rows, const Wanted& wanted) const {
+void FlatWindows::prefetch(const LatestRows& rows, const PendingBlock& wanted) const {
   const NoiseBlock block = block_at(wanted.place);
   prefetch_block(rows, block.x, block.y);
 }
 
-void FlatWindows::fetch(const LatestRows& rows, const Wanted& wanted) const {
+void FlatWindows::fetch(const LatestRows& rows, const PendingBlock& wanted) const {
   const NoiseBlock block = block_at(wanted.place);
   for (int c = 0; c < channels_; ++c) {
     float* to = wanted.to + static_cast<std::ptrdiff_t>(c) * measured_side * measured_side;

@@ -1,4 +1,4 @@
-// Where an image is flattest, level by level: the blocks that its noise is measured in.
+// The flattest blocks of an image at each level, in which its noise is measured.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 namespace ungrain {
 
 inline constexpr int measured_side = 8;     // of a block
-inline constexpr int flatness_window = 16;  // of the window around it that says how flat it is
+inline constexpr int flatness_window = 16;  // of the window around it that measures flatness
 inline constexpr int flatness_cell = 4;     // whose 16 cells' means are compared
 
 // The flattest blocks seen so far, `most` of them.
@@ -36,7 +36,7 @@ class BlockPool {
   bool wants(double texture, std::int64_t place) const {
     return !full() || Block{texture, place, 0} < blocks_.front();
   }
-  // The place where the samples of a block that is wanted go; it stays where it is until the block goes.
+  // The memory for the samples of an accepted block; it stays valid until the block is removed.
   float* add(double texture, std::int64_t place, std::size_t samples);
 
   const std::vector<Block>& blocks() const { return blocks_; }  // a heap, the least flat first
@@ -50,14 +50,15 @@ class BlockPool {
 // Blocks of one range of levels.
 struct LevelBlocks {
   std::int64_t windows = 0;   // that are not constant
-  std::int64_t constant = 0;  // exactly
-  // Flattest in the whole window, and in the ring around the block. The first knows when there is something
-  // in the block itself, the second does not prefer blocks whose noise happens to be low.
+  std::int64_t constant = 0;  // exactly constant
+  // The flattest by the whole window, and by the ring around the block. The whole window notices objects in
+  // the block itself; the ring does not favour blocks whose noise happens to be low.
   BlockPool by_window;
   BlockPool by_ring;
 };
 
-// Windows that may be among the flattest: those of one worker, or of all before their samples are fetched.
+// Windows that may be among the flattest: those of one worker, or of all workers before their samples are
+// fetched.
 class FlatCandidates {
  public:
   struct Candidate {
@@ -74,7 +75,7 @@ class FlatCandidates {
     if (candidates_.size() == 2 * BlockPool::most) keep_flattest();
   }
   void keep_flattest();
-  void start(double limit);  // with none; texture above the limit is of no use
+  void start(double limit);  // clears it; windows with texture above the limit are rejected
   void move_to(std::vector<Candidate>& all);
 
  private:
@@ -82,8 +83,8 @@ class FlatCandidates {
   double limit_ = std::numeric_limits<double>::infinity();
 };
 
-// Looks at the windows of an image. Levels and textures are of the mean of its channels; a block's samples
-// are those channels', one 8 x 8 block after the other.
+// Examines the windows of an image. Levels and textures are those of the mean of its channels. A block's
+// samples are those of the channels, one 8 x 8 block after the other.
 class FlatWindows {
  public:
   static constexpr int level_count = 64;  // from black to white, evenly in the root of the level
@@ -91,8 +92,8 @@ class FlatWindows {
   FlatWindows(const ImageSpec& image, int first_channel,
               int channels);  // [first, first + count) of the image
 
-  // The windows whose last row is in [first, end): in pieces on several threads at once, one piece a worker
-  // at a time, and then collect() with the same rows. The result does not depend on the pieces.
+  // Examines the windows whose last row is in [first, end): in pieces on several threads at once, one piece a
+  // worker at a time, and then collect() with the same rows. The result does not depend on the pieces.
   void prepare(int workers);
   void look_at(const LatestRows& rows, int first, int end, int worker);
   void collect(const LatestRows& rows, Workers& workers);
@@ -109,21 +110,20 @@ class FlatWindows {
   static int step(const ImageSpec& image);  // pixels from a window to the next
 
  private:
-  // What one worker found, and its scratch memory.
+  // One worker's results and scratch memory.
   struct Level {
     std::int64_t windows = 0;
     std::int64_t constant = 0;
     FlatCandidates by_window;
     FlatCandidates by_ring;
   };
-  struct Share {
+  struct WorkerState {
     std::array<Level, level_count> levels;
     std::vector<float> samples;
     std::vector<std::vector<float>> quads;  // two rows of sums over 2 x 2 pixels
     std::array<int, 2> quad_tops{-1, -1};   // the image's rows that they begin with
     std::vector<std::vector<float>> cells;  // the latest rows of cells that a window may need
-    int first_cells =
-        0;  // rows of cells that begin in [first_cells, next_cells) were added one after the other
+    int first_cells = 0;  // rows of cells that begin in [first_cells, next_cells) were added without a gap
     int next_cells = -1;
     std::vector<double> sums;
     std::vector<double> textures;
@@ -131,8 +131,8 @@ class FlatWindows {
     std::vector<std::int32_t> places;
   };
 
-  // A block that was given room in a pool: its samples are still to be fetched.
-  struct Wanted {
+  // A block with a place in a pool, whose samples are still to be fetched.
+  struct PendingBlock {
     std::int64_t place = 0;
     float* to = nullptr;
   };
@@ -140,13 +140,14 @@ class FlatWindows {
   std::size_t block_samples() const {
     return static_cast<std::size_t>(channels_) * measured_side * measured_side;
   }
-  void add_cells(const LatestRows& rows, int y, Share& share) const;
-  void look_at_row(const LatestRows& rows, int y, Share& share) const;
-  void make_room(std::size_t level, FlatCandidates Level::*of, BlockPool& pool, std::vector<Wanted>& wanted);
-  std::vector<Wanted> in_order_of_rows(const std::array<std::vector<Wanted>, level_count>& levels,
-                                       int end) const;
-  void prefetch(const LatestRows& rows, const Wanted& wanted) const;
-  void fetch(const LatestRows& rows, const Wanted& wanted) const;
+  void add_cells(const LatestRows& rows, int y, WorkerState& state) const;
+  void look_at_row(const LatestRows& rows, int y, WorkerState& state) const;
+  void make_room(std::size_t level, FlatCandidates Level::*of, BlockPool& pool,
+                 std::vector<PendingBlock>& wanted);
+  std::vector<PendingBlock> in_order_of_rows(const std::array<std::vector<PendingBlock>, level_count>& levels,
+                                             int end) const;
+  void prefetch(const LatestRows& rows, const PendingBlock& wanted) const;
+  void fetch(const LatestRows& rows, const PendingBlock& wanted) const;
 
   int width_;
   int first_channel_;
@@ -158,7 +159,7 @@ class FlatWindows {
   double white_;
   double level_scale_;
   QuadSums quad_sums_;
-  std::vector<Share> shares_;  // one a worker
+  std::vector<WorkerState> worker_states_;  // one a worker
   std::array<LevelBlocks, level_count> levels_;
 };
 

@@ -1,4 +1,5 @@
-// Models of noise that somebody knows: its power spectral density, or the kernel that made it of white noise.
+// Models of known noise: from its power spectral density, or from the kernel that it was made with from white
+// noise.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +16,7 @@ namespace ungrain {
 namespace {
 
 constexpr double pi = 3.141592653589793;
-// What patches of 8 x 8 in windows of 39 x 39 can have in common.
+// The farthest distance of pixels in 8 x 8 patches of one 39 x 39 window.
 constexpr int most_reach = 2 * 19 + NoiseModel::side - 1;
 
 [[noreturn]] void fail(const std::string& what) { throw Error(ErrorCode::invalid_argument, what); }
@@ -53,8 +54,8 @@ struct Waves {
   std::vector<double> sines;
 };
 
-// The inverse Fourier transform at the few places that are needed. What the density has in common with its
-// mirror image counts, as noise is real.
+// The inverse Fourier transform at the few places needed. Only the density's part that is symmetric to its
+// mirror image counts, because noise is real.
 Autocovariance autocovariance_of_psd(const std::vector<double>& psd, int width, int height) {
   const int reach_x = std::min(most_reach, (width - 1) / 2);
   const int reach_y = std::min(most_reach, (height - 1) / 2);
@@ -112,7 +113,7 @@ Autocovariance autocovariance_of_kernel(const std::vector<double>& kernel, int w
   return result;
 }
 
-// The smallest square beyond which pixels have next to nothing in common.
+// The smallest square beyond which the correlation is negligible.
 std::vector<double> correlation_of(const Autocovariance& covariance) {
   constexpr double counts = 1e-3;
   const double variance = covariance.at(0, 0);
@@ -143,7 +144,7 @@ NoiseModel::Channel channel_of(const Autocovariance& covariance) {
   return channel;
 }
 
-// Of the image's own channels, one for all or one for each, whose noise is independent.
+// From autocovariances of the image's own channels, one for all or one for each, whose noise is independent.
 NoiseModel model_of(const ImageSpec& spec, const std::vector<Autocovariance>& own) {
   NoiseModel model;
   for (int plane = 0; plane < spec.colour_channels(); ++plane) {

@@ -30,7 +30,7 @@ float sample_at(const LatestRows& rows, int x, int y, int channel) {
 
 namespace {
 
-// The distances between samples are known to the compiler where they are usual ones.
+// Usual distances between samples are template parameters, known to the compiler.
 template <class Sample, std::ptrdiff_t step, int stride>
 void copy_row_of_block(const std::byte* from, float scale, float* to) {
   for (int dx = 0; dx < side; ++dx) to[dx * stride] = scale * value_at<Sample>(from + dx * step);
@@ -89,7 +89,7 @@ bool is_constant_channel(const LatestRows& rows, int channel, int x, int y) {
   });
 }
 
-// Whole numbers that lie side by side are equal where their bytes are.
+// Contiguous integers are equal if their bytes are.
 bool are_constant_bytes(const LatestRows& rows, int channel, std::ptrdiff_t pixel, int x, int y) {
   const auto bytes = static_cast<std::size_t>(pixel);
   const std::byte* first = rows.sample(x, y, channel);

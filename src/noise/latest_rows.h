@@ -1,4 +1,4 @@
-// The rows of an image that comes in bands of any height, as those who look at windows of it need them.
+// The rows of an image that arrives in bands of any height, for code that examines windows.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace ungrain {
 
-// The newest rows and those before them that a window may still reach.
+// The newest rows and the earlier ones that a window may still reach.
 class LatestRows {
  public:
   LatestRows(const ConstImageView& before, const ConstImageView& newest, int first_newest)
@@ -20,14 +20,14 @@ class LatestRows {
     return y < first_newest_ ? before_.rows(y - first_newest_ + before_.spec.height, 1)
                              : newest_.rows(y - first_newest_, 1);
   }
-  // Its first sample in column x.
+  // The first sample of a channel in column x and row y.
   const std::byte* sample(int x, int y, int channel) const {
     const ConstImageView& view = y < first_newest_ ? before_ : newest_;
     const int row = y < first_newest_ ? y - first_newest_ + before_.spec.height : y - first_newest_;
     return static_cast<const std::byte*>(view.data) + row * view.strides.y + x * view.strides.x +
            channel * view.strides.channel;
   }
-  // Whether the samples of row y lie packed in pixels of so many bytes.
+  // Whether the samples of row y are packed in pixels of so many bytes.
   bool has_pixels_of(std::ptrdiff_t bytes, int y) const {
     const Strides& strides = y < first_newest_ ? before_.strides : newest_.strides;
     const std::ptrdiff_t sample = bytes_per_sample(newest_.spec.type);
@@ -48,22 +48,22 @@ float sample_at(const LatestRows& rows, int x, int y, int channel);
 void copy_block(const LatestRows& rows, int channel, int x, int y, float* to);
 void copy_into_batch(const LatestRows& rows, int channel, int x, int y, float scale, float* to);
 
-// Asks the caches for a block that will be copied soon.
+// Prefetches a block that will be copied soon.
 void prefetch_block(const LatestRows& rows, int x, int y);
 
 // Whether a block's samples are all equal, in each of the channels [first, first + count).
 bool is_constant_block(const LatestRows& rows, int first_channel, int channels, int x, int y);
 
-// Keeps the rows that windows may still reach, and gathers thin bands into thicker ones, which are looked at
+// Keeps the rows that windows may still reach, and gathers thin bands into thicker ones, which are examined
 // faster.
 class RowCollector {
  public:
-  static constexpr int reach = 16;  // rows before the newest one, itself included, that a window may need
+  static constexpr int reach = 16;  // rows up to the newest, itself included, that a window may need
 
   explicit RowCollector(const ImageSpec& image);
 
-  // The next rows. Calls look(rows, first) with all that have not been looked at, [first, rows.end()), once
-  // they are many enough or the image's last.
+  // Adds the next rows. Calls look(rows, first) with all unexamined ones, [first, rows.end()), once they are
+  // enough or the image's last.
   template <class Look>
   void add(const ConstImageView& band, const Look& look) {
     const int end = added_ + band.spec.height;

@@ -22,28 +22,28 @@ constexpr int coefficients = side * side;
 constexpr double measured_share = 0.005;  // of the windows of a level
 constexpr std::size_t fewest_blocks = 100;
 constexpr double calm_spread = 0.44;             // see spread_of()
-constexpr double calm_spread_of_colour = 0.65;   // where the colour differences say that it is noise
-constexpr double most_over_low_colour = 2.2;     // luminance over them, in the low band
-constexpr double texture_over_low_colour = 3.5;  // the same: more is texture whatever the spread
+constexpr double calm_spread_of_colour = 0.65;   // if the colour differences confirm noise
+constexpr double most_over_low_colour = 2.2;     // luminance over colour differences, in the low band
+constexpr double texture_over_low_colour = 3.5;  // the same: more is texture at any spread
 constexpr double drawn_skewness = 1;             // see is_drawn()
 constexpr double drawn_kurtosis_least = 1.8;
 constexpr double drawn_kurtosis_most = 5;
 constexpr double drawn_novelty = 0.12;
 constexpr double most_direction = 2.2;    // see direction()
-constexpr double nothing = 0.6 / 255;     // of white: a deviation that needs no calm blocks to be believed
+constexpr double nothing = 0.6 / 255;     // of white: a deviation that is accepted without calm blocks
 constexpr double white_ratio = 1.5;       // middle to high band: less is white noise
 constexpr double level_ratio = 1.5;       // of the deviations at two levels: less is one deviation
 constexpr double clipped_share = 0.25;    // of the samples at black or white: more says nothing of noise
 constexpr double unclipped_share = 0.05;  // less leaves the deviation nearly as it was
 constexpr double doubt =
-    0.7;  // factor where no level is calm: too little noise removed is better than texture
+    0.7;  // factor if no level is calm: too little denoising is better than removed texture
 constexpr double most_over_neighbour = 2;      // from a level to the next
-constexpr double texture_allowance = 1.5;      // where no block is calm: over what calm levels say
+constexpr double texture_allowance = 1.5;      // if no block is calm: over the calm levels' estimate
 constexpr double most_over_calm_colour = 1.4;  // the same, over the least of calm levels
-constexpr double visible = 3.0 / 255;          // of white: less is hardly seen
+constexpr double visible = 3.0 / 255;          // of white: less is hardly visible
 constexpr double most_over_colour = 6;         // luminance over the first colour difference
-constexpr double most_over_colour_drawn = 1;   // the same where all levels are drawings
-constexpr double most_over_colour_busy = 2;    // the same where no level is calm
+constexpr double most_over_colour_drawn = 1;   // the same if all levels are drawings
+constexpr double most_over_colour_busy = 2;    // the same if no level is calm
 
 // ---- one level
 
@@ -60,9 +60,9 @@ struct LevelNoise {
   double spread = 0;                 // of the blocks' energies in luminance
   double limited = 0;                // share of the samples at black or white
   double colour = 0;                 // largest colour difference of a sample
-  double most = 0;                   // the strongest noise that leaves its runs of equal samples
+  double most = 0;                   // the strongest noise that is consistent with its runs of equal samples
   double novelty = 1;                // drawn_blocks.h's
-  std::vector<double> own_shares;    // per channel: of its variance, what does not go with luminance
+  std::vector<double> own_shares;    // per channel: share of its variance uncorrelated with luminance
   std::vector<Spectrum> deviations;  // root mean squares, per channel
   std::vector<std::int64_t> places;  // of the blocks' windows, as BlockPool has them
 };
@@ -75,7 +75,7 @@ double mean_over_band(const Spectrum& powers, const FrequencyBand& band) {
 }
 
 // Standard deviation of the blocks' energies in the middle band over their mean. Of Gaussian noise 0.3, with
-// JPEG or demosaicing up to 0.42; of texture 0.5 and more: some blocks have it and some do not.
+// JPEG or demosaicing up to 0.42. Of texture 0.5 and more, because some blocks have it and some do not.
 double spread_of(const std::vector<double>& energies) {
   const auto count = static_cast<double>(energies.size());
   const double mean = std::accumulate(energies.begin(), energies.end(), 0.0) / count;
@@ -104,7 +104,8 @@ Moments moments_of(const Spectrum& block) {
   return {third / (second * std::sqrt(second)), fourth / (second * second)};
 }
 
-// How colour differences go with luminance over blocks. Noise's hardly do; texture of one colour's do.
+// The correlation of colour differences with luminance over blocks. Noise has hardly any; texture of one
+// colour has much.
 class ColourOfTexture {
  public:
   explicit ColourOfTexture(int channels)
@@ -254,7 +255,7 @@ bool is_drawn(const LevelNoise& noise, double white) {
           band_rms(noise.deviations.back(), {1, 14}) > noise.most);
 }
 
-// Texture of one strength everywhere has blocks of one energy, as noise has.
+// Whether blocks show texture of one strength everywhere, which has blocks of equal energy, as noise has.
 bool is_texture(const LevelNoise& noise, bool gray) {
   constexpr FrequencyBand bands[band_count] = {{2, 3}, {4, 5}, {6, 7}, {8, 9}, {10, 14}};
   BandPowers powers{};
@@ -262,8 +263,8 @@ bool is_texture(const LevelNoise& noise, bool gray) {
     const double rms = band_rms(noise.deviations[0], bands[n]);
     powers[n] = rms * rms;
   }
-  // Smoothed noise is nearly level at the lowest frequencies: mostly 1.3 to 1.75 times here. Colour tells
-  // better.
+  // Smoothed noise is nearly constant at the lowest frequencies: mostly 1.3 to 1.75 times here. Colour is the
+  // better indicator.
   constexpr double steep = 2.1;
   const bool falls_at_once =
       gray && band_rms(noise.deviations[0], {1, 1}) > steep * band_rms(noise.deviations[0], {3, 3});
@@ -287,8 +288,9 @@ bool has_direction(const LevelNoise& noise) {
   return ratio > most_direction || 1 / ratio > most_direction;
 }
 
-// Of the colour differences, what does not go with luminance: noise that is nearly as strong as luminance's.
-// Texture is mostly one of luminance. The low band tells: compression leaves colour little else.
+// The part of the colour differences that is uncorrelated with luminance: noise nearly as strong as
+// luminance's. Texture is mostly in luminance. Measured in the low band, because compression leaves colour
+// little else.
 double colour_noise(const LevelNoise& noise) {
   double squares = 0;
   const std::size_t channels = noise.deviations.size();
@@ -303,7 +305,7 @@ bool is_calm_by_colour(const LevelNoise& noise) {
          band_rms(noise.deviations[0], low_band) < most_over_low_colour * colour_noise(noise);
 }
 
-// Noise of cameras has at most 2.5 times as much in luminance as in colour.
+// A camera's noise is at most 2.5 times as strong in luminance as in colour.
 bool is_texture_by_colour(const LevelNoise& noise) {
   return band_rms(noise.deviations[0], low_band) > texture_over_low_colour * colour_noise(noise);
 }
@@ -324,7 +326,7 @@ struct LevelGroup {
   std::int64_t constant = 0;
 };
 
-// Groups of neighbouring ranges with about equally many windows.
+// Groups of neighbouring ranges with about equal numbers of windows.
 std::vector<LevelGroup> level_groups(const FlatWindows& windows, int most) {
   std::int64_t total = 0;
   for (const LevelBlocks& level : windows.levels()) total += level.windows + level.constant;
@@ -359,8 +361,8 @@ std::vector<BlockRef> flattest(const FlatWindows& windows, const LevelGroup& gro
   return blocks;
 }
 
-// Where no block has texture, the ring around a block tells all there is to tell, and it does not favour
-// blocks that have little noise. Elsewhere a small object in the block would go unnoticed.
+// If no block has texture, blocks are selected by the ring around them, which does not favour blocks with
+// little noise. Elsewhere the ring would miss a small object in the block.
 LevelNoise measure_group(const FlatWindows& windows, const LevelGroup& group, const LevelMeasure& measure) {
   LevelNoise by_window = measure(flattest(windows, group, &LevelBlocks::by_window));
   if (by_window.spread >= calm_spread) return by_window;
@@ -385,7 +387,7 @@ std::vector<LevelNoise> measure_levels(const FlatWindows& windows, const ImageSp
   std::vector<LevelNoise> levels;
   for (std::size_t n = 0; n < groups.size(); ++n) {
     const LevelGroup& group = groups[n];
-    // Exactly constant blocks: few are a frame around the picture, many are the picture.
+    // Exactly constant blocks: a few are a frame around the picture, many are the picture.
     if (group.constant > group.windows) {
       const double place = (group.first + group.end) / (2.0 * FlatWindows::level_count);
       const double level = place * place * spec.white();
@@ -420,14 +422,14 @@ void median_of_three(std::vector<double>& values) {
   }
 }
 
-// What noise is compared with to tell whether it is seen. Much of a type's range may be unused: files of 16
-// bits with the 12 of a sensor, images that are shown brighter than they are.
+// The white level by which noise is judged visible. Much of a type's range may be unused: 16-bit files with
+// the 12 bits of a sensor, images that are displayed brighter.
 double white_seen(const std::vector<LevelNoise>& levels, double white) {
   return levels.empty() || levels.back().level <= 0 ? white : std::min(white, 2 * levels.back().level);
 }
 
-// Noise that is hardly seen is not worth the fine texture that would go with it: a factor on luminance's
-// deviation.
+// A factor on luminance's deviation: hardly visible noise is not worth the fine texture that would be removed
+// with it.
 double gentleness(double deviation, double white, int channels) {
   constexpr double least = 0.5;
   const double least_visible = visible * white * (channels == 1 ? 1 : std::sqrt(3.0));
@@ -505,7 +507,7 @@ class ModelBuilder {
   }
 
  private:
-  // Noise may have a direction, such as that of rows: then all levels have it.
+  // Noise may have a direction, such as along rows: then all levels have it.
   bool have_same_direction() const {
     if (levels_.size() < 2) return false;
     double least = std::numeric_limits<double>::infinity();
@@ -524,14 +526,15 @@ class ModelBuilder {
       for (double& value : level.deviations[c]) value *= std::sqrt(level.own_shares[c]);
     }
   }
-  // One calm level of many may be so by chance.
-  // A gray image has no colour to limit what texture is taken for noise.
+  // One calm level among many may be chance. A gray image has no colour that limits how much texture is taken
+  // for noise.
   bool enough_calm() const {
     const auto calm = static_cast<std::size_t>(std::count(calm_.begin(), calm_.end(), true));
     return (gray_ ? 2 : 3) * calm >= calm_.size();
   }
 
-  // Texture only ever raises a frequency: of the levels' spectra a low one. Noise has no direction.
+  // A low quantile of the levels' spectra at each frequency, because texture only raises a frequency; the
+  // mean of both directions, because noise has no direction.
   Spectrum spectrum(int c) const {
     Spectrum lower;
     for (int i = 0; i < coefficients; ++i) {
@@ -550,8 +553,8 @@ class ModelBuilder {
         both[j * side + i] = std::sqrt((a * a + b * b) / 2);
       }
     }
-    // Without a calm level the low frequencies are the texture's; real noise is 1.3 to 1.7 there.
-    // Compression leaves colour nothing but its low frequencies.
+    // Without a calm level the low frequencies contain texture; real noise is 1.3 to 1.7 there. Compression
+    // leaves colour nothing but low frequencies.
     const double most_in_texture = c == 0 ? 1.7 : 6;
     if (!enough_calm()) {
       for (double& value : both) value = std::min(value, most_in_texture);
@@ -560,7 +563,8 @@ class ModelBuilder {
     return both;
   }
 
-  // Colour has little texture: it tells. A gray image's texture may look like noise without high frequencies.
+  // Colour has little texture and decides. A gray image's texture may look like noise without high
+  // frequencies.
   bool has_white_spectrum() const {
     double least = std::numeric_limits<double>::infinity();
     for (int c = gray_ ? 0 : 1; c < measured_; ++c) {
@@ -569,7 +573,7 @@ class ModelBuilder {
     return least < white_ratio;
   }
 
-  // Of calm levels without clipping: others may be low or high for other reasons.
+  // Considers calm levels without clipping; others may be low or high for other reasons.
   bool changes_with_level() const {
     std::vector<double> found;
     for (std::size_t n = 0; n < levels_.size(); ++n) {
@@ -581,7 +585,7 @@ class ModelBuilder {
     return *most > level_ratio * *least && *most > nothing * white_seen_;
   }
 
-  // White noise shows in the high frequencies of every block: where these have much less, the white estimate
+  // White noise shows in the high frequencies of every block. If these have much less, the white estimate
   // took a clean picture's pattern for noise.
   bool is_refuted() const {
     return std::any_of(levels_.begin(), levels_.end(), [&](const LevelNoise& level) {
@@ -601,9 +605,8 @@ class ModelBuilder {
     return std::sqrt(quantile(std::move(squares), 0.25));
   }
 
-  // Strong noise that lost its high frequencies has 3 to 5 times as much in the middle ones. Grass and gravel
-  // seen from afar have twice as much, at all levels alike; without colour nothing else tells them from
-  // noise.
+  // Strong noise without high frequencies has 3 to 5 times as much in the middle ones. Grass and gravel seen
+  // from afar have twice as much, at all levels; without colour nothing else distinguishes them from noise.
   bool falls_slowly() const {
     constexpr double fast = 2.6;
     constexpr double strong = 12.0 / 255;
@@ -618,7 +621,7 @@ class ModelBuilder {
                                      [&](const LevelNoise& level) { return is_texture(level, gray_); });
     return 2 * static_cast<std::size_t>(count) >= levels_.size();
   }
-  // All that is sure of the noise is that it is no more than the least that any level has.
+  // The least high-band noise of any level is an upper bound of the noise: the only certain statement.
   void keep_high_band(MeasuredModel& result) const {
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t n = 0; n < levels_.size(); ++n) least = std::min(least, deviation(n, 0, high_band));
@@ -634,7 +637,7 @@ class ModelBuilder {
     channel.deviations = calm.deviations;
   }
 
-  // Levels with texture have no more noise than photons make of what calm levels have.
+  // Limits levels with texture to the noise that photon statistics predict from the calm levels.
   void limit_by_calm_levels(NoiseModel::Channel& channel) const {
     const NoiseModel calm{{calm_levels(channel)}};
     const double brightest = calm.channels[0].levels.back();
@@ -713,8 +716,8 @@ class ModelBuilder {
     }
   }
 
-  // Noise of luminance and of colour differences change with the level alike. Where luminance's changes more
-  // it has texture.
+  // Noise of luminance and of colour differences change alike with the level. If luminance's changes more, it
+  // contains texture.
   void limit_by_calm_colour(std::vector<NoiseModel::Channel>& channels) const {
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t n = 0; n < calm_.size(); ++n) {
@@ -731,8 +734,8 @@ class ModelBuilder {
     for (double& value : luminance.deviations) value *= gentleness(value, white_seen_, channels_);
   }
 
-  // A camera's noise changes slowly with the level. Where it seems to jump, the higher level has texture; a
-  // low one that was clipped says nothing of its neighbours.
+  // A camera's noise changes slowly with the level. At a jump the higher deviation contains texture; a low
+  // one that was clipped does not limit its neighbours.
   void limit_by_neighbours(std::vector<double>& deviations) const {
     const auto limit = [&](std::size_t n, std::size_t by) {
       if (levels_[by].limited > unclipped_share) return;
@@ -751,11 +754,11 @@ class ModelBuilder {
     }
   }
 
-  // JPEG rounds the noise of flat areas away. Beside edges and in texture it stays, and rounding adds to it:
-  // up to steps² / 12. A clean picture is not this program's business: only where noise is seen.
+  // JPEG rounds the noise of flat areas away. Beside edges and in texture it stays, and rounding adds up to
+  // steps² / 12. Only where noise is visible, because a clean picture must stay unchanged.
   void add_rounding(NoiseModel::Channel& luminance) const {
     constexpr double share = 0.1;
-    constexpr double least_seen = 0.05;  // of what gentleness() calls visible
+    constexpr double least_seen = 0.05;  // of gentleness()'s visible deviation
     constexpr double well_seen = 0.25;
     const double rms = std::sqrt(std::inner_product(luminance.deviations.begin(), luminance.deviations.end(),
                                                     luminance.deviations.begin(), 0.0) /
@@ -790,12 +793,12 @@ class ModelBuilder {
   std::vector<int> jpeg_steps_;
   double white_luminance_;
   bool gray_ = false;
-  bool drawn_ = false;  // a drawing without a flat place
+  bool drawn_ = false;  // a drawing without a flat area
   std::vector<bool> calm_;
   std::vector<Spectrum> spectra_;
 };
 
-// Photon noise: white at each level, its variance along a line. Colour has less texture: it tells.
+// Photon noise: white at each level, its variance along a line. Colour has less texture and decides.
 std::optional<MeasuredModel> photon_model(const FlatWindows& windows, const ImageSpec& spec,
                                           Workers& workers) {
   const int channels = windows.channels();
@@ -820,7 +823,7 @@ std::optional<MeasuredModel> photon_model(const FlatWindows& windows, const Imag
   return result;
 }
 
-// Of those that the line was drawn through, enough to be shown.
+// The blocks to show: of those that the line was fitted to.
 std::vector<NoiseBlock> flattest_of_each_level(const FlatWindows& windows) {
   constexpr std::size_t shown = 32;
   std::vector<NoiseBlock> result;

@@ -11,13 +11,13 @@ namespace ungrain {
 
 struct MeasuredModel {
   NoiseFinding finding = NoiseFinding::white;
-  std::vector<NoiseModel::Channel> channels;  // empty where the finding is white
+  std::vector<NoiseModel::Channel> channels;  // empty if the finding is white
   int levels = 0;
   int calm_levels = 0;
   bool limited_by_colour = false;
   bool limited_by_iso = false;
   std::vector<PoissonGaussian> lines;  // as many as channels, or none
-  // Of rgb where the finding is white but luminance shows texture everywhere: the deviation of the colour
+  // Of rgb, if the finding is white but luminance shows texture everywhere: the deviation of the colour
   // differences, which is that of independent channels.
   std::optional<double> colour_deviation;
   std::vector<NoiseBlock> blocks;  // that were measured
@@ -30,7 +30,7 @@ struct MeasuredModelOptions {
   Workers* workers = nullptr;   // to measure the levels on
 };
 
-// `windows` of an rgb image's three channels, or of one channel.
+// `windows` are those of an rgb image's three channels, or of one channel.
 MeasuredModel measured_model(const FlatWindows& windows, const ImageSpec& spec,
                              const MeasuredModelOptions& options);
 

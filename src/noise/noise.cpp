@@ -55,7 +55,7 @@ void check_views(const ConstImageView& in, const ImageView& out) {
   }
 }
 
-// Everything about a row that its samples share.
+// Parameters of a row that its samples share.
 struct RowPlace {
   PhiloxKey key;
   NoiseKind kind;
@@ -63,11 +63,11 @@ struct RowPlace {
   int y;
   int channel;
 
-  // The kinds' numbers are part of what a seed means.
+  // The kinds' numbers are part of a seed's meaning and must not change.
   SampleDraws draws(int x) const { return {key, first_x + x, y, channel, static_cast<std::uint8_t>(kind)}; }
 };
 
-// values[x] = change(value, draws) for the finite ones; NaN and infinity stay what they are.
+// values[x] = change(value, draws) for finite values; NaN and infinity stay.
 template <class Change>
 void change_row(std::vector<double>& values, const RowPlace& place, Change change) {
   for (int x = 0; x < static_cast<int>(values.size()); ++x) {

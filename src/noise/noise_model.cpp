@@ -72,7 +72,7 @@ void validate(const NoiseModel& model) {
     for (const double value : channel.spectrum) {
       if (!is_deviation(value)) fail(fmt::format("a noise model's spectrum is 0 or more, got {}", value));
     }
-    // Channels mostly have the same.
+    // Channels mostly share a correlation.
     const bool known =
         &channel != model.channels.data() && channel.correlation == (&channel - 1)->correlation;
     if (channel.correlation.empty() || known) continue;
@@ -171,7 +171,7 @@ double mean_deviation(const NoiseModel& model, int channel) {
 std::vector<double> channel_deviations(const std::vector<double>& opponent_variances) {
   std::vector<double> deviations;
   for (int c = 0; c < 3; ++c) {
-    // The opponent space is orthonormal: its transposed matrix leads back.
+    // The opponent space is orthonormal: the transposed matrix is its inverse.
     double variance = 0;
     for (int plane = 0; plane < 3; ++plane) {
       variance +=

@@ -17,7 +17,7 @@
 namespace ungrain {
 namespace {
 
-// An rgb image is looked at as a whole, other channels each by itself.
+// An rgb image is examined as a whole, other channels each by itself.
 struct ChannelGroup {
   int first = 0;
   int count = 1;
@@ -41,7 +41,7 @@ void check_options(const NoiseModelOptions& options) {
   }
 }
 
-// What luminance has beyond the colour differences is texture.
+// Luminance's noise beyond that of the colour differences is texture.
 void keep_colour_noise(NoiseEstimate& white, double colour_deviation) {
   if (!(colour_deviation < white.sigma)) return;
   for (double& sigma : white.channels) sigma *= colour_deviation / white.sigma;
@@ -71,8 +71,8 @@ void add_deviations(NoiseModelEstimate& found, const ImageSpec& spec,
                     const std::vector<FlatWindows>& windows) {
   std::vector<double> variances;
   for (int c = 0; c < static_cast<int>(found.model.channels.size()); ++c) {
-    const bool together = spec.colour == Colour::rgb;
-    variances.push_back(mean_variance(found.model, c, windows[together ? 0 : static_cast<std::size_t>(c)]));
+    const bool is_rgb = spec.colour == Colour::rgb;
+    variances.push_back(mean_variance(found.model, c, windows[is_rgb ? 0 : static_cast<std::size_t>(c)]));
   }
   if (found.finding == NoiseFinding::white) {
     found.deviations = found.white.channels;
@@ -96,8 +96,8 @@ void add_level_range(NoiseModelEstimate& found, const std::vector<FlatWindows>& 
   found.darkest = std::min(found.darkest, found.brightest);
 }
 
-// Each group of channels has a finding of its own. Where one of an image's independent channels is white its
-// part of the model is the white estimate's.
+// Each group of channels has its own finding. If one of an image's independent channels is white, the white
+// estimate gives its part of the model.
 NoiseModelEstimate combined(const ImageSpec& spec, const NoiseEstimate& white,
                             const std::vector<FlatWindows>& windows, const NoiseModelOptions& options,
                             Workers& workers) {
@@ -145,7 +145,7 @@ struct NoiseModelEstimator::Impl {
     }
   }
 
-  // One pass over the rows for both.
+  // One pass over the rows for both estimates.
   void add_rows(const ConstImageView& image) {
     rows.add(image, [&](const LatestRows& latest, int first) {
       look_in_pieces(latest, first, workers, [&](int from, int end, int worker) {

@@ -1,6 +1,6 @@
-// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3; 2011). A block
-// cipher in spirit: each counter gives four random words under a key, so any draw can be had without those
-// before it.
+// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3; 2011). Like a block
+// cipher: each counter gives four random words under a key, so any draw can be computed without the earlier
+// ones.
 #pragma once
 
 #include <array>

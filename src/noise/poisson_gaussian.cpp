@@ -16,11 +16,11 @@ namespace {
 // ---- blocks
 
 constexpr int block_side = 8;
-constexpr int window_side = 16;  // around a block: tells whether it is flat
+constexpr int window_side = 16;  // around a block: measures flatness
 constexpr int cell_side = 4;
 
-// The finest diagonal detail: second differences along both axes, which no slope and no straight ramp moves.
-// White noise of deviation 1 gives deviation 6.
+// The finest diagonal detail: second differences along both axes, which are 0 for ramps. White noise of
+// deviation 1 gives deviation 6.
 constexpr std::array<double, 3> second_difference = {1, -2, 1};
 constexpr double detail_gain = 36;  // variance
 
@@ -40,7 +40,7 @@ class BlockRow {
     }
   }
 
-  // Of the window that begins in column x; false where it holds clipped or non-finite samples.
+  // Measures the window that begins in column x; false if it has clipped or non-finite samples.
   bool measure(int x, double black, double white, Block& block) const {
     std::array<double, static_cast<std::size_t>(window_side / cell_side) * (window_side / cell_side)> cells{};
     constexpr double cell_area = cell_side * cell_side;
@@ -86,7 +86,7 @@ class BlockRow {
   std::vector<float> samples_;
 };
 
-// The smallest sample where many are exactly that: black was cut off. Else below all samples.
+// The smallest sample if many are exactly equal to it: black was cut off. Else a value below all samples.
 double lower_clip(const ConstImageView& image, int channel) {
   constexpr double share_of_clipped = 0.001;
   double smallest = std::numeric_limits<double>::infinity();
@@ -133,7 +133,7 @@ struct Point {
   double blocks = 0;
 };
 
-// Blocks of about one level: the flattest count.
+// A point from blocks of about one level; the flattest count.
 Point point_of(std::vector<Block>::iterator first, std::vector<Block>::iterator last) {
   constexpr std::ptrdiff_t least_blocks = 80;
   constexpr double share_of_flat = 0.2;
@@ -147,8 +147,8 @@ Point point_of(std::vector<Block>::iterator first, std::vector<Block>::iterator 
   last = first + flat;
   Point point{.blocks = static_cast<double>(flat)};
   for (auto block = first; block != last; ++block) point.level += block->level / point.blocks;
-  // Most of the blocks may have texture all the same, which only ever adds: the tenth part with the least
-  // variance tells the noise's. Where it is Gaussian this is so much of its variance (2e6 blocks drawn).
+  // Most of the blocks may still have texture, which only adds variance: the tenth with the least variance
+  // shows the noise's. For Gaussian noise this quantile is so much of its variance (2e6 blocks drawn).
   constexpr double quantile = 0.1;
   constexpr double quantile_over_mean = 0.5355;
   const auto tenth = first + share_of(quantile, flat);
@@ -181,7 +181,7 @@ struct Line {
   double at(double level) const { return slope * level + start; }
 };
 
-// Least squares with slope and start of 0 or more.
+// Least squares with slope and intercept of at least 0.
 Line fit(const std::vector<Point>& points, const std::vector<double>& weights) {
   double sum = 0, x = 0, y = 0, xx = 0, xy = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -202,7 +202,7 @@ Line fit(const std::vector<Point>& points, const std::vector<double>& weights) {
   return {slope, start};
 }
 
-// Texture only ever adds to a variance: points above the line count less and less.
+// Texture only adds variance: points above the line are weighted less and less.
 Line robust_fit(const std::vector<Point>& points) {
   constexpr int rounds = 20;
   constexpr double tolerated = 0.15;  // of the variance
@@ -246,7 +246,7 @@ std::vector<PoissonGaussian> fit_poisson_gaussian(const ConstImageView& image) {
 
 namespace {
 
-// What the unbiased inverse adds to D² / 4 - 1 / 8 - b / a².
+// The unbiased inverse's correction of D² / 4 - 1 / 8 - b / a².
 double correction(double d) {
   static const double root = std::sqrt(1.5);
   return root / (4 * d) - 11 / (8 * d * d) + 5 * root / (8 * d * d * d);
@@ -284,8 +284,8 @@ Stabilizer::Stabilizer(const PoissonGaussian& noise) : a_(noise.a), deviation_(s
 // Poisson probabilities of each level times the means of the transform at each count.
 void Stabilizer::fill_means() {
   constexpr int intervals = 256;
-  constexpr double last_level = 32;  // counts: above it the closed form is off by less than 0.1 %
-  constexpr int most_counts = 96;    // which 32 hardly ever become
+  constexpr double last_level = 32;  // counts: above it the closed form's error is less than 0.1 %
+  constexpr int most_counts = 96;    // hardly ever reached from a mean of 32
   std::array<double, most_counts> transformed{};
   for (int count = 0; count < most_counts; ++count) {
     transformed[count] = mean_over_read_noise(count, deviation_ / a_, [&](double at) { return root_of(at); });
@@ -303,7 +303,7 @@ void Stabilizer::fill_means() {
   }
 }
 
-// 2 sqrt(counts + offset) - 2 sqrt(offset) without the difference of two numbers that are nearly the same.
+// 2 sqrt(counts + offset) - 2 sqrt(offset) without cancellation.
 double Stabilizer::root_of(double counts) const {
   const double root = std::sqrt(std::max(counts + offset_, 0.0));
   return root == 0 ? -start_ : 2 * counts / (root + start_ / 2);

@@ -1,4 +1,4 @@
-// Images that are read once, some rows at a time.
+// Images that are read once, a band of rows at a time.
 #pragma once
 
 #include <algorithm>

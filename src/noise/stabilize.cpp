@@ -19,8 +19,7 @@ bool is_white(const NoiseModel::Spectrum& spectrum) {
   return std::all_of(spectrum.begin(), spectrum.end(), [](double value) { return about_equal(value, 1, 1); });
 }
 
-// A measured curve is never taken for less than this share of its largest value: where it says 0 the
-// transform would be infinitely steep.
+// Lower bound of a measured curve, as a share of its maximum: at 0 the transform would be infinitely steep.
 constexpr double least_share = 0.02;
 constexpr int curve_steps = 4096;
 
@@ -148,7 +147,7 @@ PointCurve anscombe_curve(const PoissonGaussian& noise, double white) {
   return curve;
 }
 
-// Its square is the curve's base, the rest its table, which begins where noise around black ends.
+// The curve's base is its square; the table holds the rest and begins where noise around black ends.
 PointCurve unbiased_anscombe_inverse(const PoissonGaussian& noise, double white) {
   constexpr double lowest = 5;  // deviations
   const Stabilizer stabilizer(noise);
@@ -162,7 +161,7 @@ PointCurve unbiased_anscombe_inverse(const PoissonGaussian& noise, double white)
     const double above = std::max(value + shift, 0.0);
     rest[i] = stabilizer.inverse(value / scale) - factor * above * above;
   }
-  rest[curve_steps] = rest[curve_steps - 1];  // beyond the end it hardly changes any more
+  rest[curve_steps] = rest[curve_steps - 1];  // beyond the end it hardly changes
   PointCurve curve = table_curve(first, white, rest);
   curve.shape.base = CurveBase::square;
   curve.shape.factor = static_cast<float>(factor);
@@ -212,7 +211,7 @@ PointCurve restoring_curve(const ChannelDeviation& deviation, double white) {
   const auto seen = [&](double value) {
     return static_cast<double>(curve_at(forward.shape, forward.table.data(), static_cast<float>(value)));
   };
-  // The means that there can be, and what is seen of each. Noise goes beyond black and white.
+  // The possible means, and the mean of f(z) of each. Noise extends beyond black and white.
   const double lowest = -GaussianMean::reach * deviation.at(0);
   const double highest = white + GaussianMean::reach * deviation.at(white);
   constexpr int levels = 2048;

@@ -1,5 +1,5 @@
-// Variance stabilisation: a curve f for each channel after which noise that depends on the level has one
-// deviation at all levels, so that methods made for one sigma can be used.
+// Variance stabilisation: a curve f for each channel that gives noise which depends on the level one
+// deviation at all levels, so that methods for one sigma can be used.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace ungrain {
 
-// Where the variance of this channel of the model is linear in the level with a > 0, and the spectrum white.
-// Nothing otherwise.
+// The channel's Poisson-Gaussian parameters, if its variance is linear in the level with a > 0 and its
+// spectrum white; else nothing.
 std::optional<PoissonGaussian> as_poisson_gaussian(const NoiseModel& model, int channel);
 
-// The deviation of one of the image's own channels (not of the opponent space's) by that channel's level,
-// pixel units. The level of an rgb pixel is taken for its channel's.
+// The deviation of one of the image's own channels (not of the opponent space's) by that channel's level, in
+// pixel units. The level of an rgb pixel is assumed to be its channel's.
 class ChannelDeviation {
  public:
   ChannelDeviation(const NoiseModel& model, const ImageSpec& spec, int channel);
@@ -31,25 +31,25 @@ class ChannelDeviation {
     int channel = 0;
     double weight = 0;  // times its variance
   };
-  const NoiseModel* model_ = nullptr;  // must outlive this
+  const NoiseModel* model_ = nullptr;  // must outlive this object
   std::vector<Part> parts_;
   double sigma_ = 0;
   double factor_ = 1;
 };
 
-// The deviation of each image channel's noise after stabilisation: f maps [0, white] onto itself, so that it
-// is in pixel units too.
+// The deviation of each image channel's noise after stabilisation. f maps [0, white] onto itself, so it is in
+// pixel units too.
 std::vector<double> stabilized_deviations(const NoiseModel& model, const ImageSpec& spec);
 // Root mean square over the channels: the sigma of a method that takes one for all.
 double stabilized_sigma(const NoiseModel& model, const ImageSpec& spec);
 
 bool is_zero(const NoiseModel& model);
 
-// The curve f that stabilises the noise of a channel. [0, white] is mapped onto itself; beyond it f goes on
-// as a straight line (Poisson-Gaussian noise: as it is).
+// The curve f that stabilises the noise of a channel. [0, white] is mapped onto itself; beyond it f continues
+// as a straight line (for Poisson-Gaussian noise, unchanged).
 PointCurve stabilizing_curve(const ChannelDeviation& deviation, double white);
 
-// The way back, without bias: from the mean of f(z) to the mean of z, which is Gaussian with that deviation.
+// The unbiased inverse: from the mean of f(z) to the mean of z, which is Gaussian with that deviation.
 // Poisson-Gaussian noise has the exact unbiased inverse of Makitalo and Foi.
 PointCurve restoring_curve(const ChannelDeviation& deviation, double white);
 

@@ -16,10 +16,10 @@ namespace {
 constexpr double measured_share = 0.02;  // of a range's windows
 constexpr int fewest_blocks = 16;
 constexpr int most_blocks = 96;
-constexpr double many_windows = 100;  // a range with fewer counts less
+constexpr double many_windows = 100;  // a range with fewer has less weight
 constexpr std::size_t fewest_levels = 4;
-constexpr double cut_at_white = 0.05;  // share of the samples: more, and the level has lost variance
-constexpr double cut_at_black = 0.6;   // photons leave many samples black by themselves
+constexpr double cut_at_white = 0.05;  // share of the samples: above it the level has lost variance
+constexpr double cut_at_black = 0.6;   // photon noise alone makes many samples black
 
 // ---- what the levels show
 
@@ -28,7 +28,7 @@ struct Limits {
   bool white = false;
 };
 
-// The least and the most of samples, eight by eight: the compiler can make a vector of them.
+// The minimum and maximum of samples, in eight partial results, which the compiler can vectorise.
 struct Extremes {
   float least = 0;
   float most = 0;
@@ -126,7 +126,7 @@ std::vector<LevelVariance> level_variances(const FlatWindows& windows, const Ima
     LevelVariance& level = found[n];
     level.high = std::max(level.high - rounding, least_deviation * least_deviation);
     level.middle = std::max(level.middle - rounding, least_deviation * least_deviation);
-    // Texture raises the middle band more than the high one: what shows it has less to say.
+    // Texture raises the middle band more than the high one: levels that show it have less weight.
     constexpr double no_texture = 1.5;
     const double flat = std::min(1.0, no_texture * level.high / level.middle);
     level.weight *= flat * flat;
@@ -137,11 +137,11 @@ std::vector<LevelVariance> level_variances(const FlatWindows& windows, const Ima
 
 // ---- fits
 
-// How wrong a prediction is about a level. Texture is no surprise, too little noise is.
+// The cost of a prediction at a level. Variance above it is plausible (texture), variance below it is not.
 double cost(const LevelVariance& level, double predicted) {
   constexpr double tolerance = 0.1;
   constexpr double coefficients =
-      21.0 / 3;  // of the high band; flat blocks overlap, which leaves about a third
+      21.0 / 3;  // of the high band; flat blocks overlap, which leaves about a third of them independent
   constexpr double most_below = 12;
   constexpr double most_above = 2.5;
   const double error = std::sqrt(tolerance * tolerance + 2 / (coefficients * level.blocks));
@@ -164,7 +164,7 @@ double mean_cost(const std::vector<LevelVariance>& levels, const Predict& predic
   return sum / weight;
 }
 
-// What a cut at black (and white, seen from there) leaves of the variance.
+// The share of the variance left by a cut at black (or, mirrored, at white).
 double share_after_cut(double mean, double sigma) {
   constexpr double far = 1e6;
   static const ClippedGaussian unit(1, far);
@@ -220,7 +220,8 @@ class Fitter {
     fit.line = line;
   }
 
-  // Through every two levels, and from black through each; then the mean of those that the best one meets.
+  // Tries lines through every two levels, and from black through each; takes the mean of the levels that the
+  // best line meets.
   void fit_line(LevelFit& fit) const {
     fit.line_cost = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < levels_.size(); ++i) {
@@ -243,7 +244,7 @@ class Fitter {
     prefer_black(fit);
   }
 
-  // Photons alone: as good, and better where no level was seen.
+  // Prefers photons alone if the fit is as good, because it extrapolates better to unseen levels.
   void prefer_black(LevelFit& fit) const {
     constexpr double as_good = 0.03;
     LevelFit from_black;
@@ -282,7 +283,7 @@ class Fitter {
     return PoissonGaussian{a, (y - a * x) / n};
   }
 
-  // Texture raises the middle band of some levels.
+  // Considers the lower levels, because texture raises the middle band of some.
   bool has_white_spectrum() const {
     constexpr double white_ratio = 1.5 * 1.5;  // of variances
     std::vector<double> ratios;
@@ -303,7 +304,7 @@ class Fitter {
 
 bool LevelFit::is_line() const {
   constexpr double good = 0.9;     // mean cost: 0.1 to 0.6 of photon noise, 1.8 and more of clean pictures
-  constexpr double better = 0.12;  // than one variance for all
+  constexpr double better = 0.12;  // than one variance for all levels
   constexpr double much_better = 0.4;   // the same, as a share of that one's cost
   constexpr double surely = 2.5;        // the same, over all levels
   constexpr double least_change = 1.2;  // of the deviation, over the levels
@@ -345,8 +346,7 @@ NoiseModel::Channel line_channel(const LevelFit& fit, const ImageSpec& spec) {
     channel.levels.push_back(level);
     channel.deviations.push_back(std::sqrt(value));
   };
-  // Where black is not 0 the line falls to nothing above it; what is darker than all that was seen has a
-  // little.
+  // If black is not 0, the line falls to 0 above it; levels darker than all measured ones get a little noise.
   const double darkest = std::max(fit.levels.front().level, 0.0);
   constexpr double a_little = 0.25;
   add(0, fit.line.b < 0 ? a_little * variance(darkest) : fit.line.b);
@@ -355,7 +355,7 @@ NoiseModel::Channel line_channel(const LevelFit& fit, const ImageSpec& spec) {
     add(fit.levels.back().level, variance(fit.levels.back().level));
     add(level.level, std::min(variance(level.level), level.high));
   }
-  // Photon noise goes there; small objects are brighter than the windows that they lie in.
+  // Continues beyond white: photon noise reaches there, and small objects are brighter than their windows.
   const double beyond = std::min(2 * spec.white(), 4 * fit.brightest);
   if (fit.cut_levels.empty()) add(beyond, variance(beyond));
   return channel;

@@ -1,4 +1,4 @@
-// How the variance of white noise changes with the level: not at all, or along a line as photons make it.
+// The variance of white noise by level: constant, or along a line as for photons.
 #pragma once
 
 #include <optional>
@@ -15,28 +15,28 @@ struct LevelVariance {
   double high = 0;    // variance of a coefficient in the high band, where texture is least
   double middle = 0;  // the same in the middle band
   int blocks = 0;
-  double weight = 1;       // less where the range has few windows
+  double weight = 1;       // less if the range has few windows
   double black_share = 0;  // of the samples, at black or below
   double white_share = 0;  // at white or above
 };
 
-// What levels of one channel say together. Texture can only raise a level's variance: a fit follows the lower
-// ones, and its cost is mostly what is below it.
+// The fit of a channel's levels. Texture only raises a level's variance, so the fit follows the lower ones,
+// and its cost is mostly what lies below it.
 struct LevelFit {
   double variance = 0;       // the same at all levels, before any cut at black and white
   double variance_cost = 0;  // mean cost a level
   PoissonGaussian line;
   double line_cost = 0;
   double weight = 0;            // of all levels together: about their number
-  double brightest = 0;         // level of the image
-  bool white_spectrum = false;  // the high frequencies have as much as the middle ones
+  double brightest = 0;         // brightest level of the image
+  bool white_spectrum = false;  // the high frequencies have as much power as the middle ones
   std::vector<LevelVariance> levels;
-  std::vector<LevelVariance> cut_levels;  // near white, whose noise was cut off there: not fitted
+  std::vector<LevelVariance> cut_levels;  // near white, where noise was cut off: not fitted
 
-  bool is_line() const;  // whether the line is what the levels show, and one variance is not
+  bool is_line() const;  // whether the levels show the line rather than one variance
 };
 
-// Empty where there are too few levels to tell.
+// Empty if there are too few levels.
 std::optional<LevelFit> fit_levels(const FlatWindows& windows, const ImageSpec& spec, int channel,
                                    Workers& workers);
 

@@ -47,7 +47,7 @@ void check_place(const Region& region, const ImageSpec& spec) {
   }
 }
 
-// Alpha has no white level: opaque is the type's own.
+// Alpha has no white level: opaque is the type's maximum.
 void copy_alpha(const ConstImageView& in, int in_y, const ImageView& out, int out_y,
                 std::vector<double>& values) {
   const int channel = in.spec.channels - 1;

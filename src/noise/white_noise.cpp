@@ -24,14 +24,14 @@ namespace {
 
 // ---- where the blocks lie
 
-// A lattice of blocks, as far apart along x as along y.
+// A lattice of blocks, with the same step along x and y.
 struct Lattice {
   explicit Lattice(const ImageSpec& spec)
       : block_width(std::min(spec.width, BlockTransform::largest_side)),
         block_height(std::min(spec.height, BlockTransform::largest_side)),
         columns_of_pixels(spec.width),
         rows_of_pixels(spec.height) {
-    // Overlapping blocks find more flat places, the more so the smaller the image.
+    // Overlapping blocks find more flat areas, especially in small images.
     constexpr std::int64_t most_blocks = 40000;
     constexpr std::int64_t few_blocks = 1000;
     if (blocks() <= few_blocks) return;
@@ -52,7 +52,7 @@ struct Lattice {
   bool uses(int place, int pixels, int block) const {
     return step <= block || (place % step < block && place - place % step + block <= pixels);
   }
-  // The rows of blocks whose last row is before `end`.
+  // The number of rows of blocks whose last row is before `end`.
   int rows_before(int end) const { return end < block_height ? 0 : (end - block_height) / step + 1; }
 
   int block_width;
@@ -72,29 +72,29 @@ std::vector<int> sampled(const Lattice& lattice, int pixels, int block) {
 
 // ---- one channel
 
-// White as the samples, which are compared with it, have it: 0.3 is no float. Larger than the type's numbers
-// it stays.
+// White as a sample would hold it, for comparisons: 0.3 is not a float. A white beyond the type's range
+// stays.
 double white_of_samples(const ImageSpec& spec) {
   auto white = static_cast<float>(spec.white());
   if (spec.type == PixelType::f16) white = half_to_float(float_to_half(white));
   return std::isfinite(white) ? white : spec.white();
 }
 
-// Blocks are looked at in floats, times a power of 2 that makes white about 1: their squares then neither
-// overflow nor vanish.
+// Blocks are examined as floats, times a power of 2 that makes white about 1, so that squares neither
+// overflow nor underflow.
 float scale_for(double white) {
   constexpr int most = 120;  // and its reciprocal are floats
   return std::ldexp(1.0F, std::clamp(-std::ilogb(white), -most, most));
 }
 
-// White that no sample has.
+// White in scaled samples, or a value that no sample has.
 float scaled_white(double white, float scale) {
   const double scaled = white * double{scale};
   return scaled < double{std::numeric_limits<float>::max()} ? static_cast<float>(scaled)
                                                             : std::numeric_limits<float>::infinity();
 }
 
-// What a number of the image's channels is made of: one of them, the mean of three, or red - 2 green + blue.
+// The content of a plane: one channel, the mean of three, or red - 2 green + blue.
 enum class PlaneKind : std::uint8_t { channel, mean, difference };
 
 class ChannelBlocks {
@@ -114,7 +114,7 @@ class ChannelBlocks {
   const Answer& answer() const { return answer_; }
 
   // Block n of a batch is block first + n of the image; on any thread.
-  void set(std::size_t first, std::size_t count, const BatchLook& look) {
+  void set(std::size_t first, std::size_t count, const BatchStatistics& look) {
     for (std::size_t n = 0; n < count; ++n) {
       const std::size_t block = first + n;
       double all = look.mean[n];
@@ -163,7 +163,7 @@ class ChannelBlocks {
     spectra_.set(block, spectrum);
   }
 
-  // Once all blocks of some rows are known. Keeps the flattest of them.
+  // Called when all blocks of some rows are known. Keeps the flattest of them.
   void collect(const LatestRows& rows, const Lattice& lattice, int first_row, int end_row) {
     FlatCandidates candidates;
     if (flattest_.full()) candidates.start(flattest_.blocks().front().texture);
@@ -184,13 +184,13 @@ class ChannelBlocks {
     }
   }
 
-  // Once all blocks were collected: first a search for the variance, then the answer.
+  // Called when all blocks were collected: first starts the search for the variance, then gives the answer.
   void start_search(const BlockTransform& transform, const Lattice& lattice) {
     if (measured_.size() < spectra_.size()) spectra_.keep(measured_);
     search_ = VarianceSearch();
     if (mostly_constant()) return;
     FlatBlocksQuestion question{.transform = &transform, .blocks = &spectra_};
-    question.least_blocks = lattice.step < 4 ? 120 : 48;  // the more they overlap, the less each one adds
+    question.least_blocks = lattice.step < 4 ? 120 : 48;  // the more they overlap, the less each contributes
     if (!beyond_limits_ && at_limits_) question.white = white_;
     search_.start(question);
   }
@@ -234,7 +234,7 @@ class ChannelBlocks {
     if (seen.kind == SeenBlock::Kind::constant) ++constant_blocks_;
     if (seen.kind != SeenBlock::Kind::other) return;
     measured_.push_back(static_cast<std::uint32_t>(block));
-    if (!lattice.whole_blocks()) return;  // smaller ones are alike by chance
+    if (!lattice.whole_blocks()) return;  // smaller blocks may be similar by chance
     const double busyness = double{spectra_.busyness(0)[block]} + double{spectra_.busyness(1)[block]};
     flattest.offer(busyness,
                    std::int64_t{row * lattice.step} * lattice.columns_of_pixels + column * lattice.step);
@@ -250,7 +250,8 @@ class ChannelBlocks {
     }
   }
 
-  // Exactly constant blocks carry no noise. Few of them are a frame around the picture, many are the picture.
+  // Exactly constant blocks carry no noise. A few of them are a frame around the picture, many are the
+  // picture.
   bool mostly_constant() const { return constant_blocks_ > static_cast<std::int64_t>(spectra_.size()); }
 
   Answer measured(const Lattice& lattice, bool whole_numbers) const {
@@ -264,14 +265,15 @@ class ChannelBlocks {
     return {sigma * share_of_noise(lattice), found.detail};
   }
 
-  // Strong noise would have put gray into the blocks that are all black and white, unless their light went
-  // far beyond white. Many of them are a drawing, whose smooth outlines are no noise.
+  // Whether the noise is too strong for a drawing. Strong noise would have put gray into the blocks of black
+  // and white only, unless their light was far beyond white. Many such blocks are a drawing, whose smooth
+  // outlines are not noise.
   bool strong_for_a_drawing(double sigma) const {
     const auto others = static_cast<std::int64_t>(spectra_.size()) + constant_blocks_;
     return 2 * limited_blocks_ > others && sigma * double{scale_} > 0.05 * double{white_};
   }
 
-  // A block of a pattern comes again, noise does not.
+  // The share of noise: a pattern's blocks repeat, noise's do not.
   double share_of_noise(const Lattice& lattice) const {
     std::vector<BlockPool::Block> blocks = flattest_.blocks();
     std::sort(blocks.begin(), blocks.end());
@@ -299,9 +301,9 @@ class ChannelBlocks {
   VarianceSearch search_;
   std::int64_t limited_blocks_ =
       0;  // of black and white samples only, which tell little: not among the measured ones
-  std::int64_t constant_blocks_ = 0;  // of another level
-  bool beyond_limits_ = false;        // whether a sample was seen outside black to white: nothing was cut off
-  bool at_limits_ = false;            // whether one was black or white
+  std::int64_t constant_blocks_ = 0;  // neither black nor white
+  bool beyond_limits_ = false;        // a sample lies outside black to white: nothing was cut off
+  bool at_limits_ = false;            // a sample was black or white
   Answer answer_;
 };
 
@@ -328,16 +330,16 @@ struct WhiteNoise::Impl {
     const int columns = lattice.columns();
     const std::size_t first_block = static_cast<std::size_t>(row) * columns;
     std::array<BatchChannel, 5> batch;
-    std::array<BatchLook, 5> looks;
+    std::array<BatchStatistics, 5> looks;
     for (int first = 0; first < columns; first += batch_blocks) {
       const int count = std::min(batch_blocks, columns - first);
       for (int c = 0; c < spec.colour_channels(); ++c) {
-        for (int n = 0; n < batch_blocks; ++n) {  // lanes without a block have the last one again
+        for (int n = 0; n < batch_blocks; ++n) {  // lanes without a block repeat the last one
           const int column = first + std::min(n, count - 1);
           copy_into_batch(rows, c, column * lattice.step, y, scale, batch[c].samples[0] + n);
         }
       }
-      look_at_batch(batch.data(), spec.colour_channels(), rgb(), white, looks.data());
+      measure_batch(batch.data(), spec.colour_channels(), rgb(), white, looks.data());
       for (std::size_t plane = 0; plane < planes.size(); ++plane) {
         planes[plane].set(first_block + first, static_cast<std::size_t>(count), looks[plane]);
       }
@@ -368,7 +370,7 @@ struct WhiteNoise::Impl {
     }
   }
 
-  // Of all planes at once, round by round.
+  // Searches all planes at once, round by round.
   void search_variances(Workers& workers) {
     while (true) {
       std::vector<VarianceSearch*> open;
@@ -403,9 +405,8 @@ struct WhiteNoise::Impl {
     return estimate;
   }
 
-  // What rgb channels have in common: their noise's correlation; or detail, which is in all channels alike
-  // and of which a difference of colours has little. Where there is detail, that difference says how much is
-  // noise.
+  // Splits what rgb channels share into correlated noise and detail, which is the same in all channels and
+  // mostly cancels in a difference of colours. If there is detail, that difference tells the noise.
   void tell_apart(NoiseEstimate& estimate, bool whole_numbers) const {
     const ChannelBlocks::Answer& of_mean = planes[3].answer();
     estimate.correlation = correlation(estimate.channels, of_mean.sigma);
@@ -428,7 +429,7 @@ struct WhiteNoise::Impl {
     if (products == 0) return 0;
     const double squares = sigma[0] * sigma[0] + sigma[1] * sigma[1] + sigma[2] * sigma[2];
     const double found = (9 * of_mean * of_mean - squares) / (2 * products);
-    constexpr double by_chance = 0.1;  // what errors of the estimates make of independent noise
+    constexpr double by_chance = 0.1;  // by estimation errors of independent noise
     return found < by_chance ? 0 : std::min(found, 1.0);
   }
 
@@ -481,7 +482,7 @@ void check_readable(const ConstImageView& view) {
   if (view.data == nullptr) fail("an image without pixels has no noise to estimate");
 }
 
-// Of the type and the range as of everything else: the estimate is in the units of the first rows.
+// Checks type and range too: the estimate is in the units of the first rows.
 void check_rows(const ImageSpec& image, const ImageSpec& rows, int seen) {
   ImageSpec expected = image;
   expected.height = rows.height;

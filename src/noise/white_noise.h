@@ -1,4 +1,4 @@
-// How much white noise an image has: its blocks, row by row, and the answer.
+// The estimate of an image's white noise, from its blocks, row by row.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ class WhiteNoise {
   WhiteNoise(WhiteNoise&&) noexcept;
   WhiteNoise& operator=(WhiteNoise&&) noexcept;
 
-  // The blocks whose last row is in [first, end): in pieces on several threads at once, and then collect()
-  // with all of them. The result does not depend on the pieces.
+  // Examines the blocks whose last row is in [first, end): in pieces on several threads at once, and then
+  // collect() with all of them. The result does not depend on the pieces.
   void look_at(const LatestRows& rows, int first, int end);
   void collect(const LatestRows& rows, int first, int end, Workers& workers);
 
@@ -32,18 +32,18 @@ class WhiteNoise {
   std::unique_ptr<Impl> impl_;
 };
 
-// Throw Error: the view has pixels in host memory; the rows are the image's next ones after `seen`.
+// Throw Error unless the view has pixels in host memory; unless the rows are the image's next ones after
+// `seen`.
 void check_readable(const ConstImageView& view);
 void check_rows(const ImageSpec& image, const ImageSpec& rows, int seen);
 void check_complete(const ImageSpec& image, int seen);
 
-// As many threads as were asked for (0: one for each processor), unless the image is too small to be worth
-// them.
+// As many threads as requested (0: one for each processor), fewer for an image too small for them.
 Workers estimate_workers(const ImageSpec& image, int threads);
 
-// Looks at the rows [first, rows.end()) in pieces: look(first, end, worker). A worker's pieces are large,
-// since it looks at some rows before them again, but given out in small parts, whose rows stay in a core's
-// cache.
+// Examines the rows [first, rows.end()) in pieces: look(first, end, worker). A worker's pieces are large,
+// because it examines some rows before them again, but they are handed out in small parts, whose rows stay in
+// a core's cache.
 template <class Look>
 void look_in_pieces(const LatestRows& rows, int first, Workers& workers, const Look& look) {
   constexpr int thinnest = 32;

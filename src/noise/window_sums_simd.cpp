@@ -1,4 +1,4 @@
-// How flat windows are. Bound by memory where the image does not lie in a cache.
+// Flatness of windows. Bound by memory if the image is not in a cache.
 #include "noise/window_sums_simd.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
-// Whole numbers of twice the width: the sums of neighbouring samples.
+// Sums of neighbouring samples, as integers of twice the width.
 template <class D, class V>
 HWY_ATTR auto PairSums(D wide, V samples) {
   constexpr int bits = 8 * sizeof(hn::TFromV<V>);
@@ -177,7 +177,8 @@ HWY_ATTR void SumColumn(D d, const float* const* cells, int i, const ColumnSums&
 }
 
 template <class D>
-HWY_ATTR void LookAtWindow(D d, const WindowRow& row, const ColumnSums& from, int i, const WindowLooks& to) {
+HWY_ATTR void LookAtWindow(D d, const WindowRow& row, const ColumnSums& from, int i,
+                           const WindowStatistics& to) {
   const hn::Rebind<float, D> df;
   const hn::RebindToSigned<decltype(df)> di;
   const int next = row.apart;
@@ -201,7 +202,7 @@ HWY_ATTR void LookAtWindow(D d, const WindowRow& row, const ColumnSums& from, in
   hn::StoreU(hn::ConvertTo(di, hn::Min(place, last)), di, to.level + i);
 }
 
-void LookAtWindows(const WindowRow& row, double* scratch, const WindowLooks& out) {
+void LookAtWindows(const WindowRow& row, double* scratch, const WindowStatistics& out) {
   const hn::ScalableTag<double> d;
   const hn::CappedTag<double, 1> one;
   const auto lanes = static_cast<int>(hn::Lanes(d));
@@ -261,7 +262,7 @@ void cell_sums(const float* above, const float* below, int pixels_apart, int cou
   HWY_DYNAMIC_DISPATCH(CellSums)(above, below, pixels_apart, count, out);
 }
 
-void look_at_windows(const WindowRow& row, double* scratch, const WindowLooks& out) {
+void measure_windows(const WindowRow& row, double* scratch, const WindowStatistics& out) {
   HWY_DYNAMIC_DISPATCH(LookAtWindows)(row, scratch, out);
 }
 

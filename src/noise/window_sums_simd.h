@@ -1,5 +1,5 @@
-// Sums over an image's pixels that tell how flat its windows are. Sums of whole numbers are exact; those of
-// floats are added in one order: the same bits on every set of instructions.
+// Sums over an image's pixels that measure the flatness of its windows. Integer sums are exact; float sums
+// have one order: the same bits on every set of instructions.
 #pragma once
 
 #include <cstdint>
@@ -30,20 +30,20 @@ void cell_sums(const float* above, const float* below, int pixels_apart, int cou
 struct WindowRow {
   const float* cells[4] = {};  // rows of cells
   int cell_count = 0;          // in each row
-  int apart = 1;               // from a cell of a window to its next
+  int apart = 1;               // from a cell of a window to the next
   double level_scale = 1;      // from the sum over a window to the square of its place in [0, level_count)
   int level_count = 1;
 
   int count() const { return cell_count - 3 * apart; }
 };
-struct WindowLooks {
-  // 256 times the variance of the cells' sums, 144 times that of the 12 outer ones. Not finite where a sample
-  // is not; the level is then anything.
+struct WindowStatistics {
+  // 256 times the variance of the cells' sums, 144 times that of the 12 outer ones. Not finite if a sample is
+  // not; the level is then undefined.
   double* texture = nullptr;
   double* ring = nullptr;
   std::int32_t* level = nullptr;
 };
 // `scratch` holds four doubles a cell.
-void look_at_windows(const WindowRow& row, double* scratch, const WindowLooks& out);
+void measure_windows(const WindowRow& row, double* scratch, const WindowStatistics& out);
 
 }  // namespace ungrain

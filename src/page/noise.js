@@ -4,7 +4,7 @@
   const plot = (title, x_label, points) => line_plot({ title, x_label, y_label: "deviation, of 255", log_y: false,
     series: data.channels.map((channel, colour) => ({ name: channel.name, points: channel[points], colour })) });
 
-  // A row a frequency down, the stronger the noise the darker.
+  // A row for each vertical frequency; stronger noise is darker.
   const spectrum = ({ name, spectrum }) => {
     const most = Math.max(...spectrum.flat());
     return html`<div><h3>${name}</h3><div class="scroll"><table><tbody>${spectrum.map((row) => html`<tr>${row.map((value) =>
@@ -12,7 +12,7 @@
         value.toFixed(1)}</td>`)}</tr>`)}</tbody></table></div></div>`;
   };
 
-  // Blocks of a large picture would be specks: they are drawn as large as can be seen.
+  // Blocks of a large picture would be too small to see: they are drawn at a visible minimum size.
   const picture = ({ width, height, blocks, block_side }) => {
     const drawn = Math.max(block_side, Math.floor(Math.max(width, height) / 160));
     const shift = block_side / 2 - Math.floor(drawn / 2);

@@ -36,7 +36,7 @@ std::string escaped(std::string_view text) {  // for text and for attributes in 
   return replaced(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
 }
 
-// JSON that no text in it can end, neither as HTML nor, where a line separator counts as one, as a script.
+// JSON that no text in it can end, neither as HTML nor as a script (line separators are escaped).
 std::string embeddable(const json& data) {
   return replaced(data.dump(-1, ' ', false, json::error_handler_t::replace),
                   {{"<", "\\u003c"}, {"\u2028", "\\u2028"}, {"\u2029", "\\u2029"}});

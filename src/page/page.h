@@ -1,5 +1,5 @@
-// Pages that need nothing but themselves: one template (page.html, page.css, page.js) whose script draws
-// JSON. Style, script, data and pictures are in the file, and the browser is told to fetch nothing.
+// Self-contained pages: one template (page.html, page.css, page.js) whose script draws JSON. Style, script,
+// data and pictures are in the file, and a policy forbids the browser to fetch anything.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace ungrain::page {
 
-// Where a page shows a part only.
+// The part of a picture that a page shows.
 struct Crop {
   int x = 0;
   int y = 0;
@@ -21,18 +21,18 @@ struct Crop {
   friend bool operator==(const Crop&, const Crop&) = default;
 };
 
-// All of the picture where it has at most so many pixels, else its middle.
+// The whole picture if it has at most so many pixels, else its middle.
 Crop shown_part(int width, int height, double most_pixels);
 
-// Shown even where the browser runs no scripts, hence part of the HTML and not of the data.
+// Shown even if the browser runs no scripts, hence part of the HTML and not of the data.
 struct Picture {
   std::string name;
   std::string caption;
   std::string source;  // a data URI
 };
 
-// 8 bits for the eye, black to white of the image's range; alpha is left out, two or four independent
-// channels are shown by their first.
+// 8-bit picture, black to white of the image's range. Alpha is dropped; of two or four independent channels
+// the first is shown.
 std::string source_of(const ConstImageView& image, const Crop& part);
 
 // "31.25 dB, SSIM 0.9000, FSIM 0.9500": a caption from the members psnr, ssim and fsim. A PSNR of null is

@@ -26,13 +26,13 @@ const short_number = (value) => {
   const digits = size === 0 ? 0 : Math.min(6, Math.max(0, 2 - Math.floor(Math.log10(size))));
   return String(Number(value.toFixed(digits)));
 };
-// JSON has no infinity: it is text there.
+// JSON has no infinity, so it is stored as text.
 const number = (value, write) =>
   typeof value === "number" ? write(value) : value === "inf" ? "∞" : value === "-inf" ? "−∞" : "–";
 const fixed = (value, digits) => number(value, (one) => one.toFixed(digits));
 const size_text = (size) => `${size.width} x ${size.height}`;
 
-// What changes by less makes no difference.
+// Smaller changes are not shown.
 const difference_that_counts = 1.05;
 const verdict = (factor) =>
   factor >= difference_that_counts ? "good" : factor <= 1 / difference_that_counts ? "bad" : "even";
@@ -97,8 +97,8 @@ const axis_of = (values, log, from, to) => {
   return { ticks, place: (value) => (from + share(value) * (to - from)).toFixed(1) };
 };
 
-// Lines through points. A series is {name, points: [[x, y]], colour, dashed}; dashed is somebody else's. Nothing where
-// there are no points at all.
+// Lines through points. A series is {name, points: [[x, y]], colour, dashed}; dashed lines are other programs'. Empty
+// without points.
 const line_plot = ({ title, x_label, y_label, series, log_x = false, log_y = true, from_zero = true }) => {
   const drawable = ([x, y]) => Number.isFinite(x) && Number.isFinite(y) && (!log_x || x > 0) && (!log_y || y > 0);
   const lines = series.map((one) => ({

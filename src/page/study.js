@@ -20,7 +20,7 @@
       }
     }
   }
-  // On that picture or not at all.
+  // Only on that picture.
   const time_of = (ladder, rung, radius, { width, height }) => times.get(key_of(ladder, rung, radius, width, height));
   const ladder_named = (name) => ladders.find((one) => one.ladder === name);
   const naive_of = (ladder) => ladder.naive ?? "naive";
@@ -40,7 +40,7 @@
 
   // ---- A table of a paper with times
 
-  // [002] compares its kernels with somebody else's programs: they stand beside our threads, or beside nothing.
+  // [002] compares its kernels with other programs: these are shown beside our threads, or alone.
   const beside_002 = (program) => ({
     ladder: "bm3d", naive: "1 own distances",
     ...({ CUDA: { rung: "2 batches", name: "CUDA; ours: 2 batches" },
@@ -71,7 +71,7 @@
     if (versions.length === 0) return "";
 
     const their_time = (version, place) => theirs.get(their_key(version, place));
-    // On a picture of the same size; where the paper does not give it, of its one picture whose size it gives.
+    // On a picture of the same size; if the paper does not give the size, that of its one picture with a known size.
     const our_time = ({ ladder, rung }, place) => time_of(ladder, rung, place.radius, place.width > 0 ? place : car);
     const measured = versions.some((version) => places.some((place) => our_time(version, place)));
     const products = [...new Set(versions.map((version) => version.ladder))].sort().filter(ladder_named)
@@ -318,7 +318,7 @@ data-table="${paper} ${one.table}"><h3>Table ${one.table}: ${one.caption}</h3>${
     const radii = sorted(results.map((result) => result.radius));
     return { width, height, radius: radii[radii.length >> 1] };
   };
-  // Rungs that were measured there, with what was.
+  // The rungs measured there, with their measurements.
   const rungs_at = (ladder, place) =>
     ladder.rungs.map((rung) => ({ rung, result: result_at(rung, place) })).filter(({ result }) => result);
 
@@ -328,7 +328,7 @@ data-table="${paper} ${one.table}"><h3>Table ${one.table}: ${one.caption}</h3>${
     if (!at(base)) return "";
     return bar_plot({
       title: `Times as fast as “${base}”, ${size_text(place)}, r ${place.radius}`, unit: "×",
-      // Beside kernels the processor's bars could not be seen.
+      // Beside kernels the processor's bars would be too short to see.
       bars: rungs_at(ladder, place).filter(({ rung }) => !on_gpu || (rung.gpu ?? true)).map(({ rung, result }) => ({
         name: rung.name, value: at(base).ms / result.best.ms, ours: rung.paper === "ours" && rung.name.startsWith("ungrain"),
         note: `${short_number(result.best.ms)} ms; ${rung.idea ?? ""}` })) });

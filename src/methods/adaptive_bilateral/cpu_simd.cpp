@@ -1,6 +1,6 @@
-// Both passes over a row of a tile, vector by vector. The first gives each pixel a variance and leaves the
-// squared differences in a core's cache, a vector for each tap; the second, a bilateral pass with a strength
-// for each pixel, takes them from there.
+// Both passes over a row of a tile, vector by vector. Pass 1 computes each pixel's variance and leaves the
+// squared differences in a core's cache, a vector for each tap. Pass 2 is a bilateral pass with a strength
+// for each pixel and reads them from there.
 #include "methods/adaptive_bilateral/cpu_simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace ungrain::HWY_NAMESPACE {
 namespace {
 
-// What multiplies squared scaled differences for the pixel's own strength.
+// The factor on squared scaled differences that follows from the pixel's own strength.
 template <class D>
 HWY_INLINE hn::Vec<D> OwnScale(D d, const OwnStrength& strength, hn::Vec<D> variance) {
   const auto epsilon = hn::Set(d, strength.epsilon);
@@ -26,11 +26,11 @@ HWY_INLINE hn::Vec<D> OwnScale(D d, const OwnStrength& strength, hn::Vec<D> vari
   return hn::Min(hn::Div(hn::Set(d, strength.from_strength), squared), hn::Set(d, 1e10F));
 }
 
-// What the passes leave for each other: a vector for each tap.
-struct OfTaps {
+// Buffers between the passes: a vector for each tap.
+struct TapBuffers {
   float* squares;         // differences from the centre pixel, squared and summed over the channels
-  float* squares_before;  // the same of the vector before
-  float* weights;         // of the first pass, where the variance is around the mean
+  float* squares_before;  // the same of the previous vector
+  float* weights;         // of pass 1, if the variance is around the mean
 };
 
 template <int Channels, class D>
@@ -46,10 +46,10 @@ HWY_INLINE hn::Vec<D> SquaredDifference(D d, const float* pixel, std::ptrdiff_t 
   return AddProduct<3, Channels>(d3, d3, square);
 }
 
-// The first pass, in scaled units. Around the mean it is two: a variance that is the small difference of two
-// sums would lose up to 1e-4 of the result in float.
+// Pass 1, in scaled units. Around the mean it takes two passes: a variance as the small difference of two
+// float sums would lose up to 1e-4 of the result.
 template <int Channels, bool AroundMean, bool Bounded, class D>
-HWY_INLINE hn::Vec<D> Variance(D d, const WindowRow& row, int x, OfTaps of_taps) {
+HWY_INLINE hn::Vec<D> Variance(D d, const WindowRow& row, int x, TapBuffers tap_buffers) {
   using V = hn::Vec<D>;
   constexpr int means = AroundMean ? Channels : 0;
   const std::ptrdiff_t plane = row.kernel.plane;
@@ -68,8 +68,8 @@ HWY_INLINE hn::Vec<D> Variance(D d, const WindowRow& row, int x, OfTaps of_taps)
   ForTaps(d, row, x, [&](const float* pixel, V exponent) HWY_ATTR {
     const auto square = SquaredDifference<Channels>(d, pixel, plane, c0, c1, c2, c3);
     const auto weight = WindowWeight<4, Bounded>(d, hn::Sub(exponent, square));
-    hn::StoreU(square, d, of_taps.squares + at);
-    if constexpr (AroundMean) hn::StoreU(weight, d, of_taps.weights + at);
+    hn::StoreU(square, d, tap_buffers.squares + at);
+    if constexpr (AroundMean) hn::StoreU(weight, d, tap_buffers.weights + at);
     at += lanes;
     weights = hn::Add(weights, weight);
     squares = hn::MulAdd(weight, square, squares);
@@ -87,7 +87,7 @@ HWY_INLINE hn::Vec<D> Variance(D d, const WindowRow& row, int x, OfTaps of_taps)
     at = 0;
     ForTaps(d, row, x, [&](const float* pixel, V) HWY_ATTR {
       const auto square = SquaredDifference<Channels>(d, pixel, plane, m0, m1, m2, m3);
-      squares = hn::MulAdd(hn::LoadU(d, of_taps.weights + at), square, squares);
+      squares = hn::MulAdd(hn::LoadU(d, tap_buffers.weights + at), square, squares);
       at += lanes;
     });
   }
@@ -113,7 +113,7 @@ HWY_INLINE void SecondPass(D d, const WindowRow& row, int x, const float* square
   });
   const auto per_weight = hn::Div(hn::Set(d, row.kernel.unscale), weights);
   const float* const centre = row.centre + x;
-  // Sums of values become sums of differences from the centre.
+  // Turns sums of values into sums of differences from the centre.
   sum0 = SubtractProduct<0, Channels>(LoadChannel<0, Channels>(d, centre, plane), weights, sum0);
   sum1 = SubtractProduct<1, Channels>(LoadChannel<1, Channels>(d, centre, plane), weights, sum1);
   sum2 = SubtractProduct<2, Channels>(LoadChannel<2, Channels>(d, centre, plane), weights, sum2);
@@ -124,21 +124,21 @@ HWY_INLINE void SecondPass(D d, const WindowRow& row, int x, const float* square
   StoreChange<3, Channels>(d, sum3, per_weight, row, x);
 }
 
-// The second pass of a vector comes after the first of the next, whose work covers the wait for its
-// strengths: at radius 3 the row takes 15 % less.
+// Pass 2 of a vector runs after pass 1 of the next vector, whose work hides the latency of its strengths: at
+// radius 3 a row takes 15 % less time.
 template <int Channels, bool AroundMean, bool Bounded>
-void FilterRow(const WindowRow& row, const OwnStrength& strength, OfTaps of_taps) {
+void FilterRow(const WindowRow& row, const OwnStrength& strength, TapBuffers tap_buffers) {
   const hn::ScalableTag<float> d;
   const int lanes = static_cast<int>(hn::Lanes(d));
   auto own = hn::Zero(d);
   for (int x = 0; x < row.width + lanes; x += lanes) {
     const auto own_before = own;
     if (x < row.width) {
-      own = OwnScale(d, strength, Variance<Channels, AroundMean, Bounded>(d, row, x, of_taps));
+      own = OwnScale(d, strength, Variance<Channels, AroundMean, Bounded>(d, row, x, tap_buffers));
     }
-    std::swap(of_taps.squares, of_taps.squares_before);
+    std::swap(tap_buffers.squares, tap_buffers.squares_before);
     if (x == 0) continue;
-    const float* const squares = of_taps.squares;  // of the vector before
+    const float* const squares = tap_buffers.squares;  // of the previous vector
     if (hn::AllTrue(d, hn::Lt(own_before, hn::Set(d, row.room)))) {
       SecondPass<Channels, false>(d, row, x - lanes, squares, own_before);
     } else {
@@ -151,12 +151,12 @@ template <int Channels, bool AroundMean>
 void FilterTile(const WindowTile& kernel, const OwnStrength& strength, const StageCall& call,
                 const Rect& tile, int first_channel, float* memory) {
   float* const behind = memory + kernel.scratch();
-  const OfTaps of_taps{.squares = behind,
-                       .squares_before = behind + kernel.vector_for_each_tap(),
-                       .weights = behind + 2 * kernel.vector_for_each_tap()};
+  const TapBuffers tap_buffers{.squares = behind,
+                               .squares_before = behind + kernel.vector_for_each_tap(),
+                               .weights = behind + 2 * kernel.vector_for_each_tap()};
   FilterWindowTile(kernel, call, tile, first_channel, memory, [&](const WindowRow& row) {
-    row.room > 1 ? FilterRow<Channels, AroundMean, false>(row, strength, of_taps)
-                 : FilterRow<Channels, AroundMean, true>(row, strength, of_taps);
+    row.room > 1 ? FilterRow<Channels, AroundMean, false>(row, strength, tap_buffers)
+                 : FilterRow<Channels, AroundMean, true>(row, strength, tap_buffers);
   });
 }
 

@@ -5,13 +5,13 @@
 
 namespace ungrain {
 
-// How the first pass' sums of scaled differences become a pixel's own strength.
+// Constants that turn pass 1's sums of scaled differences into a pixel's own strength.
 struct OwnStrength {
   bool around_mean;
-  float to_variance;  // from squared scaled differences
+  float to_variance;  // factor from squared scaled differences
   float epsilon;
   float factor_squared;
-  float from_strength;  // divided by a strength's square: what multiplies squared scaled differences for it
+  float from_strength;  // divided by a strength's square: the factor on squared scaled differences
 };
 
 void adaptive_bilateral_tile(const WindowTile& kernel, const OwnStrength& strength, const StageCall& call,

@@ -1,5 +1,5 @@
-// Adaptive bilateral on a GPU: both passes over cuda/window.cuh's tile, which is loaded once where the
-// window's height is one the kernel was compiled for.
+// Adaptive bilateral on a GPU: both passes over cuda/window.cuh's tile. The tile is loaded once if the kernel
+// was compiled for the window's height.
 #include <type_traits>
 #include <utility>
 
@@ -20,7 +20,7 @@ struct AdaptiveCall {
   float to_variance;  // from scaled squared differences to the variance
   float epsilon;
   float factor_squared;
-  float from_strength;  // divided by a strength's square: what scales squared differences for it
+  float from_strength;  // divided by a strength's square: the factor on squared differences
 };
 
 template <int Channels, int Rows, bool AroundMean>
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(cuda::tile_threads)
   extern __shared__ float shared[];
   WindowBlock<Channels, Rows, true> block(call.window, shared);
   float centre[Channels][rows_each];
-  float own[rows_each];  // what scales a pixel's squared differences
+  float own[rows_each];  // factors on the pixels' squared differences
   block.load_centres(centre);
   {
     float weights[rows_each] = {};
@@ -91,7 +91,7 @@ struct Instance {
   std::size_t shared;
 };
 
-// Where the variance is around the mean, only the generic kernel is compiled.
+// Only the generic kernel supports a variance around the mean.
 template <int Channels, bool AroundMean>
 Instance instance_for(int radius) {
   using None = std::integer_sequence<int>;
@@ -121,8 +121,8 @@ Instance instance_for(int channels, int radius) {
 Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const ImageSpec& spec) {
   if (is_identity(params)) return {};
   const Reach reach{.x = params.radius, .y = params.radius};
-  const int together = channels_together(params.colour, spec.colour_channels());
-  const int divisor = difference_divisor(params.colour, together);
+  const int channels_per_weight = channels_together(params.colour, spec.colour_channels());
+  const int divisor = difference_divisor(params.colour, channels_per_weight);
   const cuda::WindowWeights weights(params.window, params.radius, reach, params.sigma_space.value(),
                                     params.sigma_range.value(), divisor);
   const double to_variance = 1.0 / divisor / weights.scale / weights.scale;
@@ -133,8 +133,8 @@ Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const Im
       .factor_squared = static_cast<float>(params.factor.value() * params.factor.value()),
       .from_strength = static_cast<float>(to_variance * log2_e / 2)};
   const Instance instance = params.centre == VarianceCentre::mean
-                                ? instance_for<true>(together, params.radius)
-                                : instance_for<false>(together, params.radius);
+                                ? instance_for<true>(channels_per_weight, params.radius)
+                                : instance_for<false>(channels_per_weight, params.radius);
   Stage filter{.name = "adaptive-bilateral",
                .reach = reach,
                .planes = spec.colour_channels(),
@@ -142,7 +142,7 @@ Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const Im
                  AdaptiveCall of_call = setup;
                  of_call.window.in = {call.in[0], call.image, border};
                  of_call.window.out = call.out;
-                 for (int first = 0; first < call.out.count; first += together) {
+                 for (int first = 0; first < call.out.count; first += channels_per_weight) {
                    of_call.window.first_channel = first;
                    cuda::launch(instance.kernel, cuda::window_grid(call.out.rect), dim3(cuda::tile_threads),
                                 instance.shared, call.stream, of_call);

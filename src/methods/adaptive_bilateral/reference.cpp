@@ -31,7 +31,7 @@ class Pixel {
   }
 
  private:
-  // Calls visit(dx, dy, weight) for every pixel of the window, weights with this strength.
+  // Calls visit(dx, dy, weight) for every pixel of the window; weights are for this strength.
   template <class Visit>
   void for_window(double sigma_range, Visit visit) const {
     for (int dy = -params_.radius; dy <= params_.radius; ++dy) {
@@ -41,7 +41,7 @@ class Pixel {
         if (dx != 0 || dy != 0) {
           for (int c = first_; c < first_ + count_; ++c) {
             const double d = image_.at(c, x_ + dx, y_ + dy) - image_.at(c, x_, y_);
-            if (d != 0) difference += squared(d / sigma_range);  // a strength of 0 keeps equal values alone
+            if (d != 0) difference += squared(d / sigma_range);  // a strength of 0 keeps equal values only
           }
         }
         const double distance =

@@ -11,7 +11,7 @@ Pipeline bm3d_reference(const Bm3dParams& params, const ImageSpec& spec);
 Pipeline bm3d_cpu(const Bm3dParams& params, const ImageSpec& spec);
 Pipeline bm3d_cuda(const Bm3dParams& params, const ImageSpec& spec);
 
-// Any settings, in float on all threads: what the fast version does not take.
+// Any settings, in float on all threads. Runs the settings that bm3d_fast() does not support.
 Pipeline bm3d_general(const Bm3dSettings& settings, const ImageSpec& spec);
 
 }  // namespace ungrain

@@ -10,20 +10,20 @@ namespace ungrain::testing {
 inline MethodCases bm3d_cases() {
   using P = Bm3dParams;
   using enum PatchTransform;
-  // Windows that a reference searches in time.
+  // Windows small enough for the reference.
   const auto near = [](P p) {
     p.search = 9;
     p.wiener_group = 16;
     return p;
   };
   constexpr bool slow = true;
-  // The fast version looks for patches among pixels of 8 or 12 bits: where patches are about equally near it
-  // may take others than the reference. So does a GPU, among halves, and its
-  // transforms are of halves too: coefficients about at the threshold may be kept or not. That is a fraction
-  // of the noise in single pixels (and nothing in the mean: bm3d_test.cpp); a wrong transform or weight is
-  // more.
+  // Tolerance for other groups than the reference's. The fast version matches pixels of 8 or 12 bits, a GPU
+  // halves, so patches at about the same distance may be exchanged. A GPU's transforms are of halves too, so
+  // coefficients near the threshold may be kept or not. Single pixels differ by a fraction of the noise, the
+  // mean does not (bm3d_test.cpp). A wrong transform or weight differs by more.
   constexpr double other_groups = 0.06;
-  // Where a GPU takes the general kernel after that search, and only the groups may differ (0.007 seen).
+  // For settings in which a GPU searches among halves and filters with the general kernel: only the groups
+  // may differ (0.007 measured).
   constexpr double other_groups_on_gpu = 0.02;
   return {
       .method = "bm3d",
@@ -77,7 +77,7 @@ inline MethodCases bm3d_cases() {
             slow,
             other_groups},
            {"dabov", near({.profile = Bm3dProfile::dabov2007, .sigma = {0.2}}), {}, slow},
-           // Only the GPU's fast kernel takes a part of it: step 1.
+           // Only the GPU's fast kernel runs a part of it: step 1.
            {"matlab", near({.profile = Bm3dProfile::matlab, .sigma = {0.2}}), {}, slow, other_groups},
            {"zero_strength", P{.sigma = {0.0}}}},
       .averages = false,

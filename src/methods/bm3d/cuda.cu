@@ -1,4 +1,4 @@
-// The stages of bm3d on a GPU: groups are found, filtered and summed, and the sums become pixels.
+// The stages of bm3d on a GPU: find groups, filter and sum them, turn the sums into pixels.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -43,7 +43,7 @@ struct OpponentMatrix {
   double values[3][3];
 };
 
-// As the reference rounds it: which patches look alike may hang on it.
+// Rounds as the reference rounds, because the groups may depend on it.
 __global__ void opponent_kernel(const ConstPlanes in, const Planes out, const OpponentMatrix matrix) {
   const int x = out.rect.x0 + static_cast<int>(blockIdx.x) * block_columns + static_cast<int>(threadIdx.x);
   const int y = out.rect.y0 + static_cast<int>(blockIdx.y) * block_rows + static_cast<int>(threadIdx.y);
@@ -57,7 +57,7 @@ __global__ void opponent_kernel(const ConstPlanes in, const Planes out, const Op
   }
 }
 
-// Continues axes that are shorter than a patch.
+// Continues axes shorter than a patch.
 __global__ void pad_kernel(const ConstPlanes in, const Extent image, const Planes out) {
   const int x = out.rect.x0 + static_cast<int>(blockIdx.x) * block_columns + static_cast<int>(threadIdx.x);
   const int y = out.rect.y0 + static_cast<int>(blockIdx.y) * block_rows + static_cast<int>(threadIdx.y);
@@ -73,7 +73,7 @@ struct FinishCall {
   Planes out;
   float to_colours[3][3];    // from opponent planes
   float unit[max_channels];  // of the sums' values
-  bool lost;                 // the sums are of what the image loses
+  bool lost;                 // the sums are of noisy minus estimate
   bool to_rgb;
   float window[32];
 };
@@ -81,8 +81,8 @@ struct FinishCall {
 constexpr int most_patch = 32;
 constexpr int usual_patch = 8;
 
-// A pixel's weights are those of the patches that begin around it: a convolution with the window, rows first.
-// Patch: its side, or 0 where it is known at run time only.
+// The weight of a pixel is the sum over the patches that cover it: a convolution with the window, rows first.
+// Patch: its side, or 0 if it is known only at run time.
 template <int Patch>
 __global__ void __launch_bounds__(block_columns* block_rows)
     finish_kernel(const __grid_constant__ FinishCall call) {
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(block_columns* block_rows)
   const int x = x0 + column;
   const int y = y0 + row;
   const bool inside = x < rect.x1 && y < rect.y1;
-  // From the sums' steps to values: the quotient of two powers of two.
+  // Factor from the sums' steps to values: the quotient of two powers of two.
   const float step = sums.weight_steps / sums.value_steps;
   float means[max_channels] = {};
 #pragma unroll
@@ -159,7 +159,7 @@ struct Axis {
   int spacing = 1;
 
   int count() const { return (last + spacing - 1) / spacing + 1; }
-  // Those at positions [from, to].
+  // Reference patches at positions [from, to].
   int first(int from) const {
     if (from <= 0) return 0;
     return from > last ? count() : std::min((from + spacing - 1) / spacing, count() - 1);
@@ -170,9 +170,9 @@ struct Axis {
   }
 };
 
-constexpr std::size_t scratch_alignment = 256;  // as the runtime aligns what it allocates
+constexpr std::size_t scratch_alignment = 256;  // the runtime's alignment of allocations
 constexpr double general_steps = 0x1p32;
-constexpr int most_matches = 64;  // that launch_bm3d_match() takes
+constexpr int most_matches = 64;  // largest group of launch_bm3d_match()
 
 OpponentMatrix opponent() {
   OpponentMatrix matrix{};
@@ -206,7 +206,7 @@ class CudaStep {
   CudaStep(const CudaStep&) = delete;
   CudaStep& operator=(const CudaStep&) = delete;
 
-  // Floats for a call that makes so many rows, whatever its columns.
+  // Floats for a call of so many rows, at any width.
   std::size_t scratch(int rows) const {
     const Rect out{0, 0, image_.width, std::min(rows, image_.height)};
     const int references = std::min(
@@ -291,7 +291,7 @@ class CudaStep {
   }
 
  private:
-  // The scratch of a call, or how much it is.
+  // The scratch memory of a call, or its size.
   struct Memory {
     Memory(const CudaStep& step, float* start, const Rect& out, const Rect& area, const Bm3dGrid& grid) {
       ScratchPieces pieces(start, scratch_alignment);
@@ -347,7 +347,7 @@ class CudaStep {
 
   bool by_model() const { return !settings_.model.empty(); }
 
-  // To the table that is uploaded: the planes' shares, then their variances by level.
+  // Appends to the uploaded table: the planes' shares, then their variances by level.
   void append_model() {
     std::vector<float>& table = general_.table;
     shares_ = static_cast<int>(table.size());
@@ -372,7 +372,7 @@ class CudaStep {
   bool has_common(int plane) const { return by_model() && settings_.model[plane].covariances != nullptr; }
   bool corrects(int plane) const { return index_ == 0 && has_common(plane); }
 
-  // To the table too: what two patches' noise has in common, and what that does to distances.
+  // Appends to the table: the covariances of two patches' noise and the corrections of distances.
   void append_common(int plane) {
     if (!has_common(plane)) return;
     std::vector<float>& table = general_.table;
@@ -432,7 +432,7 @@ class CudaStep {
     return out;
   }
 
-  // Page-locked, so that copies wait for nothing; made where a GPU is there for certain.
+  // Page-locked, so that copies do not block; allocated only when a GPU is known to be present.
   void upload_table(const Memory& memory, cudaStream_t stream) const {
     const std::size_t bytes = general_.table.size() * sizeof(float);
     std::call_once(table_made_, [&] {
@@ -443,7 +443,7 @@ class CudaStep {
                 "uploading a table");
   }
 
-  // The map lies in the host's memory: the rows that the call needs, as variances of the working planes.
+  // The map lies in host memory. Uploads the rows that the call needs, as variances of the working planes.
   ConstPlanes upload_variances(float* to, const Rect& area, cudaStream_t stream) const {
     const std::size_t plane_floats = static_cast<std::size_t>(area.width()) * area.height();
     std::vector<float> variances(plane_floats * static_cast<std::size_t>(planes_));
@@ -469,7 +469,7 @@ class CudaStep {
         }
       }
     }
-    // From pageable memory: done with it when the call returns.
+    // From pageable memory: the call returns after the memory was read.
     cuda::check(cudaMemcpyAsync(to, variances.data(), variances.size() * sizeof(float),
                                 cudaMemcpyHostToDevice, stream),
                 "uploading a sigma map");
@@ -482,7 +482,7 @@ class CudaStep {
   }
 
   Bm3dMatchCall match_call(const ConstPlanes& plane, const Bm3dGrid& grid) const {
-    // Luminance goes to sqrt 3 times white.
+    // Luminance reaches sqrt 3 times white.
     const double white = white_ * (settings_.opponent ? std::sqrt(3.0) : 1);
     Bm3dMatchCall match;
     match.plane = plane;
@@ -515,7 +515,7 @@ class CudaStep {
                                               step_.patch * step_.patch);
     }
     if (uses_own_search()) {
-      // The coefficients that are compared are of the filter's own transform.
+      // The compared coefficients are those of the filter's own transform.
       Bm3dGeneralMatch own{match, general_.shape, memory.table, -1, memory.compared};
       if (step_.prefilter > 0) own.threshold = static_cast<float>(step_.prefilter * settings_.sigma[plane]);
       cuda::launch_bm3d_general_match(own, stream);
@@ -524,7 +524,7 @@ class CudaStep {
     }
   }
 
-  // The noise of the groups of `filter`, for all its planes.
+  // Computes the deviations of the groups of `filter`, for all its planes.
   void find_deviations(const ConstPlanes& matched, int plane, const Bm3dFilterCall& filter,
                        const Memory& memory, Stream stream) const {
     Bm3dDeviationsCall call;
@@ -572,12 +572,12 @@ class CudaStep {
   bool varies_;
   std::optional<Bm3dFast> fast_;
   Bm3dGeneral general_;
-  double sigma_[max_channels] = {};  // units of the noise
-  int shares_ = 0;                   // of a model: in the table
+  double sigma_[max_channels] = {};  // units of the sums
+  int shares_ = 0;                   // of a model: place in the table
   Bm3dLevels levels_[max_channels];
   struct CommonNoise {
     Bm3dCommonNoise noise;  // without its values
-    int values = 0;         // in the table
+    int values = 0;         // place in the table
     int corrections = 0;
     double least_correction = 0;
   };

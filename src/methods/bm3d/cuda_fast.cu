@@ -40,19 +40,19 @@ constexpr int patch = 8;
 constexpr int warps = 8;
 constexpr int threads = 32 * warps;
 constexpr unsigned all_lanes = 0xffffffffU;
-// Pixels farther from the reference patch's mean than this, in sigma, are too coarse as halves.
+// Pixels farther than this from the reference patch's mean, in sigma, are too coarse as halves.
 constexpr float largest_pixel = 256;
-// What a 32-bit sum is planned for: an estimate of so many sigma times its weight.
+// The range of 32-bit sums: an estimate of so many sigma times its weight.
 constexpr float largest_estimate = 32;
-// Words from one patch's corner to the next: lanes that take 8 patches at once meet in no bank.
+// Words from one patch's corner to the next: avoids bank conflicts of lanes that read 8 patches at once.
 constexpr int corner_words = 12;
-constexpr std::size_t most_shared_bytes = 99 * 1024;  // that every GPU from compute capability 8.0 on has
+constexpr std::size_t most_shared_bytes = 99 * 1024;  // available on every GPU from compute capability 8.0 on
 
-// A lane's words of the Wiener factors.
+// Words of Wiener factors that a lane keeps in registers.
 constexpr int shares_in_registers = 16;
 constexpr int corner_table_words = 2 * 4 * 32;
 
-// Words of shared memory that a warp has for itself.
+// Words of shared memory that a warp owns.
 constexpr int own_words(int most, bool wiener, bool wavelet) {
   if (wiener) return std::max(0, most - shares_in_registers) * 32;
   return wavelet ? most * corner_words : 0;
@@ -64,8 +64,8 @@ struct FastCall {
   Bm3dFastTables tables;
 };
 
-// work(n) for n = 0, 2, 4 ... below `size`, a power of two, and otherwise(n) for the rest up to Most: one
-// question for every doubling.
+// Calls work(n) for n = 0, 2, 4 ... below `size`, a power of two, and otherwise(n) for the rest up to Most.
+// One branch for every doubling.
 template <int Most, int Begin = 0, class Work, class Otherwise>
 __device__ __forceinline__ void for_pairs(int size, Work work, Otherwise otherwise) {
   if constexpr (Begin < Most) {
@@ -87,24 +87,24 @@ __device__ T* bytes_after(T* start, int bytes) {
   return reinterpret_cast<T*>(reinterpret_cast<Byte*>(start) + bytes);
 }
 
-// Tells the compiler: branches on it are then the whole warp's.
+// Makes the value uniform for the compiler, so that branches on it are taken by the whole warp.
 __device__ inline int same_in_all_lanes(int value) { return __shfl_sync(all_lanes, value, 0); }
 
-// The value itself, but the compiler does not know: it stays in a register and is not looked up again. Lanes
-// that look up different constants wait for each other.
-__device__ inline std::uint32_t held(std::uint32_t value) {
+// Returns the value, opaque to the compiler, so that it stays in a register instead of being loaded again
+// from constant memory. Lanes that read different constants are serialised.
+__device__ inline std::uint32_t kept_in_register(std::uint32_t value) {
   return __shfl_sync(all_lanes, value, static_cast<int>(threadIdx.x) % 32);
 }
 
-// Zero that the compiler makes only where it is asked for: known, it would be made for every group, before
-// the branch that needs it.
+// A zero that the compiler materialises only here. A known zero would be made for every group, before the
+// branch that needs it.
 __device__ inline float zero_here() {
   float zero;
   asm volatile("mov.f32 %0, 0f00000000;" : "=f"(zero));
   return zero;
 }
 
-// Of the lanes that hold the low-low quadrant.
+// Whether the lane holds coefficients of the low-low quadrant.
 __device__ inline bool in_corner(int lane) { return lane < 16 && (lane & 3) < 2; }
 
 template <int Most, bool Wiener, bool Wavelet, bool Model>
@@ -120,29 +120,29 @@ class GroupFilter {
         inverse_sigma_(1 / call.filter.sigma[plane]),
         inverse_noise_(1 / (call.filter.sigma[plane] * call.filter.strength)) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) matrices_[i] = held(call.tables.matrices[i][lane_]);
+    for (int i = 0; i < 4; ++i) matrices_[i] = kept_in_register(call.tables.matrices[i][lane_]);
     const float* const window = call.filter.window;
     const float of_row = window[lane_ / 4] * call.filter.sums.value_steps / call.filter.sums.weight_steps;
     window_[0] = of_row * window[lane_ % 4];
     window_[1] = of_row * window[lane_ % 4 + 4];
     if constexpr (Model) {
       limit_ = call.filter.strength * call.filter.noise.strength[plane];
-      // Coefficients lie transposed: see above.
+      // Coefficients are stored transposed: see above.
       const float* const shares = call.filter.noise.shares + plane * patch * patch;
 #pragma unroll
       for (int i = 0; i < 2; ++i) shares_[i] = shares[(lane_ % 4 * 2 + i) * patch + lane_ / 4];
     }
   }
 
-  // Where a lane's first pixel of the tile's first patch lies.
+  // Offset of a lane's first pixel in the tile's first patch.
   __device__ static int lane_at(int pitch) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     return lane / 4 * pitch + lane % 4;
   }
 
-  // The images from this lane's first pixel on. A lane says how many bytes after that the patch of its number
-  // lies. Returns whether the group was filtered: `parts_` are then what its patches lose, and `weight_` is
-  // what they weigh, in steps. `deviation`: the group's, of a model, in units of sigma.
+  // Filters a group. The images begin at this lane's first pixel; `place` is the byte offset of the patch of
+  // this lane's number. Returns whether the group was filtered: then `parts_` is what its patches lose and
+  // `weight_` their weight, in steps. `deviation`: the group's, of a model, in units of sigma.
   __device__ bool filter(const float* noisy, const float* basic, int place, int size, float deviation) {
     float kept = 0;
     float scale = inverse_sigma_;
@@ -170,7 +170,8 @@ class GroupFilter {
     return inverse(size);
   }
 
-  // To the block's sums, from this lane's first pixel on and from the first pixel on.
+  // Adds the group to the block's sums: values from this lane's first pixel on, weights from the tile's first
+  // pixel on.
   __device__ void add(int* values, int* weights, int place, int size) const {
     if (lane_ < size) atomicAdd(bytes_after(weights, place), weight_);
     const float factor = static_cast<float>(weight_) * (Model ? deviation_ : 1.0F);
@@ -190,17 +191,18 @@ class GroupFilter {
   }
 
  private:
-  // The others wait in shared memory: together with two numbers of each patch they would be too many.
+  // The other factors lie in shared memory: registers do not suffice for them and for two numbers of each
+  // patch.
   __device__ std::uint32_t* share_at(int n) const { return own_ + (n - shares_in_registers) * 32 + lane_; }
 
-  // Of two patches X: M X^T, then (M X^T) M^T; see cuda/products.cuh. `largest` grows to the largest number
-  // between the products.
+  // Transforms two patches X: M X^T, then (M X^T) M^T; see cuda/products.cuh. `largest` becomes the maximum
+  // of itself and the numbers between the products.
   template <int Way>
   __device__ void transform(std::uint32_t first_halves, std::uint32_t second_halves, float (&first)[2],
                             float (&second)[2], std::uint32_t* largest) const {
     float above[4];
     float below[4];
-    // Of both ways' matrices, one above the other: the same two registers for all products.
+    // The forward and the inverse matrix are stacked: the same two registers serve all products.
     multiply(above, matrices_[0], matrices_[2], first_halves);
     multiply(below, matrices_[0], matrices_[2], second_halves);
     first_halves = pack_halves(above[2 * Way], above[2 * Way + 1]);
@@ -219,8 +221,8 @@ class GroupFilter {
     return __all_sync(all_lanes, values.x <= limit && values.y <= limit);
   }
 
-  // Coefficients in units of 1 / scale. Sums and differences along the group are left as they are, but for
-  // the sum of all, which becomes the mean.
+  // Coefficients in units of 1 / scale. Sums and differences along the group are not normalised, except the
+  // sum of all, which becomes the mean.
   __device__ bool forward(const float* image, int place, int size, float scale) {
     const float* const reference = bytes_after(image, __shfl_sync(all_lanes, place, 0));
     float mean = reference[0] + reference[4];
@@ -238,7 +240,7 @@ class GroupFilter {
               pack_halves(fmaf(first[0], scale, -mean), fmaf(first[4], scale, -mean));
           std::uint32_t second_halves =
               pack_halves(fmaf(second[0], scale, -mean), fmaf(second[4], scale, -mean));
-          // A group of one is filtered beside nothing.
+          // The second patch of a group of one is 0.
           if (n == 0 && size == 1) second_halves = 0;
           largest = larger_halves(larger_halves(largest, first_halves), second_halves);
           transform<0>(first_halves, second_halves, parts_[n], parts_[n + 1], nullptr);
@@ -253,8 +255,9 @@ class GroupFilter {
     // A mean that is not finite would leave no numbers to compare.
     if (!all_within(largest, fabsf(mean) < 1e30F ? largest_pixel : -1.0F)) return false;
 
-      // Haar: sums stay at the first patch of a stretch, differences go to its second half's first. Where
-      // there are fewer patches the sum of all meets nothing from there on: differences that are none.
+      // Haar: a sum stays at the first patch of its stretch, a difference goes to the first patch of the
+      // stretch's second half. Missing patches are 0, so the sum of all passes through the remaining levels
+      // unchanged, and their differences are ignored.
 #pragma unroll
     for (int step = 1; step < Most; step *= 2) {
 #pragma unroll
@@ -271,15 +274,15 @@ class GroupFilter {
     const float of_all = approximate_reciprocal(static_cast<float>(size));
     parts_[0][0] *= of_all;
     parts_[0][1] *= of_all;
-    // What was taken off every pixel is the mean's coefficient and no other's.
+    // The mean subtracted from every pixel is part of the mean's coefficient only.
     if (!Wavelet && lane_ == 0) parts_[0][0] += mean_of_all_;
     return true;
   }
 
-  // How many patches a difference of the transform along the group is made of.
+  // Number of patches in a difference of the transform along the group.
   __device__ static constexpr int patches_in(int n) { return 2 * (n & -n); }
 
-  // Takes away coefficients up to the threshold: they are what stays here. Returns how many are kept.
+  // Zeroes coefficients above the threshold, which leaves what is taken away. Returns how many were kept.
   __device__ float threshold(int size) {
     const float limit = call_.filter.strength;
     const float limit_of_all = limit * rsqrtf(static_cast<float>(size));
@@ -300,7 +303,7 @@ class GroupFilter {
       for (int i = 0; i < 2; ++i) kept += take_away_up_to(of_n, parts_[n][i]);
     }
     if constexpr (Wavelet) {
-      // Instead of what the corner's lanes had.
+      // Replaces the count of the corner's lanes.
       if (corner) kept = 0;
       kept += threshold_corner(size, limit, limit_of_all);
       __syncwarp();
@@ -318,8 +321,8 @@ class GroupFilter {
     return static_cast<float>(__reduce_add_sync(all_lanes, static_cast<int>(kept)));
   }
 
-  // The same with a limit for each coefficient; the group's mean is always kept. Returns the sum of the
-  // shares that are kept.
+  // The same with a threshold for each coefficient; the group's mean is always kept. Returns the sum of the
+  // kept coefficients' shares.
   __device__ float threshold_by_share(int size) {
     float limits[2];
     float of_all[2];
@@ -347,7 +350,7 @@ class GroupFilter {
     return value;
   }
 
-  // Returns 1 for a coefficient that is kept.
+  // Returns 1 for a kept coefficient.
   __device__ static float take_away_up_to(float limit, float& coefficient) {
     const float keep = one_above(fabsf(coefficient), limit);
     coefficient = fmaf(-coefficient, keep, coefficient);
@@ -355,7 +358,7 @@ class GroupFilter {
   }
 
   // Levels 2 and 3 of wavelets, after the transform along the group. bior1.5 at sides 4 and 2 is Haar's,
-  // since its corrections wrap around and cancel: the two levels are one orthonormal 16 x 16 matrix, applied
+  // since its corrections wrap around and cancel. So both levels are one orthonormal 16 x 16 matrix, applied
   // to the low-low quadrants of 16 patches by two products. In place: a lane reads and writes the same words.
   __device__ float threshold_corner(int size, float limit, float limit_of_all) {
     const int g = lane_ / 4;
@@ -368,7 +371,7 @@ class GroupFilter {
         std::uint32_t* const lower = upper + 8 * corner_words;
         const std::uint32_t a[4] = {upper[0], lower[0], upper[4], lower[4]};
         std::uint32_t left[4];
-        // The limits of the patches from + g and from + g + 8.
+        // The thresholds of the patches from + g and from + g + 8.
         const float limits[2] = {limit_of(from + g, limit, limit_of_all),
                                  limit_of(from + g + 8, limit, limit_of_all)};
 #pragma unroll
@@ -402,7 +405,7 @@ class GroupFilter {
     return n == 0 ? limit_of_all : limit * sqrtf(static_cast<float>(patches_in(n)));
   }
 
-  // sqrt of 2, 4 ... 32.
+  // Square roots of 2, 4 ... 32.
   __device__ static constexpr float constant_root(int power) {
     return power == 2    ? 1.41421356F
            : power == 4  ? 2.0F
@@ -411,9 +414,9 @@ class GroupFilter {
                          : 5.65685425F;
   }
 
-  // Of the basic estimate's coefficients the share that the noisy image's lose, as pairs of halves; of
-  // differences a part of it, see inverse(). Returns the sum of the squares of what they keep, of a model
-  // times their shares of variance.
+  // Computes the share that each noisy coefficient loses from the basic estimate's, as pairs of halves; those
+  // of differences are scaled, see inverse(). Returns the sum of the squared kept shares, with a model times
+  // the coefficients' shares of variance.
   __device__ float lost_shares(int size, std::uint32_t* shares) const {
     float kept[2] = {};
     float inverse_shares[2] = {1, 1};
@@ -422,8 +425,8 @@ class GroupFilter {
 #pragma unroll
     for (int n = 0; n < Most; ++n) {
       // The noise's square, in units of a coefficient that is a difference of sums; that of an orthonormal
-      // one is 1. The mean of all is held to its own unit, and the others' shares are divided by theirs: as
-      // much as the transform back would divide the differences by.
+      // one is 1. The mean of all has its own unit. The shares of differences are divided by theirs, which
+      // saves the division in the transform back.
       const auto noise = static_cast<float>(patches_in(n));
       float share[2];
 #pragma unroll
@@ -455,7 +458,7 @@ class GroupFilter {
   __device__ bool inverse(int size) {
 #pragma unroll
     for (int step = Most / 2; step > 0; step /= 2) {
-      // Wiener: they are divided already, see lost_shares().
+      // Wiener: lost_shares() has divided them already.
       const float share = Wiener ? 1.0F : 0.5F / static_cast<float>(step);
 #pragma unroll
       for (int n = 0; n < Most; n += 2 * step) {
@@ -468,7 +471,7 @@ class GroupFilter {
         }
       }
     }
-    // The mean's coefficient alone may be beyond halves: it is not relative to anything.
+    // Only the mean's coefficient may exceed halves, because it is not relative to a mean.
     const bool is_half = fabsf(parts_[0][0]) < 60000.0F;
     std::uint32_t largest = 0;
     for_pairs<Most>(
@@ -478,7 +481,7 @@ class GroupFilter {
                        pack_halves(parts_[n + 1][0], parts_[n + 1][1]), parts_[n], parts_[n + 1], &largest);
         },
         [](int) {});
-    // A product's numbers are at most sqrt 8 times the largest that it is made of, sqrt 8 x 1.2 for wavelets.
+    // A product's numbers are at most sqrt 8 times the largest of its factor's, sqrt 8 x 1.2 for wavelets.
     constexpr float growth = 3.5F;
     const float limit = largest_estimate / growth * call_.filter.sums.weight_steps;
     const float factor = static_cast<float>(weight_) * (Model ? deviation_ : 1.0F);
@@ -490,7 +493,7 @@ class GroupFilter {
     weight_ = max(1, __float2int_rn(call_.filter.sums.weight_steps * approximate_reciprocal(left)));
   }
 
-  // To the nearest whole number, below 2^22: it is what an addition leaves in the low bits.
+  // Rounds to the nearest whole number, below 2^22: the low bits of a float addition.
   __device__ static int rounded(float value, float scale) {
     return __float_as_int(fmaf(value, scale, 12582912.0F)) - __float_as_int(12582912.0F);
   }
@@ -505,16 +508,16 @@ class GroupFilter {
   float window_[2];
   float mean_of_all_ = 0;
   int weight_ = 1;
-  // Of a noise model: a group has its own sigma, the unit of its pixels. The sums' unit is the least of all
-  // groups'.
+  // With a noise model each group has its own sigma, the unit of its pixels. The sums' unit is the least
+  // sigma of all groups.
   float shares_[2];  // of variance, of this lane's coefficients
   float limit_ = 1;
   float deviation_ = 1;
   float parts_[Most][2];
 };
 
-// Shared memory: the noisy pixels, the basic estimate's (step 2), sums of values, sums of weights, the tables
-// of corners, what warps have for themselves.
+// Shared memory: noisy pixels, the basic estimate's (step 2), sums of values, sums of weights, the tables of
+// corners, the warps' own words.
 template <int Most, bool Wiener, bool Wavelet, bool Model>
 __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
     filter_kernel(const __grid_constant__ FastCall call) {
@@ -545,7 +548,7 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
   const auto copy_rows = [&](const ConstPlanes& planes, float* to) {
     const Rect& rect = planes.rect;
     for (int y = warp; y < tile.height; y += warps) {
-      // Clamped, so that every address is one of the plane's.
+      // Clamped, so that every address lies in the plane.
       const float* const row = &planes.at(plane, rect.x0, min(max(top + y, rect.y0), rect.y1 - 1)) - rect.x0;
       const bool row_there = top + y >= rect.y0 && top + y < rect.y1;
       for (int x = lane; x < tile.pitch; x += 32) {
@@ -573,8 +576,9 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
   int* const own_values = values + lane_at;
   const float* const deviations =
       Model ? filter.noise.deviations + static_cast<std::size_t>(plane) * filter.references() : nullptr;
-  // A group as the search left it: read while the one before is filtered, and not looked at before.
-  struct Found {
+  // A group as the search stored it. It is loaded while the previous group is filtered, and used only
+  // afterwards, so that the loads overlap.
+  struct FoundGroup {
     int i;  // in the tile
     int j;
     int count;
@@ -583,7 +587,7 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
   };
   const auto read = [&](int i, int j) {
     const std::size_t index = static_cast<std::size_t>(first_j + j) * grid.count_i + first_i + i;
-    Found found{i, j, filter.found[index], make_char2(0, 0), 1};
+    FoundGroup found{i, j, filter.found[index], make_char2(0, 0), 1};
     if constexpr (Model) found.deviation = deviations[index];
     if (lane < filter.count)
       found.offset = reinterpret_cast<const char2*>(filter.offsets)[index * filter.count + lane];
@@ -591,7 +595,7 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
   };
   const int columns_on = warps % columns;
   const int rows_on = warps / columns;
-  Found next = read(warp % columns, min(warp / columns, rows - 1));
+  FoundGroup next = read(warp % columns, min(warp / columns, rows - 1));
   for (int reference = warp; reference < references; reference += warps) {
     const int size = same_in_all_lanes(1 << (31 - __clz(min(next.count, min(filter.count, Most)))));
     const int x = min((grid.first_i + first_i + next.i) * grid.spacing, grid.last_x) + next.offset.x - left;
@@ -633,7 +637,7 @@ std::uint32_t halves(double first, double second) {
          static_cast<std::uint32_t>(float_to_half(static_cast<float>(second))) << 16U;
 }
 
-// The pixel column that a lane holds first and second.
+// The pixel columns that a lane holds.
 int column_of(int slot) { return slot / 2 + slot % 2 * 4; }
 
 Bm3dFastTables make_tables(const std::vector<TransformPair>& levels) {
@@ -653,7 +657,8 @@ Bm3dFastTables make_tables(const std::vector<TransformPair>& levels) {
   }
   if (levels.size() == 1) return tables;
 
-  // The levels after the first, applied to each of the quadrant's 16 places alone: their matrix's columns.
+  // The levels after the first, applied to each unit vector of the quadrant's 16 places: the columns of their
+  // matrix.
   constexpr int side = patch / 2;
   double corner[side * side][side * side];
   for (int place = 0; place < side * side; ++place) {
@@ -699,14 +704,15 @@ std::size_t bytes_of(const Bm3dTile& tile, bool wiener, bool wavelet, int most) 
   return 4 * ((wiener ? 3 : 2) * pixels + weights + (wavelet ? corner_table_words : 0) + own);
 }
 
-// By the settings alone: the units of sums hang on it, and results must not differ from band to band.
+// Chosen by the settings alone: the sums' units depend on the tile, and results must not differ from band to
+// band.
 std::optional<Bm3dTile> make_tile(int spacing, int reach, bool wiener, bool wavelet, int most) {
   Bm3dTile tile;
   tile.reach = reach;
   const int least = 2 * reach + patch;
   constexpr int wanted_columns = 16;  // pixels of references, at least
   constexpr int wanted_rows = 39;
-  const int least_rows = wiener ? 10 : 9;  // of references, where they lie far apart
+  const int least_rows = wiener ? 10 : 9;  // of references, if they lie far apart
   constexpr int most_references = 512;
   tile.pitch = 4;
   while (tile.pitch < least + wanted_columns) tile.pitch += 32;
@@ -721,7 +727,7 @@ std::optional<Bm3dTile> make_tile(int spacing, int reach, bool wiener, bool wave
   return std::nullopt;
 }
 
-// Levels 2 and 3 of bior1.5 must be orthonormal for the kernel, which they are at sides 4 and 2.
+// Levels 2 and 3 of bior1.5 must be orthonormal for the kernel, which holds at sides 4 and 2.
 template <int Most, bool Wiener, bool Wavelet, bool Model = false>
 void launch_for(const Bm3dFast& fast, const FastCall& call, Stream stream) {
   const dim3 blocks(static_cast<unsigned>(blocks_for(call.filter.grid.count_i, fast.tile.columns)),
@@ -730,7 +736,7 @@ void launch_for(const Bm3dFast& fast, const FastCall& call, Stream stream) {
   launch(filter_kernel<Most, Wiener, Wavelet, Model>, blocks, dim3(threads), fast.tile.bytes, stream, call);
 }
 
-// Sums have room for weights and estimates of deviations that are so much apart, shares for such powers.
+// Whether the model's deviations and shares are within the range of the sums and shares.
 bool takes_model(const PlaneNoise& noise) {
   constexpr double most_apart = 1024;
   constexpr double least_share = 1e-6;
@@ -773,13 +779,13 @@ std::optional<Bm3dFast> bm3d_fast_filter(const Bm3dSettings& settings, int index
 }
 
 void set_fast_units(const Bm3dFast& fast, Bm3dSums& sums) {
-  // A pixel has at most one estimate of each patch of each group, and at most patch x patch of a group; a
-  // patch begins at a pixel once for each group.
+  // A group gives a pixel at most one estimate for each of its patches, and at most patch x patch. A patch
+  // begins at a pixel at most once a group.
   const double groups = static_cast<double>(fast.tile.columns) * fast.tile.rows;
   const double estimates = groups * std::min(fast.most, patch * patch);
   const auto power_below = [](double value) { return std::exp2(std::floor(std::log2(value))); };
   constexpr double room = 2147483000;
-  constexpr double most_value_steps = 0x1p22 / 2 / largest_estimate;  // what rounded() takes
+  constexpr double most_value_steps = 0x1p22 / 2 / largest_estimate;  // the range of rounded()
   constexpr double most_weight_steps = 0x1p23;                        // weights are exact floats
   sums.value_steps = static_cast<float>(
       std::min(power_below(room / (estimates * (largest_estimate + 1e-3))), most_value_steps));

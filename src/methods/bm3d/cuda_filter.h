@@ -1,4 +1,4 @@
-// What is done with groups of patches on a GPU: filtering, and the sums of all estimates.
+// Filtering of groups of patches on a GPU, and the sums of all estimates.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,16 @@
 
 namespace ungrain::cuda {
 
-// The sums of a call's estimates, whole numbers: whatever the order, the same bits. Values of every pixel of
-// `rect`. Of the weights one number for each patch, at its top left pixel: a pixel's weights are those of the
-// patches around it times the window. Patches that reach `rect` begin up to patch - 1 pixels before it.
+// The sums of a call's estimates, as integers, so that every order gives the same bits. Values are those of
+// every pixel of `rect`. A weight is one number for each patch, at its top left pixel: a pixel's weight is
+// the sum of the weights of the patches around it times the window. Patches that reach `rect` begin up to
+// patch - 1 pixels before it.
 struct Bm3dSums {
   unsigned long long* values = nullptr;   // [plane][row][column], two's complement
-  unsigned long long* weights = nullptr;  // the same of weight_rect()
+  unsigned long long* weights = nullptr;  // the same for weight_rect()
   Rect rect;
   int patch = 8;
-  // The units: a value of 1 (in the filter's unit) with weight 1, and a weight of 1.
+  // Steps per unit: for a value of 1 (in the filter's unit) with weight 1, and for a weight of 1.
   float value_steps = 1;
   float weight_steps = 1;
 
@@ -42,40 +43,42 @@ struct Bm3dSums {
   }
 };
 
-// What two patches' noise has in common, see PlaneNoise: [dy >= 0][dx][8][8], 1 on average at (0, 0), nothing
-// beyond the reaches.
+// Covariances of two patches' noise, see PlaneNoise: [dy >= 0][dx][8][8], 1 on average at (0, 0), 0 beyond
+// the reaches.
 struct Bm3dCommonNoise {
   const float* values = nullptr;
   int reach_x = 0;
   int reach_y = 0;
 };
 
-// The noise by level and frequency, see PlaneNoise: a coefficient's variance is the square of its group's
+// Noise by level and frequency, see PlaneNoise: a coefficient's variance is the square of its group's
 // deviation times the coefficient's share.
 struct Bm3dModelNoise {
-  const float* shares = nullptr;  // [plane][8][8], 1 on average; null: sigma, for every group and coefficient
+  // [plane][8][8], 1 on average; null: one sigma for every group and coefficient.
+  const float* shares = nullptr;
   const float* deviations = nullptr;     // [plane][reference], in units of the plane's sigma
   float strength[max_channels] = {};     // factor on the deviation for thresholds and shrinkage
-  Bm3dCommonNoise common[max_channels];  // where it has values, instead of shares; the general kernel's alone
+  Bm3dCommonNoise common[max_channels];  // if it has values, instead of shares; only in the general kernel
 };
 
-// What a group's coefficients lose, summed instead of what they keep: the noise. Its size is known (sigma),
-// whatever the image's range, and the image's own pixels need no sums.
+// Sums hold what a group's coefficients lose, the noise. Its size is known (sigma) for any range of the
+// image, and the image's own pixels need no sums.
 struct Bm3dFilterCall {
   ConstPlanes noisy;  // in GPU memory, every plane of the image
-  ConstPlanes basic;  // step 2's; no data in step 1
+  ConstPlanes basic;  // step 2's; null in step 1
   int first_plane = 0;
   int planes = 1;  // filtered with the same groups
   Bm3dGrid grid;
-  int count = 16;  // places that a list has room for
+  int count = 16;  // capacity of a list
   const std::int8_t* offsets = nullptr;
   const std::uint8_t* found = nullptr;
   Bm3dSums sums;
   float sigma[max_channels] = {};
-  float strength = 1;  // thresholds and Wiener factors are for strength sigma
+  float strength = 1;  // factor on sigma for thresholds and Wiener factors
   Bm3dModelNoise noise;
   float window[32] = {};  // along one axis
-  // Groups that the fast kernel leaves to the general one: [0] how many, then reference + plane x references.
+  // Groups that the fast kernel leaves to the general one: [0] their number, then reference + plane x
+  // references.
   unsigned* left_over = nullptr;
 
   constexpr int references() const { return grid.count_i * grid.count_j; }
@@ -83,7 +86,7 @@ struct Bm3dFilterCall {
 
 // ---- The deviations of groups, of a noise model
 
-// A plane's variances by level, as places in a table of floats.
+// A plane's variances by level, as offsets in a table of floats.
 struct Bm3dLevels {
   int levels = 0;
   int variances = 0;  // in units of the plane's squared sigma
@@ -91,24 +94,24 @@ struct Bm3dLevels {
 };
 
 struct Bm3dDeviationsCall {
-  ConstPlanes plane;  // plane 0 of it, that the groups of 8 x 8 patches were found in
+  ConstPlanes plane;  // in plane 0 of it the groups of 8 x 8 patches were found
   Bm3dGrid grid;
-  int count = 16;         // places that a list has room for
-  bool any_size = false;  // of groups; else powers of two
+  int count = 16;         // capacity of a list
+  bool any_size = false;  // groups of any size; else powers of two
   const std::int8_t* offsets = nullptr;
   const std::uint8_t* found = nullptr;
   const float* table = nullptr;
-  Bm3dLevels planes[max_channels];  // of those that are filtered with these groups
+  Bm3dLevels planes[max_channels];  // of the planes that are filtered with these groups
   int plane_count = 1;
   float* deviations = nullptr;  // [plane][reference]
-  float* sums = nullptr;        // scratch: as many as the plane has pixels
+  float* sums = nullptr;        // scratch: one for each pixel of the plane
 };
 void launch_bm3d_deviations(const Bm3dDeviationsCall& call, Stream stream);
 
 // ---- The fast kernel: patches of 8 x 8, groups of 1, 2, 4 ... 32 with Haar, one sigma above 0 for each
 // plane, or a noise model whose deviations are at least the plane's sigma
 
-// A block's reference patches and the pixels that their groups may lie on.
+// A block's reference patches and the pixels that their groups may cover.
 struct Bm3dTile {
   int columns = 0;  // reference patches
   int rows = 0;
@@ -120,9 +123,9 @@ struct Bm3dTile {
 };
 
 struct Bm3dFastTables {
-  // A lane's two numbers of each matrix: forward and back, each the first and the second product's.
+  // A lane's two numbers of each matrix: forward and back, each for the first and the second product.
   std::uint32_t matrices[4][32] = {};
-  std::uint32_t corner[2][4][32] = {};  // wavelets: what goes on with the low-low quadrant, and back
+  std::uint32_t corner[2][4][32] = {};  // wavelets: the transform of the low-low quadrant, and back
 };
 
 struct Bm3dFast {
@@ -134,18 +137,17 @@ struct Bm3dFast {
   bool model = false;
 };
 
-// Nothing where the step's settings need the general kernel. With a model the call's sigma must be
-// fast_sigma().
+// Nothing if the step's settings need the general kernel. With a model the call's sigma must be fast_sigma().
 std::optional<Bm3dFast> bm3d_fast_filter(const Bm3dSettings& settings, int step);
-// What a group of the plane has at least. Weights are at most 1 then, as they are with one sigma.
+// The least sigma of a group of the plane. With it weights are at most 1, as with one sigma.
 double fast_sigma(const Bm3dSettings& settings, int plane);
-// The units in which no sum of a block overflows.
+// Sets the units in which no sum of a block overflows.
 void set_fast_units(const Bm3dFast& fast, Bm3dSums& sums);
 void launch_bm3d_fast(const Bm3dFast& fast, const Bm3dFilterCall& call, Stream stream);
 
 // ---- The general kernel: any settings
 
-// Where a transform's numbers lie in a table of floats; complex numbers take two.
+// Offsets of a transform's numbers in a table of floats; complex numbers take two.
 struct Bm3dGeneralShape {
   struct Level {
     int side = 0;
@@ -167,7 +169,7 @@ struct Bm3dGeneral {
   Bm3dGeneralShape shape;
   std::vector<float> table;
   int blocks = 0;
-  std::size_t workspace = 0;  // floats a block where shared memory is too small
+  std::size_t workspace = 0;  // floats a block if shared memory is too small
   std::size_t shared_bytes = 0;
 };
 
@@ -177,13 +179,13 @@ struct Bm3dGeneralCall {
   const float* table = nullptr;
   float* workspace = nullptr;
   std::size_t workspace_floats = 0;
-  ConstPlanes variance;  // of the noise at every pixel; no data: sigma
-  bool only_left =
-      false;  // the groups that the fast kernel left, and what they lose instead of what they keep
-  float value_scale = 1;  // from pixels to the filter's unit, but for only_left, whose unit is sigma
+  ConstPlanes variance;  // of the noise at every pixel; null: sigma
+  // Only the groups that the fast kernel left; sums hold what they lose instead of what they keep.
+  bool only_left = false;
+  float value_scale = 1;  // from pixels to the filter's unit; with only_left the unit is sigma
 };
 
-// `variances`: coefficients of a group have variances of their own.
+// `variances`: each coefficient of a group has its own variance.
 Bm3dGeneral bm3d_general_filter(const Bm3dStep& step, bool wiener, bool variances);
 void launch_bm3d_general(const Bm3dGeneral& general, const Bm3dGeneralCall& call, Stream stream);
 
@@ -193,8 +195,9 @@ struct Bm3dGeneralMatch {
   Bm3dMatchCall match;
   Bm3dGeneralShape shape;  // of the transform whose coefficients are compared
   const float* table = nullptr;
-  float threshold = -1;       // coefficients up to this are 0; below 0: pixels are compared
-  float* compared = nullptr;  // [coefficient][row][column] of the plane's rectangle where coefficients are
+  float threshold = -1;  // coefficients up to this are set to 0; below 0: pixels are compared
+  // [coefficient][row][column] of the plane's rectangle, if coefficients are compared.
+  float* compared = nullptr;
 };
 std::size_t bm3d_compared_floats(const Bm3dGeneralShape& shape, int columns, int rows);
 void launch_bm3d_general_match(const Bm3dGeneralMatch& call, Stream stream);

@@ -28,7 +28,8 @@ constexpr int warps = threads / 32;
 constexpr std::size_t most_shared_bytes = 99 * 1024;
 constexpr std::size_t most_workspace_bytes = std::size_t{256} << 20U;
 constexpr int most_blocks = 1056;
-// An estimate times its weight, in the sums' units: a pixel has fewer than 2^14 of them in any profile.
+// Bound of an estimate times its weight, in the sums' units: a pixel has fewer than 2^14 of them in any
+// profile.
 constexpr float largest_sum = 0x1p48F;
 
 struct Complex {
@@ -54,14 +55,14 @@ __device__ inline float real_part(const Complex& a) { return a.re; }
 __device__ inline void set_real(float& to, float value) { to = value; }
 __device__ inline void set_real(Complex& to, float value) { to = {value, 0}; }
 
-// f(item) for all items, spread over the block; the block waits for all of them.
+// Calls f(item) for all items, spread over the block, and synchronises the block.
 template <class Work>
 __device__ void for_each(int items, Work work) {
   for (int item = static_cast<int>(threadIdx.x); item < items; item += threads) work(item);
   __syncthreads();
 }
 
-// Over the block, in an order that does not change.
+// Sums over the block in a fixed order.
 __device__ inline double sum_over_block(double value, double* room) {
   for (int apart = 16; apart > 0; apart /= 2) value += __shfl_xor_sync(0xffffffffU, value, apart);
   if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = value;
@@ -124,7 +125,7 @@ struct Transforms {
     });
   }
 
-  // From the variances of pixels to those of coefficients, in `variances`.
+  // Turns variances of pixels into those of coefficients, in `variances`.
   __device__ void variances_of(float* variances, float* spare, float* columns) const {
     const int k = shape.patch;
     for (int level = 0; level < shape.level_count; ++level) {
@@ -138,7 +139,7 @@ struct Transforms {
         for (int y = 0; y < k; ++y) sum = fmaf(squares[f * k + y], variances[n * k * k + y * k + x], sum);
         columns[n * k * k + f * k + x] = sum;
       });
-      // Each level overwrites the corner that the one before left to it.
+      // Each level overwrites the low-low corner of the previous level.
       for_each(size * side * side, [&](int item) {
         const int f = item % side;
         const int y = item / side % side;
@@ -186,8 +187,8 @@ __device__ void load_patches(const ConstPlanes& planes, int plane, const Places&
   });
 }
 
-// The variances of a group's coefficients where its patches have noise in common: a thread adds up all pairs
-// for one coefficient. Most of a Haar transform's numbers are 0.
+// Computes the variances of a group's coefficients if its patches share noise: a thread sums all pairs of
+// patches for one coefficient. Most of a Haar transform's numbers are 0 and are skipped.
 template <class Value>
 __device__ void find_variances(const Bm3dCommonNoise& common, const Transforms<Value>& transforms,
                                const Places& places, float of_level, float* variances) {
@@ -218,7 +219,7 @@ __device__ void find_variances(const Bm3dCommonNoise& common, const Transforms<V
   });
 }
 
-// weight_of_varying(), which the host has.
+// Device version of weight_of_varying().
 __device__ inline double weight_by_variance(double left, double one, double mean) {
   constexpr double most = 1024;
   const double variance = left > one ? left : one;
@@ -309,7 +310,7 @@ __device__ void filter_group(const Bm3dGeneralCall& call, int plane, unsigned re
   transforms.along(transforms.matrix(shape.group_inverse[size]), spare, patches);
   transforms.inverse_patches(patches, spare);
 
-  // The fast kernel's weights have few bits: all kernels round to the same steps.
+  // All kernels round weights to the same steps, because the fast kernel's have few bits.
   const Bm3dSums& sums = filter.sums;
   const long long steps = max(1LL, __double2ll_rn(weight * sums.weight_steps));
   const double rounded_weight = static_cast<double>(steps) / sums.weight_steps;
@@ -329,7 +330,7 @@ __device__ void filter_group(const Bm3dGeneralCall& call, int plane, unsigned re
     const float scale =
         static_cast<float>(rounded_weight) * filter.window[row] * filter.window[column] * sums.value_steps;
     const float value = real_part(patches[item]) * unit * scale;
-    // fmaxf() takes the other number where one is NaN.
+    // fmaxf() returns the other number if one is NaN.
     const long long fixed = __float2ll_rn(fminf(fmaxf(value, -largest_sum), largest_sum));
     atomicAdd(&sums.values[Bm3dSums::index(sums.rect, plane, x, y)], static_cast<unsigned long long>(fixed));
   });
@@ -354,10 +355,10 @@ __global__ void __launch_bounds__(threads) general_kernel(const __grid_constant_
 
 // ---- The search
 
-// What is compared: a patch's pixels, or planes of coefficients.
-struct Compared {
+// The compared values: a patch's pixels, or planes of coefficients.
+struct ComparedValues {
   const float* source;
-  std::ptrdiff_t row;  // from a place to the one below
+  std::ptrdiff_t row;  // distance from a place to the one below
   int parts_across;    // pixels: the patch's side; coefficients: 1
   int parts_down;
   std::ptrdiff_t part_down;
@@ -405,9 +406,10 @@ __device__ inline unsigned long long smallest_over_block(unsigned long long key,
   return key;
 }
 
-constexpr unsigned nobody = ~0U;  // instead of a distance's bits, which are ordered as distances are
+// Key of an excluded candidate; bits of distances are ordered as distances are.
+constexpr unsigned no_candidate = ~0U;
 
-// Takes the candidate of the smallest distance out again and again; of equal ones the first in reading order.
+// Extracts the candidates in order of distance, ties in reading order.
 __device__ int take_smallest(unsigned* distances, int search, int wanted, std::int8_t* offsets,
                              unsigned long long* room) {
   constexpr unsigned long long no_key = ~0ULL;
@@ -423,12 +425,12 @@ __device__ int take_smallest(unsigned* distances, int search, int wanted, std::i
   for (; found < wanted; ++found) {
     unsigned long long smallest = no_key;
     for (int c = static_cast<int>(threadIdx.x); c < candidates; c += threads) {
-      if (distances[c] != nobody) smallest = min(smallest, key_of(c));
+      if (distances[c] != no_candidate) smallest = min(smallest, key_of(c));
     }
     smallest = smallest_over_block(smallest, room);
     if (smallest == no_key) break;
     for_each(candidates, [&](int c) {
-      if (key_of(c) == smallest) distances[c] = nobody;
+      if (key_of(c) == smallest) distances[c] = no_candidate;
     });
     if (threadIdx.x == 0) {
       offsets[2 * found] = static_cast<std::int8_t>(static_cast<int>(smallest & 0xffU) - 128);
@@ -438,8 +440,8 @@ __device__ int take_smallest(unsigned* distances, int search, int wanted, std::i
   return found;
 }
 
-__global__ void __launch_bounds__(threads)
-    match_kernel(const __grid_constant__ Bm3dMatchCall call, const __grid_constant__ Compared compared) {
+__global__ void __launch_bounds__(threads) match_kernel(const __grid_constant__ Bm3dMatchCall call,
+                                                        const __grid_constant__ ComparedValues compared) {
   extern __shared__ unsigned distances[];
   __shared__ unsigned long long room[warps];
   const Bm3dGrid& grid = call.grid;
@@ -457,7 +459,7 @@ __global__ void __launch_bounds__(threads)
     const int dy = c / call.search - reach;
     const bool there =
         x + dx >= 0 && x + dx <= grid.last_x && y + dy >= 0 && y + dy <= grid.last_y && (dx != 0 || dy != 0);
-    distances[c] = nobody;
+    distances[c] = no_candidate;
     if (!there) return;
     const std::ptrdiff_t own = place_of(x, y);
     const std::ptrdiff_t other = place_of(x + dx, y + dy);
@@ -492,10 +494,11 @@ Bm3dGeneral bm3d_general_filter(const Bm3dStep& step, bool wiener, bool variance
       general.table.push_back(static_cast<float>(value.real()));
       if (shape.complex) general.table.push_back(static_cast<float>(value.imag()));
     }
-    if (general.table.size() % 2 != 0) general.table.push_back(0);  // complex numbers lie at even places
+    // Complex numbers are stored at even offsets.
+    if (general.table.size() % 2 != 0) general.table.push_back(0);
     return at;
   };
-  // Row f of `so_far`: what coefficient f of the level is made of.
+  // Row f of `so_far`: the composition of coefficient f up to this level.
   TransformMatrix so_far(step.patch);
   for (int i = 0; i < step.patch; ++i) so_far.at(i, i) = 1;
   for (const TransformPair& pair : patch_transform(step.transform, step.patch)) {
@@ -550,7 +553,8 @@ std::size_t bm3d_compared_floats(const Bm3dGeneralShape& shape, int columns, int
 void launch_bm3d_general_match(const Bm3dGeneralMatch& call, Stream stream) {
   const Rect& rect = call.match.plane.rect;
   const int k = call.match.patch;
-  Compared compared{call.match.plane.data, call.match.plane.row_stride, k, k, call.match.plane.row_stride};
+  ComparedValues compared{call.match.plane.data, call.match.plane.row_stride, k, k,
+                          call.match.plane.row_stride};
   if (call.threshold >= 0) {
     const std::size_t shared = 2 * sizeof(float) * (call.shape.complex ? 2 : 1) * k * k;
     launch(call.shape.complex ? compared_kernel<Complex> : compared_kernel<float>, dim3(4 * most_blocks),

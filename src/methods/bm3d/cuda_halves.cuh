@@ -1,4 +1,4 @@
-// Pairs of halves in a word, and instructions that C++ has no name for.
+// Pairs of halves in a word, and instructions without a C++ intrinsic.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -17,7 +17,7 @@ __device__ inline float2 unpack_halves(std::uint32_t both) {
   return __half22float2(*reinterpret_cast<const __half2*>(&both));
 }
 
-// The larger one's size of either half.
+// The larger magnitude of each half.
 __device__ inline std::uint32_t larger_halves(std::uint32_t a, std::uint32_t b) {
   const __half2 larger =
       __hmax2(__habs2(*reinterpret_cast<const __half2*>(&a)), __habs2(*reinterpret_cast<const __half2*>(&b)));

@@ -24,9 +24,9 @@ constexpr unsigned all_lanes = ~0U;
 
 using Key = unsigned long long;
 constexpr Key nothing = ~0ULL;
-constexpr Key the_reference = 0;  // before all others: their positions are counted from 1
+constexpr Key the_reference = 0;  // smaller than all others, whose positions count from 1
 
-// Distances are not negative: their bits have their order.
+// Distances are not negative, so their bits are ordered as they are.
 __device__ Key key_of(float distance, int position) {
   return static_cast<Key>(__float_as_uint(distance)) << 32 | static_cast<unsigned>(position);
 }
@@ -59,12 +59,12 @@ struct Reference {
   }
 };
 
-// The smallest keys in their order: lane l has those of rank l and l + 32.
+// The smallest keys in order: lane l holds ranks l and l + 32.
 class SmallestKeys {
  public:
   __device__ explicit SmallestKeys(int wanted) : lane_(threadIdx.x % warp_size), wanted_(wanted) {}
 
-  // Any lane's key may be `nothing`.
+  // Inserts each lane's key; `nothing` is ignored.
   __device__ void offer(Key key) {
     unsigned lanes = __ballot_sync(all_lanes, key < last_);
     while (lanes != 0) {
@@ -74,7 +74,7 @@ class SmallestKeys {
     }
   }
 
-  // Writes them, and what is not there as 0; returns how many there are.
+  // Writes the offsets, 0 for missing ones; returns how many there are.
   __device__ int store(const SearchWindow& window, char2* offsets, int places) const {
     int found = 0;
 #pragma unroll
@@ -103,7 +103,7 @@ class SmallestKeys {
   int lane_;
   int wanted_;
   Key keys_[2] = {nothing, nothing};
-  Key last_ = nothing;  // of those wanted
+  Key last_ = nothing;  // the largest of the wanted keys
 };
 
 __device__ float distance_of(const Bm3dMatchCall& call, const Reference& reference, int x, int y) {
@@ -151,8 +151,8 @@ __device__ void find_nearest(const Bm3dMatchCall& call, const Reference& referen
   if (lane == 0) call.found[reference.index] = static_cast<std::uint8_t>(found);
 }
 
-// A warp takes `each` references, at most 32; of them only those that have found nothing, not even
-// themselves, where `left_out` says so.
+// A warp takes `each` references, at most 32. With `left_out` it takes only those for which the search by
+// halves found nothing.
 __global__ void __launch_bounds__(warps_of_block* warp_size)
     find_nearest_kernel(Bm3dMatchCall call, int each, bool left_out) {
   const int lane = threadIdx.x % warp_size;

@@ -9,9 +9,9 @@
 
 namespace ungrain::cuda {
 
-// Where references lie: index (i, j) -> position min(i * spacing, last), along each axis, in image
-// coordinates. The references of one call are columns [first_i, first_i + count_i) of rows
-// [first_j, first_j + count_j).
+// Places of references: index (i, j) -> position min(i * spacing, last), along each axis, in image
+// coordinates. The references of one call are columns [first_i, first_i + count_i) of rows [first_j, first_j
+// + count_j).
 struct Bm3dGrid {
   int spacing = 3;
   int last_x = 0;
@@ -28,25 +28,25 @@ struct Bm3dGrid {
 
 struct Bm3dMatchCall {
   ConstPlanes plane;  // plane 0 of it, in GPU memory; holds every candidate of every reference
-  Extent image;       // no smaller than a patch; candidates lie wholly inside, at positions 0 ... last
+  Extent image;       // no smaller than a patch; candidates lie inside, at positions 0 ... last
   Bm3dGrid grid;
   int patch = 8;
   int search = 39;         // odd side of the window of candidates; at most 255
-  int count = 16;          // how many are wanted, the reference included: 1 ... 64
+  int count = 16;          // wanted patches, the reference included: 1 ... 64
   float max_distance = 0;  // allowed SUM of squared differences over the patch; infinity: no limit
-  // Added to the sum for each offset of the window, [dy][dx], 0 or more; null: nothing. Then floats are
-  // compared.
+  // Added to the sum for each offset of the window, [dy][dx], 0 or more; null: no correction. With
+  // corrections the search compares floats.
   const float* corrections = nullptr;
-  float middle = 0;  // patches may be compared as halves of (pixel - middle) * scale, which should stay
-  float scale = 1;   // within about -128 ... 128: the middle of the values, and 255 over their range
-  // Results, for reference j * count_i + i of the call: how many were found, 1 at least, and where they lie
-  // from the reference. The reference is the first, then the nearest; equally near ones in reading order.
+  float middle = 0;  // the search may compare halves of (pixel - middle) * scale, which should stay
+  float scale = 1;   // within about -128 ... 128: middle of the values, 255 / their range
+  // Results for reference j * count_i + i of the call: how many patches were found, at least 1, and their
+  // offsets from the reference. The reference is first, then the nearest; ties in reading order.
   std::int8_t* offsets = nullptr;  // [reference][count][2]: dx, dy; those not found are 0; 16-byte aligned
   std::uint8_t* found = nullptr;   // [reference]
   float* scratch = nullptr;        // of bm3d_match_scratch() floats, 16-byte aligned
 };
 
-// What a call needs, from all of it but its pointers.
+// Floats of scratch memory for a call, whose pointers may be unset.
 std::size_t bm3d_match_scratch(const Bm3dMatchCall& call);
 void launch_bm3d_match(const Bm3dMatchCall& call, Stream stream);
 

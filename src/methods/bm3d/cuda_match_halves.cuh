@@ -27,51 +27,51 @@ constexpr int many_classes = 16;
 constexpr int most_with_few_classes = 32;
 constexpr int most_wanted = 64;
 
-// Rows whose products are under way at the same time.
-constexpr int rows_together = 4;
-// Rows of the second pass without a look at the queues, and how many keys they may add to a lane's.
+// Rows whose products are in flight at the same time.
+constexpr int rows_in_flight = 4;
+// Rows of pass 2 between two checks of the queues, and how many keys they may add to a lane's queue.
 constexpr int rows_at_once = 4;
 constexpr int most_added = 4 * rows_at_once;
-// Long enough that queues rarely fill up. One that was cut down has 8 keys for each of two references at
-// most.
+// Long enough that queues rarely fill up. A queue that was cut holds at most 8 keys for each of two
+// references.
 __host__ __device__ constexpr int queue_length(int classes) { return classes == few_classes ? 40 : 56; }
 static_assert(queue_length(few_classes) >= 2 * most_wanted / 8 + most_added);
 
-// Stand instead of norms, each far beyond what is added to it: for patches with pixels too large for halves,
-// and for positions outside the image.
+// Markers in place of norms, far beyond any sum: for patches with pixels too large for halves, and for
+// positions outside the image.
 constexpr float unfit = -1e30F;
 constexpr float outside = 1e33F;
-constexpr float far_beyond = 1e29F;  // any of these
+constexpr float far_beyond = 1e29F;  // bound of both
 // Added to all half distances, so that rounding makes none negative.
 constexpr float bias = 256;
 
-// Of the shared words of the commonest searches, for which kernels are compiled: windows 39 wide around every
-// pixel; around every third, or 45 wide around every second; 25 wide around every fifth.
+// Pitches of the shared words for the most frequent searches, for which kernels are compiled: windows 39 wide
+// around every pixel; around every third, or 45 wide around every second; 25 wide around every fifth.
 constexpr int narrow_pitch = 40;
 constexpr int middle_pitch = 56;
 constexpr int wide_pitch = 64;
-// Two norms a word, less what patches reach beyond their first pixels. Whole pieces of 16 bytes, as they are
-// copied.
+// A word holds two pixels, so a row has two norms a word, less those of patches that would exceed it. A
+// multiple of 16 bytes, the unit of copies.
 __host__ __device__ constexpr int norm_pitch_of(int word_pitch) { return 2 * word_pitch - 8; }
 constexpr int piece_words = 4;
 constexpr int columns_step = 2 * piece_words;  // pixels
-// Octets of references that lie apart are two rows of four: fewer candidates lie in one of their windows and
-// not in the others. Of neighbours, and in general, they are one row.
+// References that lie apart form octets of two rows of four, because their windows then share more
+// candidates. Neighbours, and all other cases, form octets of one row.
 __host__ __device__ constexpr int octet_columns_of(int word_pitch) {
   return word_pitch == middle_pitch || word_pitch == wide_pitch ? octet / 2 : octet;
 }
 
-// A call of the search, as the kernels of both files take it.
+// A call of the search, as the kernels of all files take it.
 struct HalvesCall {
   Bm3dMatchCall call;
-  // All pixels that are looked at, and the norms of the patches that begin at them.
+  // All pixels of the search, and the norms of the patches that begin at them.
   std::uint32_t* words[2];  // [rows][width / 2], two pixels each; the second begins a pixel later
   float* norms;             // [rows][width]
   int x0;                   // in the image; even
   int y0;
   int width;  // a multiple of 8
   int rows;
-  // A block's part of it in shared memory.
+  // A block's part of them in shared memory.
   int rows_of_block;  // of references
   int word_pitch;
   int word_rows;
@@ -83,7 +83,8 @@ struct HalvesCall {
   float farthest;         // half distance allowed, with the bias
 
   __host__ __device__ int reach() const { return call.search / 2; }
-  // Octets begin at columns that are multiples of 8: what a reference finds depends on its position alone.
+  // Octets begin at columns that are multiples of 8, so that a reference's result depends on its position
+  // alone.
   __host__ __device__ int first_octet() const { return call.grid.first_i / octet * octet; }
   __host__ __device__ int end_i() const { return call.grid.first_i + call.grid.count_i; }
   int classes() const { return call.count <= most_with_few_classes ? few_classes : many_classes; }
@@ -93,7 +94,7 @@ struct HalvesCall {
     return words_there * static_cast<int>(sizeof(std::uint32_t));
   }
   int octet_rows() const { return classes() == few_classes ? octet / octet_columns_of(word_pitch) : 1; }
-  // Octets of two rows begin at even ones, wherever a call begins.
+  // Octets of two rows begin at even rows in every call.
   int first_row() const { return call.grid.first_j / octet_rows() * octet_rows(); }
   __host__ __device__ int end_j() const { return call.grid.first_j + call.grid.count_j; }
   __device__ bool has(int i, int j) const {

@@ -5,12 +5,12 @@
 
 namespace ungrain::cuda::halves_match {
 
-// Whether they serve for a call on the current GPU.
+// Whether the search supports a call on the current GPU.
 bool suits(const Bm3dMatchCall& call);
-// Floats, whatever the GPU; 0 where no GPU would do.
+// Floats of scratch memory, for any GPU; 0 if no GPU supports the call.
 std::size_t scratch_floats(const Bm3dMatchCall& call);
-// References that it leaves to a search by floats have found 0: where pixels are too far from the middle for
-// halves, or where so few candidates lie in the window that nothing bounds their distances.
+// References left to the search by floats have `found` 0: those with pixels too far from the middle for
+// halves, or with so few candidates in the window that no threshold bounds their distances.
 void launch_match(const Bm3dMatchCall& call, Stream stream);
 
 }  // namespace ungrain::cuda::halves_match

@@ -17,9 +17,9 @@ namespace {
 
 constexpr int most_rows_of_block = 16;
 constexpr int fewest_rows_of_block = 4;
-constexpr int rows_step = 4;        // so that all warps have the same number of octets
+constexpr int rows_step = 4;        // gives all warps the same number of octets
 constexpr int widest_search = 127;  // divided by with a multiplication, see HalvesCall::offset()
-// Half distances are then at most 2^27: twice the largest pixel, squared, 64 times, halved.
+// Half distances are then at most 2^27: (2 x largest pixel)² x 64 / 2.
 constexpr float largest_pixel = 1024;
 
 constexpr int prepared_rows = 8;                        // of a thread
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(preparing_warps* warp_size) prepare_kernel(con
 
 // ---- The plan of a call ----
 
-// Where the arrays lie in the scratch, if there is one; returns the floats that they take.
+// Assigns the arrays' places in the scratch memory, if given; returns the floats that they take.
 std::size_t lay_out(HalvesCall& halves, float* scratch) {
   const std::size_t pixels = static_cast<std::size_t>(halves.width) * halves.rows;
   ScratchPieces pieces(scratch, piece_words * sizeof(std::uint32_t));
@@ -103,9 +103,9 @@ HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
                       : pitch <= wide_pitch   ? wide_pitch
                                               : pitch;
 
-  // What is looked at past the windows: rows so that there are enough together, one row for what follows, and
-  // columns that fill up tiles.
-  const int more_rows = rows_together - 1;
+  // Rows and columns beyond the windows: a full group of rows in flight, one row of read-ahead, and full
+  // tiles of columns.
+  const int more_rows = rows_in_flight - 1;
   const int last_i = (halves.end_i() - 1) / octet * octet + octet - 1;
   const int last_j =
       (halves.end_j() - 1) / halves.octet_rows() * halves.octet_rows() + halves.octet_rows() - 1;
@@ -117,11 +117,11 @@ HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
   lay_out(halves, call.scratch);
 
   halves.word_rows = down + more_rows + side + 1;
-  // A warp loads from 7 neighbouring banks of each copy: the copies are 16 banks apart.
+  // A warp loads from 7 neighbouring banks of each copy, so the copies are 16 banks apart.
   halves.copy_words = (halves.word_pitch * halves.word_rows + 15) / 32 * 32 + 16;
   halves.norm_rows = down + more_rows + 1;
 
-  constexpr int fewest_position_bits = 9;  // what is left is no more than a float has
+  constexpr int fewest_position_bits = 9;  // the remaining bits of a key fit a float
   halves.position_bits = fewest_position_bits;
   while (call.search * call.search >= 1 << halves.position_bits) ++halves.position_bits;
   halves.inverse_side = ((1U << 21) + call.search - 1) / call.search;
@@ -138,24 +138,24 @@ int attribute(cudaDeviceAttr which) {
   return value;
 }
 
-// The rows of references of a block with which all blocks are done soonest, of those that leave room for two
-// blocks on a multiprocessor, or at least for one; 0 where there is no room.
+// Rows of references a block, chosen for the least total time among those that leave room for two blocks on a
+// multiprocessor, or at least for one; 0 if there is no room.
 int rows_of_block(const Bm3dMatchCall& call) {
-  constexpr int kept_back = 1024;  // of shared memory, by the driver for each block
+  constexpr int kept_back = 1024;  // shared memory that the driver reserves for each block
   const int of_block = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   const int of_two = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / 2 - kept_back;
   const int processors = attribute(cudaDevAttrMultiProcessorCount);
-  for (const int together : {2, 1}) {
-    const int most_bytes = together == 2 ? std::min(of_block, of_two) : of_block;
+  for (const int blocks_per_processor : {2, 1}) {
+    const int most_bytes = blocks_per_processor == 2 ? std::min(of_block, of_two) : of_block;
     int best = 0;
     double best_time = 0;
     for (int rows = most_rows_of_block; rows >= fewest_rows_of_block; rows -= rows_step) {
       const HalvesCall halves = halves_call(call, rows);
       if (halves.shared_bytes() > most_bytes) continue;
       const dim3 grid = grid_of(halves);
-      constexpr double filling = 0.5;  // shared memory takes about as long as searching for so many rows
+      constexpr double filling = 0.5;  // filling shared memory takes about as long as searching so many rows
       const double time =
-          blocks_for(static_cast<int>(grid.x * grid.y), together * processors) * (rows + filling);
+          blocks_for(static_cast<int>(grid.x * grid.y), blocks_per_processor * processors) * (rows + filling);
       if (best == 0 || time < best_time) {
         best = rows;
         best_time = time;

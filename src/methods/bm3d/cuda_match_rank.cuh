@@ -60,7 +60,7 @@ __device__ void order_all_within(T (&numbers)[Each]) {
   }
 }
 
-// What Lanes lanes have first falls and then rises, or the other way round: makes it rise.
+// Sorts the numbers of Lanes lanes, which form a bitonic sequence, in ascending order.
 template <int Lanes, int Each, class T>
 __device__ void merge(T (&numbers)[Each]) {
   if constexpr (Lanes > 1) {
@@ -71,7 +71,7 @@ __device__ void merge(T (&numbers)[Each]) {
   }
 }
 
-// Runs of Size numbers rise: makes runs of all that a lane has rise.
+// Merges ascending runs of Size numbers until all numbers of a lane ascend.
 template <int Size, int Each, class T>
 __device__ void sort_within(T (&numbers)[Each]) {
   if constexpr (Size < Each) {
@@ -92,7 +92,7 @@ __device__ void sort(T (&numbers)[Each]) {
   merge<4>(numbers);
 }
 
-// Number `index` of a lane, of Count from First on.
+// Number `index` of a lane, among Count from First on.
 template <int First, int Count, int Each, class T>
 __device__ T pick(const T (&numbers)[Each], int index) {
   if constexpr (Count == 1) {
@@ -110,7 +110,7 @@ __device__ T number_at(const T (&numbers)[Each], int place) {
   return __shfl_sync(all_lanes, pick<0, Each>(numbers, place), place / Each * 4 + lane % 4);
 }
 
-// The larger of the numbers of Lanes lanes.
+// The largest number of Lanes lanes.
 template <int Lanes, int Each>
 __device__ float largest_of(const float (&numbers)[Each]) {
   float largest = numbers[0];
@@ -122,8 +122,8 @@ __device__ float largest_of(const float (&numbers)[Each]) {
   return largest;
 }
 
-// Of two sorted halves, in lanes g and g ^ Apart of runs of lanes, the smaller numbers, in both: first rising
-// and then falling, or the other way round.
+// Of two sorted halves, in lanes g and g ^ Apart of runs of lanes, keeps the smaller numbers, in both lanes,
+// as a bitonic sequence.
 template <int Apart, int Each>
 __device__ void keep_smaller_half(float (&numbers)[Each]) {
   float others[Each];
@@ -133,8 +133,8 @@ __device__ void keep_smaller_half(float (&numbers)[Each]) {
   for (int i = 0; i < Each; ++i) numbers[i] = fminf(numbers[i], others[i]);
 }
 
-// The smallest and the n-th smallest of what 8 lanes have. For the usual n of 8 numbers each less than a
-// sort: what cannot be among the n is dropped on the way, and the n are not put in order at the end.
+// The smallest and the n-th smallest number of 8 lanes. For the usual n and 8 numbers a lane this is cheaper
+// than a sort: numbers that cannot be among the n are dropped on the way, and the n are not sorted.
 template <int Each>
 __device__ void find_least_and_nth(float (&numbers)[Each], int n, float& least, float& nth) {
   sort_within<1>(numbers);
@@ -167,7 +167,7 @@ __device__ void find_least_and_nth(float (&numbers)[Each], int n, float& least, 
 
 constexpr unsigned no_key = ~0U;
 
-// The keys of a lane: of its first reference from the lower end up, of its second from the upper end down.
+// A lane's queue of keys: its first reference's from the lower end up, its second's from the upper end down.
 template <int Length>
 class LaneQueue {
  public:
@@ -190,12 +190,12 @@ class LaneQueue {
  private:
   static constexpr int highest = (Length - 1) * warp_size;
 
-  unsigned* places_;  // every 32nd is the lane's
+  unsigned* places_;  // every 32nd word is the lane's
   int next_[2];
 };
 
-// Of the keys that 8 lanes have for a reference the smallest 64 in their order, but not that of the
-// reference itself as a candidate: `centre`.
+// Sorts the smallest 64 keys that 8 lanes hold for a reference, without `centre`, the key of the reference
+// itself as a candidate.
 template <int Length>
 __device__ void sort_keys(const LaneQueue<Length>& queue, int which, unsigned position_mask, unsigned centre,
                           unsigned (&keys)[8]) {

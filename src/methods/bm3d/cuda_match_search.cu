@@ -39,9 +39,9 @@ struct SharedArea {
   int y0;
 };
 
-// 8 references of a row, of which lane 4 g + t ranks candidates for the 2 t-th and the one after it, and the
-// candidates around them, 16 columns (a tile) at a time: the lane's are those of columns g and g + 8. Pitch
-// is that of the shared words, or 0 where it is known at run time only.
+// The 8 references of an octet and the candidates around them, 16 columns (a tile) at a time. Lane 4 g + t
+// ranks candidates for references 2 t and 2 t + 1; its candidates are those of columns g and g + 8. Pitch is
+// that of the shared words, or 0 if it is known only at run time.
 template <int Pitch>
 class Octet {
  public:
@@ -68,8 +68,8 @@ class Octet {
 #pragma unroll
     for (int row = 0; row < side; ++row) {
       pairs_[0][row / 2][row % 2] = from[row * word_pitch()] ^ both_signs;
-      // Products take pairs of registers, and each row is in two pairs. Read apart, so that the compiler does
-      // not take the second for the first and copy it before each product.
+      // Products take pairs of registers, and each row belongs to two pairs. It is read twice as volatile, so
+      // that the compiler does not copy the first value before each product.
       const volatile std::uint32_t& again = from[row * word_pitch()];
       pairs_[1][(row + 7) % side / 2][(row + 1) % 2] = again ^ both_signs;
     }
@@ -80,12 +80,12 @@ class Octet {
     const int across = grid.x(first_i_ + columns - 1) - grid.x(first_i_) + halves_.call.search;
     return (across + tile_columns - 1) / tile_columns;
   }
-  // Of all references' windows.
+  // Rows of the union of all references' windows.
   __device__ int rows() const { return halves_.call.search + rows_down_; }
-  // Whether 8 rows from there on lie in all their windows.
+  // Whether the 8 rows from there on lie in all windows.
   __device__ bool all_have(int row) const { return row >= rows_down_ && row + side <= halves_.call.search; }
 
-  // The references that this lane ranks candidates for.
+  // The references of this lane.
   __device__ int i_of(int which) const { return first_i_ + (2 * (lane_ % 4) + which) % columns; }
   __device__ int j_of(int which) const { return first_j_ + (2 * (lane_ % 4) + which) / columns; }
 
@@ -108,22 +108,22 @@ class Octet {
     }
   }
 
-  // Column g of the tile in the octet's first row, counted as positions in the window of a reference are.
+  // Column g of the tile in the octet's first row, as a position in the window of a reference.
   __device__ int column(int which) const { return columns_[which]; }
 
-  // Half the distances of the lane's candidates in `Rows` rows from `first` on, which is Phase or that and a
-  // multiple of 8: calls visit(row - first, distances) for every few rows, in each those of column g and then
-  // of g + 8, for the lane's two references each. `Some`: not all rows need lie in all windows, or be there.
-  template <int Rows, bool Some, int Phase, class Visit>
+  // Computes half the distances of the lane's candidates in `Rows` rows from `first` on; `first` is Phase
+  // modulo 8. Calls visit(row - first, distances) for every few rows, each time with those of column g and
+  // then of g + 8, for the lane's two references. `Partial`: some rows may lie outside a window or the area.
+  template <int Rows, bool Partial, int Phase, class Visit>
   __device__ void take_rows(int first, const Visit& visit) {
 #pragma unroll
-    for (int i = 0; i < Rows; i += rows_together) {
-      if (Some && first + i >= rows()) break;
-      float distances[rows_together][4];
+    for (int i = 0; i < Rows; i += rows_in_flight) {
+      if (Partial && first + i >= rows()) break;
+      float distances[rows_in_flight][4];
 #pragma unroll
-      for (int k = 0; k < rows_together; ++k) {
+      for (int k = 0; k < rows_in_flight; ++k) {
         const auto own_row = static_cast<unsigned>(first + i + k - own_down_);
-        const bool mine = !Some || own_row < static_cast<unsigned>(halves_.call.search);
+        const bool mine = !Partial || own_row < static_cast<unsigned>(halves_.call.search);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           float norm = next_norms_[(i + k) * norm_pitch() + 8 * half];
@@ -131,7 +131,7 @@ class Octet {
           distances[k][2 * half] = norm + starts_[half][0];
           distances[k][2 * half + 1] = norm + starts_[half][1];
         }
-        // The patches' rows lie in the ring from here on; that which comes next replaces the first.
+        // The patches' rows begin here in the ring; the next row replaces the first.
         const int top = Phase + i + k;
 #pragma unroll
         for (int product = 0; product < 4; ++product) {
@@ -170,16 +170,16 @@ class Octet {
   int first_i_;
   int first_j_;
   int y_;           // of the first row of references
-  int rows_down_;   // from there to the last
-  int own_down_;    // and to this lane's
+  int rows_down_;   // from there to the last row
+  int own_down_;    // from there to this lane's row
   float norms_[2];  // with the bias
-  // Pixels 2 t and 2 t + 1 of the rows of reference g, negated, two rows as one product takes them: 0 and 1,
-  // 2 and 3 ...; and 1 and 2, 3 and 4 ..., 7 and 0.
+  // Pixels 2 t and 2 t + 1 of the rows of reference g, negated, in pairs of rows as the products take them: 0
+  // and 1, 2 and 3 ...; and 1 and 2, 3 and 4 ..., 7 and 0.
   std::uint32_t pairs_[2][4][2];
   const std::uint32_t* next_words_;
   const float* next_norms_;
-  // Pixels of the lane's columns in the 8 rows of its candidates: row y of the window at y mod 8, two rows as
-  // one product takes them.
+  // Pixels of the lane's columns in the 8 rows of its candidates, a ring: row y of the window at y mod 8, in
+  // pairs of rows.
   std::uint32_t ring_[4][4];
   float starts_[2][2];
   int columns_[2];
@@ -187,24 +187,25 @@ class Octet {
 
 // ---- The nearest ----
 
-// What a lane knows of one of its references.
-struct Nearness {
-  bool wanted;      // it is one of the call's
-  bool left_out;    // by this kernel
+// A lane's state for one of its references.
+struct ReferenceState {
+  bool wanted;      // whether it belongs to the call
+  bool left_out;    // whether this kernel leaves it to the search by floats
   float threshold;  // half the distance, with the bias
-  float scale;      // to numbers of fixed point, a power of two
-  unsigned limit;   // keys are smaller
+  float scale;      // factor to fixed point, a power of two
+  unsigned limit;   // exclusive upper bound of keys
 };
 
-// The first pass.
+// Pass 1: finds the thresholds.
 template <int Classes, int Pitch>
-__device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidates, Nearness (&nearness)[2]) {
+__device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidates,
+                                ReferenceState (&references)[2]) {
   float smallest[2][Classes];
 #pragma unroll
   for (int i = 0; i < Classes; ++i) smallest[0][i] = smallest[1][i] = outside;
-  const auto keep_smallest = [&](int first_row, const float(&distances)[rows_together][4]) {
+  const auto keep_smallest = [&](int first_row, const float(&distances)[rows_in_flight][4]) {
 #pragma unroll
-    for (int k = 0; k < rows_together; ++k) {
+    for (int k = 0; k < rows_in_flight; ++k) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int row = first_row + k;
@@ -226,8 +227,8 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
     }
   }
 
-  // One after the other, here and where keys are sorted: code for each would make more of it than the
-  // instruction cache holds together with the passes.
+  // Not unrolled, here and in the sort of keys: the code of both references and of the passes would exceed
+  // the instruction cache.
 #pragma unroll 1
   for (int which = 0; which < 2; ++which) {
     float own[Classes];
@@ -236,32 +237,32 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
     float least = 0;
     float enough = 0;
     find_least_and_nth(own, halves.call.count, least, enough);
-    Nearness of;
+    ReferenceState of;
     of.wanted = halves.has(candidates.i_of(which), candidates.j_of(which));
     of.left_out = least < -far_beyond || (enough > far_beyond && halves.farthest > largest_half_distance);
     of.threshold = of.wanted && !of.left_out ? fminf(enough, halves.farthest) : no_threshold;
-    // Thresholds become numbers of just as many bits as there are.
+    // Thresholds become numbers of exactly the bits available.
     const unsigned bits = 32 - halves.position_bits;
     const unsigned exponent = __float_as_uint(fmaxf(of.threshold, bias)) >> 23;
     of.scale = __uint_as_float((bits - 1 + 254 - exponent) << 23);
     of.limit = ~0U;
     if (which == 0) {
-      nearness[0] = of;
+      references[0] = of;
     } else {
-      nearness[1] = of;
+      references[1] = of;
     }
   }
 }
 
-// The second pass.
+// Pass 2: queues the candidates below the thresholds.
 template <int Pitch, int Length>
-__device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates, Nearness (&nearness)[2],
-                              LaneQueue<Length>& queue) {
+__device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates,
+                              ReferenceState (&references)[2], LaneQueue<Length>& queue) {
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   unsigned positions = 1U << halves.position_bits;
   const unsigned position_mask = positions - 1;
-  // A number that the compiler does not know as a power of two: multiplying and adding are one instruction,
-  // shifting and adding are two.
+  // Hides from the compiler that the number is a power of two: multiply-add is one instruction, shift and add
+  // are two.
   asm("" : "+r"(positions));
   if (lane / 4 == 0) {  // the reference itself
     queue.push(0, 0);
@@ -273,25 +274,25 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
   int tile = 0;
   int row = 0;
   while (true) {
-    const auto push_hits = [&](int first_row, const float(&distances)[rows_together][4]) {
-      // All questions before the first answer is needed.
-      bool hits[rows_together];
+    const auto push_hits = [&](int first_row, const float(&distances)[rows_in_flight][4]) {
+      // All comparisons before the first result is used.
+      bool hits[rows_in_flight];
 #pragma unroll
-      for (int k = 0; k < rows_together; ++k) {
-        hits[k] = __any_sync(all_lanes, distances[k][0] <= nearness[0].threshold ||
-                                            distances[k][1] <= nearness[1].threshold ||
-                                            distances[k][2] <= nearness[0].threshold ||
-                                            distances[k][3] <= nearness[1].threshold);
+      for (int k = 0; k < rows_in_flight; ++k) {
+        hits[k] = __any_sync(all_lanes, distances[k][0] <= references[0].threshold ||
+                                            distances[k][1] <= references[1].threshold ||
+                                            distances[k][2] <= references[0].threshold ||
+                                            distances[k][3] <= references[1].threshold);
       }
 #pragma unroll
-      for (int k = 0; k < rows_together; ++k) {
+      for (int k = 0; k < rows_in_flight; ++k) {
         if (!hits[k]) continue;
         const int first_position = (row + first_row + k) * halves.call.search;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          const Nearness& of = nearness[i % 2];
+          const ReferenceState& of = references[i % 2];
           const int position = first_position + candidates.column(i % 2) + i / 2 * 8;
-          // The lower bits of a float from 2^23 on are a whole number.
+          // From 2^23 on the lower bits of a float are a whole number.
           constexpr float whole = 8388608;
           const unsigned fixed = __float_as_uint(__fmaf_rz(distances[k][i], of.scale, whole));
           const unsigned key = fixed * positions + static_cast<unsigned>(position);
@@ -299,10 +300,10 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
         }
       }
     };
-    // Whether all queues have room for what the next rows may add.
+    // Whether all queues have room for the keys of the next rows.
     const auto have_room = [&] { return !__any_sync(all_lanes, queue.may_overflow()); };
     bool room = true;
-    if (row % side != 0) {  // queues were full in the middle of 8 rows
+    if (row % side != 0) {  // queues were full within 8 rows
       candidates.template take_rows<rows_at_once, true, rows_at_once>(row, push_hits);
       row += rows_at_once;
       if (row >= rows) row = 0, ++tile;
@@ -340,14 +341,14 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
       sort_keys(queue, which, position_mask, static_cast<unsigned>(halves.centre()), keys);
       if (is_end) {
         store(halves, keys, position_mask, candidates.i_of(which), candidates.j_of(which),
-              which == 0 ? nearness[0].wanted : nearness[1].wanted,
-              which == 0 ? nearness[0].left_out : nearness[1].left_out);
+              which == 0 ? references[0].wanted : references[1].wanted,
+              which == 0 ? references[0].left_out : references[1].left_out);
       }
     }
     if (is_end) return;
     queue.clear();
     const auto tighten = [&](int which, const unsigned(&nearest)[8]) {
-      Nearness& of = nearness[which];
+      ReferenceState& of = references[which];
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
         const bool stays = lane / 4 * 8 + i < halves.call.count && nearest[i] != no_key;
@@ -378,8 +379,8 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
   constexpr int octet_rows = Octet<Pitch>::rows_of_references;
   const int first_j =
       grid.first_j / octet_rows * octet_rows + static_cast<int>(blockIdx.y) * halves.rows_of_block;
-  // Where a row of 16-byte pieces begins. References past the last lie upon it: then it is their window that
-  // begins in the middle of a piece, and they need less than other blocks.
+  // Start of a row of 16-byte pieces. References beyond the last one coincide with it: then its window begins
+  // within a piece, and the block needs less than others.
   const int column = (grid.x(first_i) - halves.reach() - halves.x0) / columns_step * columns_step;
   const SharedArea area{words, norms, halves.x0 + column, grid.y(first_j) - halves.reach()};
   const int row = area.y0 - halves.y0;
@@ -408,11 +409,11 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
     if (j >= halves.end_j()) break;
     if (i >= halves.end_i()) continue;
     Octet<Pitch> candidates(halves, area, i, j);
-    Nearness nearness[2];
-    find_thresholds<Classes>(halves, candidates, nearness);
+    ReferenceState references[2];
+    find_thresholds<Classes>(halves, candidates, references);
     constexpr int length = queue_length(Classes);
     LaneQueue<length> queue(queues + warp * length * warp_size + lane);
-    queue_nearest(halves, candidates, nearness, queue);
+    queue_nearest(halves, candidates, references, queue);
   }
 }
 

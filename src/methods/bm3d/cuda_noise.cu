@@ -1,5 +1,5 @@
 // The noise of groups by their levels, for a noise model. A group's level is the mean of its patches, and a
-// patch is in many groups: first the sums of all patches' pixels, then one thread a group.
+// patch belongs to many groups: one kernel sums the pixels of all patches, another runs one thread a group.
 #include "cuda/launch.cuh"
 #include "methods/bm3d/cuda_filter.h"
 
@@ -11,7 +11,7 @@ constexpr int block_columns = 32;
 constexpr int block_rows = 8;
 constexpr int threads = 128;
 
-// At every place of a patch's first pixel; the last 7 rows and columns have none.
+// One sum for each place of a patch's first pixel; the last 7 rows and columns have none.
 __global__ void __launch_bounds__(block_columns* block_rows)
     patch_sums_kernel(const ConstPlanes plane, float* const sums) {
   constexpr int rows = block_rows + patch - 1;
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(block_columns* block_rows)
   const int y0 = static_cast<int>(blockIdx.y) * block_rows;
   for (int r = row; r < rows; r += block_rows) {
     for (int c = column; c < columns; c += block_columns) {
-      // Clamped: what lies beyond is read for places that have no sum.
+      // Clamped: pixels beyond the plane are read only for places without a sum.
       pixels[r][c] = plane.at(0, min(rect.x0 + x0 + c, rect.x1 - 1), min(rect.y0 + y0 + r, rect.y1 - 1));
     }
   }
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(block_columns* block_rows)
   sums[static_cast<std::size_t>(y) * rect.width() + x] = sum;
 }
 
-// PlaneNoise::variance(), which the host has.
+// Device version of PlaneNoise::variance().
 __device__ float variance_at(const Bm3dLevels& of, const float* table, float level) {
   const float* const levels = table + of.levels;
   const float* const variances = table + of.variances;

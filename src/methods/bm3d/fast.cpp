@@ -1,7 +1,7 @@
-// Tiles of reference patches, each with its own sums of estimates. Some tiles are worked on at a time, in
-// reading order; then their sums are added to those of the rows, in the order of tiles. Tiles lie where the
-// image's coordinates say, whatever the band, so that every sum has one order. Of the rows only those are
-// kept whose estimates are not complete.
+// Tiles of reference patches, each with its own sums of estimates. A batch of tiles runs at a time, in
+// reading order; then their sums are added to those of the rows, in the order of tiles. The image's
+// coordinates place the tiles, independent of the band, so that every sum has one order. Only rows with
+// incomplete estimates are kept.
 #include "methods/bm3d/fast.h"
 
 #include <algorithm>
@@ -24,9 +24,9 @@ namespace {
 
 constexpr int patch = filter_patch;
 constexpr int tile_side = 72;        // pixels between tiles, about
-constexpr int tiles_in_flight = 48;  // at least, so that threads need not wait for each other often
+constexpr int tiles_in_flight = 48;  // at least, so that threads seldom wait for each other
 
-// Times the parts of a thread's work, one after the other, where somebody wants them.
+// Times the parts of a thread's work, if a benchmark asks for it.
 class PartClock {
  public:
   PartClock(Bm3dTimes* times, int step) : times_(times), step_(step) {
@@ -61,14 +61,14 @@ struct Axis {
 
   int count() const { return (last + spacing - 1) / spacing + 1; }
   int position(int index) const { return std::min(index * spacing, last); }
-  // The first at or behind a position; count() where there is none.
+  // The first reference at or after a position; count() if there is none.
   int index_from(int from) const {
     if (from <= 0) return 0;
     return from > last ? count() : (from + spacing - 1) / spacing;
   }
 };
 
-// What a tile needs of memory, and all tiles have alike.
+// Sizes that all tiles have.
 struct TileShape {
   int references = 0;  // along each axis
   int reach = 0;       // of a group around its reference
@@ -80,16 +80,17 @@ struct TileShape {
     references = 6 * std::max(1, static_cast<int>(std::lround(tile_side / 6.0 / spacing)));
     side = (references - 1) * spacing + 2 * reach + patch;
     pitch = up_to(16, side + 8);
-    if (pitch % 64 == 0) pitch += 16;  // rows of a patch that would meet in the cache
+    if (pitch % 64 == 0) pitch += 16;  // avoids rows of a patch in the same cache set
     plane = static_cast<std::size_t>(pitch) * side;
   }
 };
 
-// Integers for pixels between black and white and a little beyond: noise, or what a filter makes of edges.
+// Integers for pixels from black to white and a margin beyond: for noise, or for a filter's overshoot at
+// edges.
 MatchScale match_scale(double white, double sigma, bool basic) {
   MatchScale scale;
   const double half = white * 9 / 16 + (basic ? 1 : 5) * sigma;
-  constexpr double coarsest = 0.5;  // steps of bytes, as a share of the noise
+  constexpr double coarsest = 0.5;  // largest step of bytes, as a share of the noise
   double step = half / match_depth(false);
   if (step > coarsest * sigma) {
     scale.deep = true;
@@ -136,14 +137,14 @@ class FastStep {
   }
 
   std::size_t scratch() const { return memory_at(nullptr).floats + 32; }
-  // The sums of tiles, and of rows.
+  // Floats of the sums of tiles and of rows.
   std::size_t common() const {
     return at_once_ * tile_sums() + 2 * static_cast<std::size_t>(planes_) * kept_ * row_ + 32;
   }
 
   void run(const StageCall& call) const {
     const Rect& out = call.out.rect;
-    // References that reach the output.
+    // References whose groups reach the output.
     const Range columns = reaching(across_, out.x0, out.x1);
     const Range rows = reaching(down_, out.y0, out.y1);
     const int side = shape_.references;
@@ -153,8 +154,8 @@ class FastStep {
     const int tiles = across * (tile_rows.end - tile_rows.begin);
     const auto column_of = [&](int tile) { return tile_columns.begin + tile % across; };
     const auto row_of = [&](int tile) { return tile_rows.begin + tile / across; };
-    int done = out.y0;     // rows that are divided
-    int started = out.y0;  // rows that have sums
+    int done = out.y0;     // first row that is not divided yet
+    int started = out.y0;  // first row without sums
     for (int begin = 0, end = 0; begin < tiles; begin = end) {
       end = std::min({tiles, begin + at_once_, (begin / across + rows_at_once_) * across});
       call.workers.for_each(end - begin, [&](std::int64_t item, int worker) {
@@ -192,7 +193,7 @@ class FastStep {
                            match_correction(plane, scale_beyond(plane).inverse_step)};
   }
 
-  // Only where there is something to correct.
+  // Empty if there is nothing to correct.
   MatchCorrection match_correction(int plane, double inverse_step) const {
     const auto at = [&](int dx, int dy) {
       const double correction = distance_correction(settings_, index_, plane, dx, dy);
@@ -219,7 +220,7 @@ class FastStep {
     int end = 0;
   };
 
-  // A worker's.
+  // A worker's memory.
   struct Memory {
     float* image = nullptr;
     float* noisy = nullptr;  // columns
@@ -263,7 +264,7 @@ class FastStep {
   }
 
   Range reaching(const Axis& axis, int begin, int end) const {
-    // The last reference lies closer to the one before it than a spacing: it is found by itself.
+    // The last reference is closer to the previous one than the spacing: it is searched by itself.
     const int to = end - 1 + shape_.reach;
     return {axis.index_from(begin - (patch - 1) - shape_.reach),
             to >= axis.last ? axis.count() : to / axis.spacing + 1};
@@ -279,7 +280,7 @@ class FastStep {
     return memory + (beyond == 0 ? 0 : (line - beyond) / sizeof(float));
   }
 
-  // Tiles' sums of weighted values, then of weights, for each plane; then those of rows.
+  // Shared memory: the tiles' sums of weighted values, then of weights, for each plane; then those of rows.
   static float* shared_of(const StageCall& call) { return aligned(call.shared.data()); }
   float* sums_of_tile(const StageCall& call, int place) const {
     return shared_of(call) + static_cast<std::size_t>(place) * tile_sums();
@@ -397,12 +398,13 @@ class FastStep {
     return within;
   }
 
-  // With the middle at 0.
+  // The scale with the middle at 0.
   MatchScale scale_beyond(int plane) const {
     return {0, static_cast<float>(8 / settings_.sigma[plane]), true, match_depth(true)};
   }
 
-  // Where pixels are far from what the white level says: with integers around the reference's own mean.
+  // Searches with integers around the reference's own mean, for pixels far outside the range that the white
+  // level gives.
   void find_beyond(const ConstPlanes& image, const Extent& extent, int plane, const MatchCall& search,
                    const Memory& memory) const {
     const int x = search.x[0];
@@ -435,7 +437,7 @@ class FastStep {
     return static_cast<std::uint32_t>(std::min(per_pixel * patch * patch / 2, 1e9));
   }
 
-  // The pixels around a tile, as far as they are there; of rgb planes, one of luminance and colour
+  // Copies the pixels around a tile, as far as the image has them; of rgb planes, one of luminance and colour
   // differences.
   ConstPlanes copy(const ConstPlanes& from, int plane, bool opponent, int left, int top, float* to) const {
     const Rect rect{std::max(left, from.rect.x0), std::max(top, from.rect.y0),
@@ -479,7 +481,7 @@ class FastStep {
     for (int plane = 0; plane < planes_; ++plane) std::fill_n(sums_of_row(call, plane, y), 2 * row_, 0.0F);
   }
 
-  // What a tile's row has to add to the output's.
+  // Adds a tile's row to the output's sums.
   void add_row(const StageCall& call, int place, int left, int row, int y) const {
     if (row < 0 || row >= shape_.side) return;
     const Rect& out = call.out.rect;
@@ -530,8 +532,8 @@ class FastStep {
   Axis down_;
   int tiles_across_ = 0;
   int tiles_down_ = 0;
-  int at_once_ = 1;       // tiles that are worked on
-  int rows_at_once_ = 1;  // and rows of tiles that they are in
+  int at_once_ = 1;       // tiles in a batch
+  int rows_at_once_ = 1;  // rows of tiles in a batch
   int kept_ = 1;          // rows with sums
   std::size_t row_ = 0;   // floats
   int most_ = 1;          // patches of a group
@@ -539,7 +541,7 @@ class FastStep {
   double window_[patch];
   std::unique_ptr<FilterTables[]> tables_;  // one for each plane
   std::vector<MatchScale> scales_;
-  std::deque<std::vector<CommonNoise>> common_;  // where patches share noise, of one or more planes
+  std::deque<std::vector<CommonNoise>> common_;  // covariances, if patches share noise; of one or more planes
   std::vector<std::array<MatchCorrection, 2>> corrections_;  // by plane; the second for scale_beyond()
 };
 
@@ -555,7 +557,7 @@ bool bm3d_fast_takes(const Bm3dSettings& settings, const ImageSpec& spec) {
   if (spec.width < patch || spec.height < patch || !has_match_vectors()) return false;
   if (std::any_of(settings.sigma.begin(), settings.sigma.end(), [](double sigma) { return !(sigma > 0); }))
     return false;
-  // Shares of signal and noise are divided, and 0 / 0 is none.
+  // Above 0, because signal and noise are divided and 0 / 0 is not a number.
   constexpr double least = std::numeric_limits<float>::min() * 1e6;
   for (const PlaneNoise& noise : settings.model) {
     if (!(least_variance(noise) > least)) return false;

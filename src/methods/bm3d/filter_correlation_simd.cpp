@@ -1,5 +1,5 @@
-// Filters groups whose noise is correlated: each coefficient of a group has the variance that follows from
-// what the noise of its patches has in common, and so from where they lie.
+// Filters groups whose noise is correlated: each coefficient of a group has a variance that follows from the
+// places of its patches.
 #include "methods/bm3d/filter_simd.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 // foreach_target.h must come before what it includes again.
 #include <hwy/highway.h>
 
-#include "methods/bm3d/filter_simd-inl.h"
+#include "methods/bm3d/filter_level_simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ungrain::HWY_NAMESPACE {
@@ -27,85 +27,77 @@ void FilterCorrelatedGroup(const FilterCall&) {}
 
 #else
 
-// With variances of each coefficient of a group, in the order in which Analyse() comes to them: the
-// differences, then the mean.
-struct ExactThreshold {
+// What both steps read and sum: a variance for each coefficient of a group, in the order in which Analyse()
+// comes to the coefficients (the differences, then the mean).
+struct ExactVariances {
   const FilterTables& tables;
   const float* variances;
-  int slot;
-  Vector left;  // the sum of the variances that are kept
-  const float* next;
+  int slot = 0;
+  Vector left = hn::Zero(d);  // the variance that stays in the group
+  const float* next = nullptr;
 
   HWY_INLINE void Begin(int of) {
     slot = of;
     next = variances + slot * row_floats;
   }
+  HWY_INLINE Vector Variance(int i) const { return hn::Load(d, next + i * lanes); }
+  HWY_INLINE Vector Noise(int level, int i) const {
+    return hn::Load(d, tables.noise[level][slot] + i * lanes);
+  }
+  HWY_INLINE Vector Scale(int level, int i) const {
+    return hn::Load(d, tables.scale[level][slot] + i * lanes);
+  }
+};
 
+struct ExactThreshold : ExactVariances {
   template <int Level>
   HWY_INLINE Row Apply(const Row& value, const Row&) {
     Row result;
-    for (int i = 0; i < parts; ++i) result.part[i] = AbovePart<Level>(value.part[i], hn::Set(d, 3e38F), i);
+    for (int i = 0; i < parts; ++i) result.part[i] = AbovePart<Level>(value.part[i], hn::Set(d, no_limit), i);
     next += patch_floats;
     return result;
   }
 
-  // The group's mean is always kept.
   template <int Level>
   HWY_INLINE Row ApplyToMean(const Row& value) {
     if (slot > 0) return Apply<Level>(value, value);
-    constexpr float any = 3e38F;
-    alignas(64) static constexpr float most[16] = {
-        -1, any, any, any, any, any, any, any, Level == 0 ? -1 : any, any, any, any, any, any, any, any};
     Row result;
     for (int i = 0; i < parts; ++i)
-      result.part[i] = AbovePart<Level>(value.part[i], hn::Load(d, most + i * lanes), i);
+      result.part[i] = AbovePart<Level>(value.part[i], hn::Load(d, MeanLimits<Level>::values + i * lanes), i);
     return result;
   }
 
  private:
-  // Above the noise or above `most`.
+  // Keeps coefficients whose energy is above the threshold or above `limit`.
   template <int Level>
-  HWY_INLINE Vector AbovePart(Vector value, Vector most, int i) {
-    const Vector variance = hn::Load(d, next + i * lanes);
-    const Vector limit = hn::Min(hn::Mul(variance, hn::Load(d, tables.noise[Level][slot] + i * lanes)), most);
-    const auto keep = hn::Gt(hn::Mul(value, value), limit);
+  HWY_INLINE Vector AbovePart(Vector value, Vector limit, int i) {
+    const Vector variance = Variance(i);
+    const Vector threshold = hn::Min(hn::Mul(variance, Noise(Level, i)), limit);
+    const auto keep = hn::Gt(hn::Mul(value, value), threshold);
     left = hn::Add(left, hn::IfThenElseZero(keep, variance));
-    return hn::IfThenElseZero(keep, hn::Mul(value, hn::Load(d, tables.scale[Level][slot] + i * lanes)));
+    return hn::IfThenElseZero(keep, hn::Mul(value, Scale(Level, i)));
   }
 };
 
-struct ExactWienerFactors {
-  const FilterTables& tables;
-  const float* variances;
-  int slot;
-  Vector left;
-  const float* next;
-
-  HWY_INLINE void Begin(int of) {
-    slot = of;
-    next = variances + slot * row_floats;
-  }
-
+struct ExactWienerFactors : ExactVariances {
   template <int Level>
   HWY_INLINE Row Apply(const Row& value, const Row&) {
     Row result;
     for (int i = 0; i < parts; ++i) {
-      const Vector energy = hn::Min(hn::Mul(value.part[i], value.part[i]), hn::Set(d, 1e36F));
-      const Vector variance = hn::Load(d, next + i * lanes);
-      const Vector noise = hn::Load(d, tables.noise[Level][slot] + i * lanes);
-      const Vector kept = hn::Mul(energy, Reciprocal(hn::MulAdd(noise, variance, energy)));
-      left = hn::MulAdd(hn::Mul(kept, kept), variance, left);
-      result.part[i] = hn::Mul(kept, hn::Load(d, tables.scale[Level][slot] + i * lanes));
+      const Vector variance = Variance(i);
+      const Vector factor = WienerFactor(value.part[i], Noise(Level, i), variance);
+      left = hn::MulAdd(hn::Mul(factor, factor), variance, left);
+      result.part[i] = hn::Mul(factor, Scale(Level, i));
     }
     next += patch_floats;
     return result;
   }
 };
 
-// ---- Variances where patches have noise in common
+// ---- Variances of patches that share noise
 //
-// The noise of a sum of patches has the variance of both halves' and twice what the halves have in common;
-// that of their difference twice as much less. So every pair of patches is looked at once.
+// With V the variance of a half of the patches and C the covariance of both halves, the sum of the halves has
+// the variance V1 + V2 + 2 C, their difference V1 + V2 - 2 C. So every pair of patches is visited once.
 
 constexpr int common_floats = filter_patch * filter_patch;
 
@@ -123,7 +115,7 @@ struct GroupNoise {
     }
   }
 
-  // Of the patches [first, first + count) and as many from `other` on.
+  // Sums the covariances of the patches [first, first + count) with as many from `other` on.
   HWY_INLINE void SumPairs(int first, int other, int count, float* sum) const {
     int pairs[most_filtered * most_filtered / 4 + 1];
     const int row = 2 * tables.reach_x + 1;
@@ -154,7 +146,7 @@ struct GroupNoise {
     }
   }
 
-  // (a + b + twice * common) / size in units of the variance, for one of the patches of a vector.
+  // Writes (a + b + twice * common) / size, in units of the variance, for one of the patches of a vector.
   HWY_INLINE void Write(const float* a, const float* b, const float* common, float twice, int size,
                         float* to) const {
     const hn::CappedTag<float, filter_patch> eight;
@@ -171,13 +163,13 @@ struct GroupNoise {
   }
 };
 
-// Of one patch.
+// The variances of a single patch.
 HWY_INLINE void WriteOwn(const GroupNoise& noise, float* sum) {
   std::copy_n(noise.tables.common + noise.tables.reach_x * common_floats, common_floats, sum);
 }
 
-// The variances of all differences of `Size` patches from `first` on, to `to`; their sum's to `sum`. Returns
-// where the next variances go. Not inlined, because each size calls the half size twice.
+// Writes the variances of all differences of `Size` patches from `first` on to `to`, those of their sum to
+// `sum`. Returns the end of the written variances. Not inlined, because each size calls the half size twice.
 template <int Size>
 HWY_NOINLINE float* WriteDifferences(const GroupNoise& noise, int first, float* to, float* sum) {
   alignas(64) float right[common_floats];
@@ -200,7 +192,7 @@ HWY_INLINE float* WriteDifferences<1>(const GroupNoise& noise, int, float* to, f
   return to;
 }
 
-// As many as coefficients, in the order in which they are shrunk.
+// Writes one variance for each coefficient, in the order in which they are shrunk.
 template <int Count>
 HWY_NOINLINE void WriteVariances(const FilterCall& call, double variance, float* to) {
   const GroupNoise noise(call, variance);
@@ -224,20 +216,14 @@ HWY_NOINLINE void WriteVariances(const FilterCall& call, double variance, float*
   }
 }
 
-template <int Count>
-HWY_INLINE float WeightByVariances(const FilterTables& tables, Vector left, double variance) {
-  return static_cast<float>(
-      weight_of_varying(SumOver<Count>(left), tables.mean_share * variance, tables.mean_variance));
-}
-
 struct ThresholdShrinkage {
   template <int Count>
   static HWY_NOINLINE float Run(const FilterCall& call, double variance, float* coefficients) {
     alignas(64) float variances[SetsOf(Count) * patch_floats];
     WriteVariances<Count>(call, variance, variances);
-    ExactThreshold shrink{call.tables, variances, 0, hn::Zero(d), variances};
+    ExactThreshold shrink{{call.tables, variances}};
     ThresholdAll<Count>(coefficients, shrink);
-    return WeightByVariances<Count>(call.tables, shrink.left, variance);
+    return WeightByVarianceLeft(call.tables, SumOver<Count>(shrink.left), variance);
   }
 };
 
@@ -246,36 +232,14 @@ struct WienerShrinkage {
   static HWY_NOINLINE float Run(const FilterCall& call, double variance, const float* basic, float* noisy) {
     alignas(64) float variances[SetsOf(Count) * patch_floats];
     WriteVariances<Count>(call, variance, variances);
-    ExactWienerFactors factors{call.tables, variances, 0, hn::Zero(d), variances};
+    ExactWienerFactors factors{{call.tables, variances}};
     WienerAll<Count>(basic, noisy, factors);
-    return WeightByVariances<Count>(call.tables, factors.left, variance);
+    return WeightByVarianceLeft(call.tables, SumOver<Count>(factors.left), variance);
   }
 };
 
-void FilterByThreshold(const FilterCall& call) {
-  alignas(64) float coefficients[group_floats];
-  TransformAll<Dct>(call.noisy, call, coefficients);
-  const double variance = VarianceAtLevel(call, coefficients);
-  const float weight = ShrinkGroup<ThresholdShrinkage>(call, variance, coefficients);
-  AddAll<Dct>(call, coefficients, weight);
-}
-
-void FilterByWiener(const FilterCall& call) {
-  alignas(64) float noisy[group_floats];
-  alignas(64) float basic[group_floats];
-  TransformAll<Dct>(call.noisy, call, noisy);
-  TransformAll<Dct>(call.basic, call, basic);
-  const double variance = VarianceAtLevel(call, basic);
-  const float weight = ShrinkGroup<WienerShrinkage>(call, variance, basic, noisy);
-  AddAll<Dct>(call, noisy, weight);
-}
-
 void FilterCorrelatedGroup(const FilterCall& call) {
-  if (call.basic == nullptr) {
-    FilterByThreshold(call);
-  } else {
-    FilterByWiener(call);
-  }
+  FilterByLevel<ThresholdShrinkage, WienerShrinkage>(call);
 }
 
 #endif

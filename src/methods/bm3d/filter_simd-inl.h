@@ -1,14 +1,13 @@
-// What the filters of all kinds of noise share: rows of vectors, the transforms of patches and along the
+// Shared by the filters of all kinds of noise: rows of vectors, the transforms of patches and along the
 // group. Included once for each set of instructions, as Highway's own -inl.h files.
 //
-// Columns are transformed once for all patches that share them, rows for each patch by itself; vectors of
-// sixteen hold two patches, which are half a group apart. Filtered patches are added up before their columns
-// are transformed back. No transform normalises: what coefficients are compared with and multiplied by makes
-// up for it. Along the group goes a Haar transform, depth first, from and to memory: a difference is shrunk
-// as soon as it is there.
+// Columns are transformed once for all patches that share them, rows for each patch. Vectors of sixteen hold
+// two patches, which are half a group apart. Filtered patches are added before their columns are transformed
+// back. No transform normalises: the tables of thresholds and factors correct for it. The transform along the
+// group is Haar's, depth first, from memory to memory: a difference is shrunk as soon as it is computed.
 //
-// Only what shrinks the coefficients is a template of the group's size and unrolled over it. That is most of
-// the code, so each kind of noise has a source of its own, which compile in parallel.
+// Only the shrinkage of coefficients is a template of the group's size and unrolled over it. It is most of
+// the code, so each kind of noise has its own source, which compile in parallel.
 #include <hwy/highway.h>
 
 #include <cmath>
@@ -37,7 +36,7 @@ using Floats = hn::CappedTag<float, 16>;
 constexpr Floats d;
 using Vector = hn::Vec<Floats>;
 
-// A row of eight: of two patches, of one, or in two vectors.
+// A row of eight floats: of two patches in one vector, of one patch in one vector, or of one patch in two.
 constexpr int patches_at_once = lanes == 16 ? 2 : 1;
 constexpr int row_floats = 8 * patches_at_once;
 
@@ -113,7 +112,7 @@ HWY_INLINE Row LoadRow(const float* first, const float* second) {
   return row;
 }
 
-// Two patches may overlap: one after the other.
+// The two patches may overlap, so they are added in turn.
 HWY_INLINE void AddPatches(const Patch& p, float* first, float* second) {
 #if HWY_TARGET == HWY_AVX3
   const hn::Half<Floats> half;
@@ -153,7 +152,7 @@ HWY_INLINE void StoreHalves(const Row& row, float* first, float* second) {
 #endif
 }
 
-// As many floats side by side as a row has.
+// As many neighbouring floats as a row holds.
 HWY_INLINE Row LoadAlong(const float* from) {
   Row row;
   row.part[0] = hn::LoadU(d, from);
@@ -176,7 +175,7 @@ HWY_INLINE V UpperPairs(V a, V b) {
   return hn::BitCast(d, hn::InterleaveUpper(wide, hn::BitCast(wide, a), hn::BitCast(wide, b)));
 }
 
-// Blocks of 4 x 4 by themselves.
+// Transposes blocks of 4 x 4.
 HWY_INLINE void TransposeBlocks(Vector& a, Vector& b, Vector& c, Vector& e) {
   const Vector ab_lower = hn::InterleaveLower(d, a, b);
   const Vector ab_upper = hn::InterleaveUpper(d, a, b);
@@ -188,7 +187,7 @@ HWY_INLINE void TransposeBlocks(Vector& a, Vector& b, Vector& c, Vector& e) {
   e = UpperPairs(ab_upper, ce_upper);
 }
 
-// The second block of a changes places with the first of b, for each patch.
+// Exchanges the second block of a with the first of b, for each patch.
 HWY_INLINE void SwapBlocks(Vector& a, Vector& b) {
 #if HWY_TARGET == HWY_AVX3
   const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
@@ -226,7 +225,7 @@ HWY_INLINE void Transpose(Patch& p) {
 
 // ---- Transforms of patches
 
-// Arai, Agui and Nakajima's: the scales that it leaves out are left to the tables.
+// The DCT of Arai, Agui and Nakajima. The tables contain the scales that it omits.
 struct Dct {
   static HWY_INLINE void Forward(Patch& p) {
     const Row s0 = Add(p.row[0], p.row[7]);
@@ -303,14 +302,14 @@ struct Dct {
   static double Along(int i) {
     return 1 / (std::sqrt(8.0) * (i == 0 ? 1 : std::sqrt(2.0) * std::cos(i * std::acos(-1.0) / 16)));
   }
-  // From what Forward() leaves to orthonormal coefficients.
+  // Factor from Forward()'s coefficients to orthonormal ones.
   static double Norm(int x, int y) { return Along(x) * Along(y); }
-  // From what Forward() leaves to what Inverse() takes.
+  // Factor from Forward()'s coefficients to Inverse()'s input.
   static double Back(int, int) { return 1.0 / 64; }
 };
 
-// bior1.5 in the Mallat form: the finest level on all, the others on what is low in both directions. With
-// four pairs that continue periodically the outer taps cancel, with fewer also the inner ones: Haar is left.
+// bior1.5 in the Mallat form: the finest level on all coefficients, the others on the low-low quadrant. With
+// four periodic pairs the outer taps cancel, with fewer the inner ones too, which leaves Haar.
 struct Bior15 {
   static constexpr float inner_taps = 11.0F / 64;
 
@@ -352,7 +351,7 @@ struct Bior15 {
     }
   }
 
-  // Levels 2 and 3 in place: the sum of a pair where its first was, the difference where its second was.
+  // Levels 2 and 3 in place: the sum of a pair replaces its first, the difference its second.
   static HWY_INLINE void ForwardRest(Patch& p) {
     Rest(p, 0, 1);
     Rest(p, 2, 3);
@@ -380,7 +379,7 @@ struct Bior15 {
     return x % 2 == 1 || y % 2 == 1 ? 2 : 3;
   }
 
-  // Lanes that are low: the first four of a row, or of these every other.
+  // Mask of low-pass lanes: the first four of a row, or every other of these.
   static HWY_INLINE hn::Mask<Floats> Low(int stride) {
     alignas(64) static constexpr std::int32_t every[16] = {-1, -1, -1, -1, 0, 0, 0, 0,
                                                            -1, -1, -1, -1, 0, 0, 0, 0};
@@ -426,7 +425,7 @@ constexpr int patch_floats = filter_patch * row_floats;
 
 constexpr int LevelOf(int size) { return size == 1 ? 0 : 1 + LevelOf(size / 2); }
 
-// Sums on the way up; differences shrunk on the way.
+// Returns the sum; shrinks the differences on the way up.
 template <int Size, class Shrink>
 HWY_INLINE Row Analyse(const float* from, Tree<Size>& tree, Shrink& shrink) {
   if constexpr (Size == 1) {
@@ -449,7 +448,7 @@ HWY_INLINE void Synthesise(const Row& value, const Tree<Size>& tree, float* to) 
   }
 }
 
-// The two patches of a vector are the last pair: their sum beside their difference, and back.
+// The two patches of a vector are the last pair: turns them into their sum and their difference, and back.
 HWY_MAYBE_UNUSED HWY_INLINE Row AcrossHalves(const Row& row) {
 #if HWY_TARGET == HWY_AVX3
   alignas(64) static constexpr float signs[16] = {1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1, -1};
@@ -480,13 +479,13 @@ struct TimesFactors {
 
 // ---- A group
 
-// Vectors that hold as many patches: two in each, but of a group of one the same in both halves.
+// Number of vectors for `count` patches: two patches in each; a group of one fills both halves.
 constexpr int SetsOf(int count) { return count == 1 ? 1 : count / patches_at_once; }
 
 // The coefficients of the largest group.
 constexpr int group_floats = SetsOf(most_filtered) * patch_floats;
 
-// Not a template of the group's size: its loops are over whole patches.
+// Not a template of the group's size, because its loops are over whole patches.
 template <class Transform>
 HWY_NOINLINE void TransformAll(const float* columns, const FilterCall& call, float* to) {
   const std::int32_t* places = call.places;
@@ -494,7 +493,7 @@ HWY_NOINLINE void TransformAll(const float* columns, const FilterCall& call, flo
   const int sets = SetsOf(count);
   for (int i = 0; i < sets; ++i) {
     const float* first = columns + std::ptrdiff_t{places[i]} * filter_patch;
-    // A group of one fills both halves; the second is not added.
+    // A group of one fills both halves; the second half is not added.
     const float* second = columns + std::ptrdiff_t{places[i + sets < count ? i + sets : i]} * filter_patch;
     Patch p;
 #pragma GCC unroll 8
@@ -532,15 +531,15 @@ HWY_NOINLINE void AddAll(const FilterCall& call, const float* from, float weight
   for (int i = 0; i < count; ++i) call.weights[places[i]] += weight;
 }
 
-// Both halves of a vector have what a group of one has.
+// The sum over the lanes; a group of one is in both halves of a vector and counts once.
 template <int Count>
 HWY_INLINE float SumOver(Vector v) {
   const float sum = hn::GetLane(hn::SumOfLanes(d, v));
   return Count == 1 && patches_at_once == 2 ? sum / 2 : sum;
 }
 
-// The variance of a group's noise by its level, which its coefficients have if this is the plane that it was
-// found in.
+// The variance of a group's noise at its level. In the plane in which the group was found, the coefficients
+// give the level.
 inline double VarianceAtLevel(const FilterCall& call, const float* coefficients) {
   if (call.finds_level) {
     const int sets = SetsOf(call.count);

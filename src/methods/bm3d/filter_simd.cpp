@@ -1,6 +1,6 @@
-// Filters groups whose noise is the same everywhere: one sigma. Also what all kinds of noise share and no
-// group's size changes: the columns of a tile, the weights, the tables. For noise by a model see
-// filter_model_simd.cpp, for correlated noise filter_correlation_simd.cpp.
+// Filters groups with the same noise everywhere: one sigma. Also contains the code that all kinds of noise
+// share and that does not depend on a group's size: the columns of a tile, the weights, the tables. Noise
+// models: filter_model_simd.cpp; correlated noise: filter_correlation_simd.cpp.
 #include "methods/bm3d/filter_simd.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ struct Threshold {
   }
 };
 
-// From the basic estimate's coefficients the factors of the noisy ones'.
+// Turns the basic estimate's coefficients into factors of the noisy ones'.
 struct WienerFactors {
   const FilterTables& tables;
   int slot;
@@ -69,7 +69,7 @@ struct WienerFactors {
   HWY_INLINE Row Apply(const Row& value, const Row&) {
     Row result;
     for (int i = 0; i < parts; ++i) {
-      // Bounded: an infinite one would be multiplied by 0.
+      // The energy is bounded because an infinite one would be multiplied by 0.
       const Vector energy = hn::Min(hn::Mul(value.part[i], value.part[i]), hn::Set(d, 1e36F));
       const Vector share =
           hn::Mul(energy, Reciprocal(hn::Add(energy, hn::Load(d, tables.noise[Level][slot] + i * lanes))));
@@ -192,7 +192,8 @@ void AddColumns(PatchTransform transform, const ColumnTile& tile, const FilterTa
 }
 
 void SpreadWeights(const ColumnTile& tile, const FilterTables& tables, float* weights) {
-  // Along rows from the right and down from the bottom, so that what is still needed is there.
+  // Rows from right to left and columns from bottom to top, so that no value is overwritten before it is
+  // read.
   const int columns = (tile.width + row_floats - 1) / row_floats * row_floats;
   alignas(64) float line[1024 + 8] = {};
   for (int y = 0; y < tile.height; ++y) {

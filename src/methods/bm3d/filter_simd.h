@@ -1,4 +1,4 @@
-// What becomes of a group of patches: the second innermost part of bm3d on a CPU.
+// Filtering of a group of patches: the second innermost part of bm3d on a CPU.
 #pragma once
 
 #include <cstddef>
@@ -13,24 +13,23 @@ namespace ungrain {
 constexpr int filter_patch = 8;
 constexpr int most_filtered = 64;  // patches of a group
 
-// What coefficients are compared with and multiplied by, for one plane. Made for the vectors of the
-// processor.
+// Thresholds and factors of coefficients, for one plane, in the layout of the processor's vectors.
 struct FilterTables {
   static constexpr int levels = 7;  // of the transform along the group, and its mean
   static constexpr int row = 16;
-  // Step 1: thresholds; step 2: the noise's energy. Both for coefficients as the transforms leave them, which
+  // Step 1: thresholds; step 2: the noise's energy. Both are for coefficients of the transforms here, which
   // do not normalise.
   alignas(64) float noise[levels][filter_patch][row];
-  alignas(64) float scale[levels][filter_patch][row];  // what they leave out, in both directions
+  alignas(64) float scale[levels][filter_patch][row];  // the missing normalisation, in both directions
   alignas(64) float window[filter_patch][row];         // along one axis of a patch when it is added
   // Noise by the group's level, or null. Then `noise` is for a variance of 1 at that level.
   const PlaneNoise* model = nullptr;
   alignas(64) float shares[filter_patch][row];  // the model's
   double mean_share = 1;
   double mean_variance = 1;  // of the plane
-  // What two patches' noise has in common, over the variance at the group's level: [dy >= 0][dx][8][8],
-  // aligned to 64 bytes; the patches have nothing in common beyond the reaches. Null: see `shares`. Then
-  // `noise` is for a variance of 1, squared in both steps.
+  // Covariances of two patches' noise, over the variance at the group's level: [dy >= 0][dx][8][8], aligned
+  // to 64 bytes; 0 beyond the reaches. Null: `shares` hold. With it `noise` is for a variance of 1, squared
+  // in both steps.
   const float* common = nullptr;
   int reach_x = 0;
   int reach_y = 0;
@@ -42,15 +41,15 @@ struct alignas(64) CommonNoise {
 };
 std::vector<CommonNoise> common_noise(const PatchCovariances& covariances);
 
-// Whether filter_group() has what the step asks for.
+// Whether filter_group() supports the step.
 bool filter_knows(const Bm3dStep& step);
 
 // The model, for dct only, must outlive the tables; null: sigma.
 void fill_filter_tables(const Bm3dStep& step, bool wiener, double sigma, const PlaneNoise* model,
                         std::span<const double, filter_patch> window, FilterTables& tables);
 
-// A tile's image with its columns transformed: for every patch's corner, row by row, the column of pixels
-// from there down as coefficients. Patches side by side share them, and a patch is one piece of memory.
+// A tile's image with its columns transformed: for every patch's corner, row by row, the coefficients of the
+// column of pixels from there down. Neighbouring patches share columns, and a patch is one piece of memory.
 struct ColumnTile {
   int width = 0;             // of the image
   int height = 0;            // at least the patch's side
@@ -63,14 +62,14 @@ struct ColumnTile {
 
 void transform_columns(PatchTransform transform, const ColumnTile& tile, const float* image, float* columns);
 
-// The other way, weighted with the window and added up.
+// The inverse: transforms columns back, weights them with the window and adds them.
 void add_columns(PatchTransform transform, const ColumnTile& tile, const FilterTables& tables,
                  const float* columns, float* image);
 
-// From weights of patches, at their upper left corners, to those of pixels, in place.
+// Turns weights of patches, at their upper left corners, into those of pixels, in place.
 void spread_weights(const ColumnTile& tile, const FilterTables& tables, float* weights);
 
-// Places are of patches' upper left corners in a tile's image.
+// Places are those of patches' upper left corners in a tile's image.
 struct FilterCall {
   const FilterTables& tables;
   PatchTransform transform;
@@ -80,15 +79,15 @@ struct FilterCall {
   int count;       // a power of two
   float* values;   // columns: weighted sums of filtered patches
   float* weights;  // of patches, at their places
-  // With a model: the group's mean in the plane that it was found in.
+  // With a model: the group's mean in the plane in which it was found.
   float* level = nullptr;
-  bool finds_level = true;   // this is that plane; else the level is known already
-  std::ptrdiff_t pitch = 1;  // of the tile's image, where patches have noise in common
+  bool finds_level = true;   // this is that plane; else the level is given
+  std::ptrdiff_t pitch = 1;  // of the tile's image, if patches share noise
 };
 
 void filter_group(const FilterCall& call);
 
-// What filter_group() does with a model, without and with noise that patches have in common.
+// filter_group() for noise models, without and with covariances of patches.
 void filter_group_by_model(const FilterCall& call);
 void filter_correlated_group(const FilterCall& call);
 

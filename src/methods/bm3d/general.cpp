@@ -1,6 +1,6 @@
-// BM3D with any settings, in float on all threads: what the fast version does not take, and what that one is
-// measured against. Tiles of reference patches, each with a copy of the pixels around it; estimates are
-// summed in fixed point, so that the order of tiles does not matter.
+// BM3D with any settings, in float on all threads, for settings that the fast version does not support and as
+// its yardstick. Tiles of reference patches, each with a copy of the pixels around it; estimates are summed
+// in fixed point, so that the order of tiles does not matter.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -50,7 +50,7 @@ Sizes sizes_of(const Bm3dSettings& settings, int index) {
   return s;
 }
 
-// What all tiles of a step share. Value is float, or complex where a transform is.
+// Shared by all tiles of a step. Value is float, or complex if a transform is.
 template <class Value>
 class Transforms {
  public:
@@ -81,7 +81,7 @@ class Transforms {
   void forward_group(Value* group, int size, Value* spare) const { along(group, size, spare, false); }
   void inverse_group(Value* group, int size, Value* spare) const { along(group, size, spare, true); }
 
-  // From the variances of pixels to those of coefficients.
+  // Turns variances of pixels into those of coefficients.
   void variances(float* group, int size, float* spare) const {
     const int count = side_ * side_;
     for (int n = 0; n < size; ++n) {
@@ -94,7 +94,7 @@ class Transforms {
     across(group_squares_.at(size), size, spare, group);
   }
 
-  // What coefficients of patches m and n have in common, `common`, adds to the group's variances.
+  // Adds `common`, the covariances of patches m and n, to the group's variances.
   void add_common(int size, int m, int n, const NoiseModel::Spectrum& common, float* variances) const {
     const std::vector<std::complex<float>>& rows = group_rows_.at(size);
     for (int f = 0; f < size; ++f) {
@@ -189,7 +189,7 @@ class Transforms {
     };
     const int count = side_ * side_;
     if (along_ == GroupTransform::haar) {
-      // In place, coefficients in another order than the definition's.
+      // In place, so the coefficients have another order than in the definition.
       for (int step = back ? size / 2 : 1; step > 0 && step < size; step = back ? step / 2 : step * 2) {
         for (int n = 0; n < size; n += 2 * step) pair(group + n * count, group + (n + step) * count);
       }
@@ -254,11 +254,11 @@ class Matcher {
             (static_cast<std::uint64_t>(y) << 16U) | static_cast<std::uint64_t>(x)};
   }
 
-  // How many candidates `nearest` needs room for.
+  // Capacity that `nearest` needs for candidates.
   static std::size_t room(int count) { return static_cast<std::size_t>(4 * count + 1); }
 
-  // Of the places [x0, x1] x [y0, y1]: the reference, then the others by their distance. Returns how many.
-  // `source` holds pixels, or planes of coefficients where the step compares those.
+  // The patches at [x0, x1] x [y0, y1] in order of distance, the reference first. Returns how many. `source`
+  // holds pixels, or planes of coefficients if the step compares those.
   int nearest(const float* source, int plane, int x, int y, const Rect& places, Candidate* found) const {
     const int count = step_.group;
     found[0] = candidate(0, x, y);
@@ -296,7 +296,7 @@ class Matcher {
   bool corrects() const { return index_ == 0 && is_correlated(settings_); }
   double lowest(int plane) const { return corrects() ? lowest_[static_cast<std::size_t>(plane)] : 0; }
 
-  // From the least on, so that no distance is below 0.
+  // Corrections relative to the least, so that no distance is below 0.
   void make_corrections() {
     const int reach = step_.search / 2;
     for (int plane = 0; plane < static_cast<int>(settings_.model.size()); ++plane) {
@@ -397,7 +397,7 @@ class Step {
  private:
   using Candidate = Matcher::Candidate;
 
-  // A worker's.
+  // A worker's memory.
   struct Memory {
     Memory(const Step& step, float* memory) {
       const Sizes& s = step.sizes_;
@@ -463,7 +463,7 @@ class Step {
     }
   }
 
-  // Thresholded coefficients of the patches at all places of the area, a plane for each.
+  // Thresholded coefficients of the patches at all places of the area, one plane a coefficient.
   void make_compared(const Memory& memory, int plane, const Rect& area) const {
     if constexpr (std::is_same_v<Value, float>) {
       const float* source = memory.noisy + plane * area_pixels();
@@ -535,7 +535,7 @@ class Step {
     transforms_.forward_group(to, size, spare);
   }
 
-  // The mean of a group's patches in the plane that it was found in.
+  // The mean of a group's patches in the plane in which it was found.
   double group_level(const Memory& memory, int plane, int size) const {
     const float* source = (index_ == 0 ? memory.noisy : memory.basic) + plane * area_pixels();
     double sum = 0;
@@ -655,7 +655,7 @@ class Step {
         weight_of_varying(left, all / (64 * size), std::pow(settings_.sigma[plane], 2)));
   }
 
-  // The shares of a group's coefficients where patches share noise, in `variances`.
+  // The shares of a group's coefficients if patches share noise, in `variances`.
   void find_shares(const Memory& memory, const PatchCovariances& covariances, int size) const {
     std::fill_n(memory.variances, size * 64, 0.0F);
     for (int m = 0; m < size; ++m) {
@@ -670,7 +670,7 @@ class Step {
       memory.variances[i] = std::max(memory.variances[i], static_cast<float>(least_share));
   }
 
-  // Which row of the definition's transform lies at n: haar is computed in place.
+  // The row of the definition's transform at place n: haar is computed in place.
   int variance_row(int n, int size) const {
     if (step_.along != GroupTransform::haar || n == 0) return n;
     const int step = n & -n;  // differences of stretches of `step` patches lie at their second half's start
@@ -700,7 +700,7 @@ class Step {
     }
   }
 
-  // A tile's sums to those of all: whole numbers, so that it does not matter who comes first.
+  // Adds a tile's sums to the shared ones: integers, so that the order does not matter.
   void add_to(const SharedSums& sums, const Rect& out, const Rect& area, const Memory& memory) const {
     const int x0 = std::max(out.x0, area.x0);
     const int x1 = std::min(out.x1, area.x1);

@@ -1,9 +1,9 @@
-// The loops of the general version that take its time.
+// The hot loops of the general version.
 #pragma once
 
 namespace ungrain {
 
-// What may be read behind the last candidate's values, and written behind its distance: floats.
+// Floats that may be read behind the last candidate's values, and written behind its distance.
 inline constexpr int distance_overrun = 64;
 
 // sums[c] = Σ_i (reference[i] - row[parts[i] + c])² for c in [0, candidates).

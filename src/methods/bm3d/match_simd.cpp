@@ -1,9 +1,9 @@
-// The distance of two patches is the sum of their energies less twice their dot product, and the dot product
-// is what processors do fastest: a word of the reference, four 8-bit or two 16-bit pixels, is multiplied with
-// the words of a vector of candidates side by side. A first pass keeps what comes of all candidates and the
-// best of each column. As many columns as patches are wanted have one up to a threshold, which bisection
-// finds: a second pass makes a short list of the candidates up to it, whose keys (the distance, then the
-// place in reading order) are sorted by insertion into registers.
+// The distance of two patches is the sum of their energies less twice their dot product, which processors
+// compute fastest: a word of the reference, four 8-bit or two 16-bit pixels, is multiplied with the words of
+// a vector of neighbouring candidates. Pass 1 keeps the results of all candidates and the best of each
+// column. Bisection finds a threshold that the best of as many columns reach as patches are wanted. Pass 2
+// lists the candidates up to the threshold; their keys (the distance, then the place in reading order) are
+// sorted by insertion into registers.
 #include "methods/bm3d/match_simd.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include "cpu/simd.h"
 #include "methods/bm3d/vector_targets.h"
 
-// Dot products of bytes are instructions of this set; nothing else of the library is worth it.
+// Dot products of bytes are instructions of this target; no other code of the library gains by it.
 #define HWY_WANT_AVX3_DL
 #undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS UNGRAIN_BM3D_UNUSED_TARGETS
@@ -29,29 +29,29 @@
 namespace ungrain {
 namespace {
 
-// How a word of a reference meets the candidates' words: two pixels of 16 bits, or four bytes, whose products
-// are added in 16 bits first, so that 7 bits are all they may have, or in 32 at once.
+// Products of a reference's word with the candidates' words. wide: two pixels of 16 bits. pairs: four bytes,
+// products added in 16 bits first, which allows 7 bits a pixel. dots: four bytes, products added in 32 bits.
 enum class Products { wide, pairs, dots };
 
 constexpr int column_bits = 6;
 constexpr int place_bits = 12;
 constexpr int distance_bits = 20;
-constexpr std::int32_t farthest = (1 << distance_bits) - 1;  // what a key has room for: no candidate at all
-constexpr std::int32_t hopeless = -(1 << 30);
+constexpr std::int32_t farthest = (1 << distance_bits) - 1;  // largest distance of a key: no candidate
+constexpr std::int32_t excluded_score = -(1 << 30);
 constexpr int most_parts = 4;
 constexpr int words_beyond = 8;  // right of a patch's corner
-// Rows of keys: vectors reach beyond the columns that a key has room for, with candidates of no window.
+// Rows of keys: vectors extend beyond the columns that a key can hold, with candidates outside all windows.
 constexpr int key_pitch = match_key_pitch;
-// Thresholds are looked for among the codes of floats, whose order is that of the numbers.
+// Bisection runs over the bit codes of floats, which are ordered as the numbers are.
 constexpr std::int32_t code_of_half = 0x3F000000;
 constexpr int halvings = 10;
 constexpr int halvings_of_all = 12;
-// More than any distance of 12 bits and less than hopeless ones; what a key has room for.
+// Above any distance of 12 bits and below those of excluded candidates; the largest distance of a key.
 constexpr std::int32_t highest_code(bool deep) { return deep ? 0x4E000000 : 0x497FFFE0; }
 constexpr int match_list = match_columns * match_columns + longest_match_vector;
 
-// Distances that keys have no room for lose their last bits: with 12 bits patches may be far from each other
-// in units of the noise, and a group is to have its patches all the same.
+// Distances too large for a key lose their last bits. With 12 bits patches may be far apart in units of the
+// noise, and a group must still get its patches.
 int key_shift(std::int32_t threshold) {
   return std::max(0, static_cast<int>(std::bit_width(static_cast<std::uint32_t>(threshold))) - distance_bits);
 }
@@ -106,19 +106,19 @@ HWY_INLINE Products ProductsOfBytes() {
 #endif
 }
 
-// What is added to pixels: x86 multiplies bytes without a sign with bytes that have one.
+// Offset added to pixels: x86 multiplies unsigned bytes with signed ones.
 constexpr int ByteOffset(Products by) {
   if (by == Products::pairs) return 64;
   return UNGRAIN_ARM_DOTS ? 0 : 128;
 }
 
-// As many as registers have room for, beside two or more vectors of candidates.
+// As many references as fit the registers beside two or more vectors of candidates.
 constexpr int MostReferences(Products by) { return lanes == 16 || by == Products::dots ? 4 : 3; }
 constexpr int WordsOfRow(Products by) { return by == Products::wide ? 4 : 2; }
 constexpr int PixelsOfWord(Products by) { return match_patch / WordsOfRow(by); }
 
 #if UNGRAIN_BYTE_PAIRS
-// Products of bytes, pairs of them added.
+// Products of bytes, added in pairs.
 HWY_INLINE hn::Vec<Halves> BytePairs(Sums candidates, Sums reference) {
 #if HWY_TARGET == HWY_SSE4
   return hn::Vec<Halves>{_mm_maddubs_epi16(candidates.raw, reference.raw)};
@@ -143,7 +143,7 @@ struct Dot {
   HWY_INLINE void Start(Sums start) { sum = start; }
   HWY_INLINE Sums Get() const { return sum; }
 #else
-  // Products as wide as two vectors, each of half the candidates: brought together at the end.
+  // Products fill two vectors, each of half the candidates; they are combined at the end.
   Sums start;
   Sums lower;
   Sums upper;
@@ -158,7 +158,7 @@ struct Dot {
 #endif
 
   HWY_INLINE void Add(const Sums (&candidates)[words], const Sums (&reference)[words]) {
-    // Highway 1.0 names neither instruction of dot products.
+    // Highway 1.0 has no function for either dot product instruction.
     if constexpr (By == Products::dots) {
 #pragma GCC unroll 2
       for (int i = 0; i < words; ++i) {
@@ -203,27 +203,27 @@ struct Dot {
   }
 };
 
-// What all candidates of a few references need.
+// The candidates of a few references.
 struct Window {
   const MatchTile* tile;
   int references;
-  int columns;    // of all windows together, from the first one's left edge
+  int columns;    // of the union of all windows, from the first one's left edge
   int rows;       // inside the area
-  int first_row;  // of the window's that lies inside
+  int first_row;  // the first row of the window that lies inside
   int side;
   bool deep;
   const std::uint32_t* words;  // at the first candidate
   const std::int32_t* energies;
   std::uint32_t* reference_words;  // [reference][row of the patch][word]
   std::int32_t
-      own[most_references_at_once];    // from which a candidate's sum is taken: half its distance is left
+      own[most_references_at_once];    // minuend of a candidate's sum; the difference is half its distance
   int shift[most_references_at_once];  // of a reference's window from the first one's
   std::int32_t* best;                  // [part of the rows][reference][column]
   std::int32_t* sums;                  // [reference][row][column]
   std::uint32_t* list;                 // room for two references' candidates
 };
 
-// K rows of V vectors: with dot products that wait for each other some ten must be under way.
+// K rows of V vectors: about ten independent dot products must be in flight to hide their latency.
 template <Products By, int R, int V, int K>
 HWY_INLINE void FindRows(const Window& w, int row, int column, Sums (&best)[R][V]) {
   constexpr int words = WordsOfRow(By);
@@ -303,8 +303,8 @@ UNGRAIN_WITH_DOTS HWY_INLINE void AddDots(Sums& sum, Sums candidates, Sums refer
                             vreinterpretq_s8_s32(reference.raw), Lane);
 }
 
-// A vector has four candidates here, so that the words right of one vector's are the next one's, and room for
-// two rows of a reference's patch.
+// A vector holds four candidates here, so the words to the right of one vector are the next vector, and two
+// rows of a reference's patch.
 template <int Row, int R, int V>
 UNGRAIN_WITH_DOTS HWY_INLINE void AddPatchRow(const std::uint32_t* from, const Sums (&reference)[R],
                                               Sums (&sums)[R][V]) {
@@ -334,7 +334,7 @@ UNGRAIN_WITH_DOTS HWY_INLINE void FindRowOfDots(const Window& w, int part, int r
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) sums[r][v] = start;
   }
-  // Not unrolled: the compiler would have more loads under way than registers.
+  // Not unrolled: the compiler would keep more loads in flight than there are registers.
 #pragma GCC unroll 1
   for (int y = 0; y < match_patch; y += 2) {
     Sums reference[R];
@@ -359,14 +359,14 @@ UNGRAIN_WITH_DOTS HWY_INLINE void FindRowOfDots(const Window& w, int part, int r
 }
 #endif
 
-// Parts follow each other from the upper rows to the lower ones.
+// First row of a part; parts divide the rows from top to bottom.
 HWY_INLINE int FirstRow(const Window& w, int parts, int part) { return w.rows * part / parts; }
 
 template <Products By, int R, int V, int K>
 HWY_NOINLINE void FindColumns(const Window& w, int parts, int part, int column) {
   Sums best[R][V];
   for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < V; ++v) best[r][v] = hn::Set(ds, hopeless);
+    for (int v = 0; v < V; ++v) best[r][v] = hn::Set(ds, excluded_score);
   }
   int row = FirstRow(w, parts, part);
   const int end = FirstRow(w, parts, part + 1);
@@ -382,8 +382,8 @@ HWY_NOINLINE void FindColumns(const Window& w, int parts, int part, int column) 
 #if UNGRAIN_ARM_DOTS
 template <int R, int V>
 UNGRAIN_WITH_DOTS HWY_NOINLINE void FindColumnsOfDots(const Window& w, int parts, int part, int column) {
-  // In memory: there are no registers left for them.
-  for (int r = 0; r < R; ++r) std::fill_n(BestOf(w, part, r) + column, V * lanes, hopeless);
+  // In memory: no registers are left for them.
+  for (int r = 0; r < R; ++r) std::fill_n(BestOf(w, part, r) + column, V * lanes, excluded_score);
   const int end = FirstRow(w, parts, part + 1);
   for (int row = FirstRow(w, parts, part); row < end; ++row) FindRowOfDots<R, V>(w, part, row, column);
 }
@@ -408,7 +408,7 @@ void FindSums(const Window& w, int parts) {
   }
 }
 
-// The last of the vector before, then all but the last of this one.
+// Shifts by one lane: the last lane of the previous vector, then all but the last of this one.
 HWY_INLINE Keys Along(Keys before, Keys here) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
   return Keys{_mm512_alignr_epi32(here.raw, before.raw, 15)};
@@ -420,19 +420,20 @@ HWY_INLINE Keys Along(Keys before, Keys here) {
 #endif
 }
 
-// A vector of ascending keys, behind another one, when a key is inserted into both: what is larger moves on.
+// A vector of ascending keys, after `before`, when a key is inserted into both: larger keys move on.
 HWY_INLINE Keys Insert(Keys key, Keys before, Keys here) {
   return hn::Min(here, hn::Max(key, Along(before, here)));
 }
 
-// The same as below from all candidates of 12 bits, where too few columns lie inside the image: the farthest
-// one shall not decide how many bits keys have for the others. Bytes have room, and a list of all costs less.
+// The threshold from all candidates, for 12-bit pixels where too few columns lie inside the image: the
+// farthest candidate must not decide how many bits keys have for the others. Bytes fit the keys, and listing
+// all candidates costs less.
 HWY_NOINLINE std::int32_t FindThresholdOfAll(const Window& w, int r, int wanted) {
   const std::int32_t* sums = w.sums + r * match_columns * key_pitch + w.shift[r];
   const Sums own = hn::Set(ds, w.own[r]);
   const Sums columns = hn::Set(ds, w.side);
   const auto most = static_cast<std::int32_t>(std::bit_cast<float>(highest_code(true)));
-  // Calls body(half the distances of a vector of candidates, which of them are any).
+  // Calls body(half the distances of a vector of candidates, mask of lanes that hold a candidate).
   const auto for_each = [&](auto body) HWY_ATTR {
     for (int row = 0; row < w.rows; ++row) {
       for (int column = 0; column < w.side; column += lanes) {
@@ -470,14 +471,14 @@ HWY_INLINE int CountBelow(const Sums* values, int vectors, Sums limit) {
   }
 }
 
-// Half the distance up to which there are `wanted` candidates, or a few more: from the best of columns, for
-// all references at once, as each waits for what it found before.
+// Half the distance that `wanted` candidates, or a few more, reach, from the best of columns. Runs for all
+// references at once, because each bisection waits for its previous step.
 template <int Parts, int Vectors>
 HWY_INLINE void FindThresholds(const Window& w, int wanted, std::int32_t* thresholds) {
   constexpr int most_vectors = Parts * (Vectors > 0 ? Vectors : match_columns / lanes);
   const int vectors = Vectors > 0 ? Vectors : (w.side + lanes - 1) / lanes;
   const hn::Rebind<float, Signed> df;
-  Sums codes[most_references_at_once][most_vectors];  // of floats, whose order is that of the numbers
+  Sums codes[most_references_at_once][most_vectors];  // codes of floats, ordered as the numbers are
   std::int32_t low[most_references_at_once];
   std::int32_t high[most_references_at_once];
   for (int r = 0; r < w.references; ++r) {
@@ -509,8 +510,8 @@ HWY_INLINE void FindThresholds(const Window& w, int wanted, std::int32_t* thresh
   }
 }
 
-// Keys of the candidates up to a threshold; returns how many. The reference itself is not among them: it
-// comes first, even where others are as near.
+// Lists the keys of the candidates up to a threshold; returns how many. The reference itself is left out: it
+// comes first, even among equally near patches.
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 template <int Vectors>
 HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uint32_t* list) {
@@ -519,7 +520,8 @@ HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uin
   const Sums below = hn::Sub(own, hn::Set(ds, threshold + 1));
   const int shift = key_shift(threshold);
   const std::int32_t* sums = w.sums + r * match_columns * key_pitch + w.shift[r];
-  // Bits go to memory and are looked at when all are there: nothing is to be foreseen, nothing waits.
+  // Masks go to memory and are read when all are there, so that there are no mispredicted branches and no
+  // waits.
   const int vectors = Vectors > 0 ? Vectors : (w.side + lanes - 1) / lanes;
   __mmask16 masks[match_columns + 4][4];
   const std::int32_t* row_sums = sums;
@@ -567,7 +569,7 @@ HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uin
   return hits;
 }
 #else
-// One bit for each of a block of candidates that lies above a limit, `bits_apart` from each other.
+// One bit for each candidate of a block that lies above a limit; bits are `bits_apart` apart.
 #if UNGRAIN_ARM_DOTS
 constexpr int block = 16;
 constexpr int bits_apart = 4;
@@ -635,11 +637,11 @@ HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uin
 }
 #endif
 
-// Leaves those of a long list up to a limit that `wanted` of them reach, or a few more: looking at all of
-// them a few times costs less than as many insertions, most of all where hundreds are equally near. There is
-// room for a vector behind the list.
+// Shortens a long list to the keys up to a limit that `wanted` of them, or a few more, reach. A few passes
+// over the list cost less than that many insertions, most of all where hundreds are equally near. The list
+// has room for one more vector.
 HWY_NOINLINE int Shorten(std::uint32_t* list, int count, int wanted) {
-  constexpr int enough = 8;  // beyond those wanted
+  constexpr int enough = 8;  // more than those wanted
   hn::StoreU(hn::Set(du, ~0U), du, list + count);
   const auto up_to = [](Keys keys, Keys limit) HWY_ATTR { return hn::Eq(hn::Min(keys, limit), keys); };
   std::uint32_t low = 0;
@@ -668,7 +670,7 @@ HWY_NOINLINE int Shorten(std::uint32_t* list, int count, int wanted) {
   return left;
 }
 
-// The smallest keys of two lists of the same length: insertions wait for each other.
+// Sorts the smallest keys of two lists of the same length at once, because insertions wait for each other.
 template <int N>
 HWY_INLINE void SortTwo(const std::uint32_t* a, const std::uint32_t* b, int count, std::uint32_t* sorted_a,
                         std::uint32_t* sorted_b) {
@@ -736,7 +738,8 @@ HWY_INLINE void WriteGroup(const Window& w, const MatchCall& call, const std::ui
   group.count = count;
 }
 
-// More columns than patches are wanted, so that few have several of them: each part of the rows has its own.
+// More columns than wanted patches, so that few columns hold several of them: each part of the rows has its
+// own columns.
 constexpr int PartsFor(int wanted) { return wanted > 16 ? most_parts : most_parts / 2; }
 
 template <int N, int Vectors>
@@ -771,7 +774,7 @@ void SelectOf(const Window& w, const MatchCall& call) {
   }
 }
 
-// Sums are mended where they lie, and the best of their columns found again. From the least correction on, so
+// Corrects sums in place and finds the best of their columns again. Corrections are relative to the least, so
 // that no distance is below 0.
 HWY_NOINLINE void CorrectSums(const MatchCorrection& by, int parts, Window& w) {
   const int half = w.side / 2;
@@ -786,7 +789,7 @@ HWY_NOINLINE void CorrectSums(const MatchCorrection& by, int parts, Window& w) {
     }
     for (int part = 0; part < parts; ++part) {
       std::int32_t* best = BestOf(w, part, r) + w.shift[r] + half - by.reach_x;
-      std::fill_n(best, width, hopeless);
+      std::fill_n(best, width, excluded_score);
       for (int row = FirstRow(w, parts, part); row < FirstRow(w, parts, part + 1); ++row) {
         for (int x = 0; x < width; ++x) best[x] = std::max(best[x], sums[row * key_pitch + x]);
       }
@@ -827,7 +830,7 @@ void FindMatchesBy(MatchCall call) {
       for (int i = 0; i < words; ++i) {
         std::uint32_t word = tile.words[at + y * tile.pitch + i * PixelsOfWord(By)];
         if constexpr (By != Products::wide && byte_offset != 0) {
-          // Less the offset, in each byte.
+          // Removes the offset from each byte.
           word ^= 0x01010101U * byte_offset;
           if constexpr (byte_offset == 64) word |= (word & 0x40404040U) << 1;
           for (int byte = 0; byte < 4; ++byte) sum += static_cast<std::int8_t>(word >> (8 * byte));
@@ -875,7 +878,7 @@ void FindMatches(const MatchCall& call) {
   }
 }
 
-// A row of pixels as integers; returns whether all lay within the ends.
+// Turns a row of pixels into integers; returns whether all lay within the ends.
 bool Quantise(const float* HWY_RESTRICT row, int count, const MatchScale& scale,
               std::int32_t* HWY_RESTRICT to) {
   const float most = scale.most;
@@ -884,7 +887,7 @@ bool Quantise(const float* HWY_RESTRICT row, int count, const MatchScale& scale,
     const float level = (row[x] - scale.middle) * scale.inverse_step;
     const float held = std::min(std::max(level, -most), most);
     beyond |= held != level ? 1 : 0;
-    // Adding and taking away 1.5 * 2^23 rounds to nearest.
+    // Adding and subtracting 1.5 * 2^23 rounds to nearest.
     to[x] = static_cast<std::int32_t>((held + 12582912.0F) - 12582912.0F);
   }
   return beyond == 0;
@@ -894,7 +897,7 @@ bool FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, co
                    const MatchTile& tile) {
   const Rect& area = tile.area;
   const int pitch = tile.pitch;
-  // As far as the pixels are there: more of the image than the references need.
+  // Limited to the pixels that exist; the area may exceed the references' windows.
   const int x0 = std::max({area.x0, 0, image.rect.x0});
   const int x1 = std::min({area.x1, extent.width, image.rect.x1});
   alignas(64) static thread_local std::int32_t line[2048];
@@ -936,8 +939,8 @@ bool FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, co
       for (int i = 0; i < match_patch; ++i) sum += row[x + i * pitch];
       row[x] = -((sum + 1) >> 1);
     }
-    std::fill(row, row + left, hopeless);
-    std::fill(row + right, row + pitch, hopeless);
+    std::fill(row, row + left, excluded_score);
+    std::fill(row + right, row + pitch, excluded_score);
   }
   return within;
 }
@@ -966,7 +969,7 @@ Rect match_area(const Rect& positions) {
 }
 
 int match_pitch(const Rect& area) {
-  // Vectors begin at any candidate of the last reference's window.
+  // Vectors may begin at any candidate of the last reference's window.
   return (area.width() + match_columns + 15) / 16 * 16 + 16;
 }
 
@@ -987,7 +990,7 @@ int references_at_once(int search, int spacing, bool deep) {
   const auto vectors = [&](int references) {
     return (search + (references - 1) * spacing + vector - 1) / vector;
   };
-  // As many as cost no further vector, where vectors are long.
+  // As many references as need no further vector, on targets with long vectors.
   int most = 1;
   while (most < room && fit(most + 1) && (vector < longest_match_vector || vectors(most + 1) == vectors(1))) {
     ++most;

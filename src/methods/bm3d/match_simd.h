@@ -1,4 +1,4 @@
-// Which patches are alike: the innermost part of bm3d on a CPU.
+// The search for similar patches: the innermost part of bm3d on a CPU.
 #pragma once
 
 #include <cstddef>
@@ -9,33 +9,34 @@
 
 namespace ungrain {
 
-// Patches of 8 x 8 alone: a row is two or four words of integers.
+// Only patches of 8 x 8: a row is two or four words of integers.
 constexpr int match_patch = 8;
 constexpr int longest_match_vector = 16;
 // A distance, the row and the column of a candidate share 32 bits.
-constexpr int widest_match_search = 49;  // and the references that are looked for together fit beside it
+constexpr int widest_match_search = 49;  // the references of one search fit beside it
 constexpr int match_columns = 64;
 constexpr int most_matches = 64;
 constexpr int most_references_at_once = 4;
 
-// How pixels become integers: round((value - middle) / step), cut off at the depth's ends.
+// Conversion of pixels to integers: round((value - middle) / step), clamped to the depth's ends.
 struct MatchScale {
   float middle = 0;
   float inverse_step = 1;
   bool deep = false;  // 12 bits in 16, where 8 are too coarse for the noise
-  float most = 127;   // the ends, both ways: match_depth()
+  float most = 127;   // the ends in both directions: match_depth()
 };
 
-// The largest number that pixels may become; bytes have only 7 bits on processors that add products in 16.
+// The largest integer of a pixel; bytes have 7 bits on processors that add products in 16.
 float match_depth(bool deep);
 
-// The part of an image in which one tile's groups are looked for, as integers.
+// The part of an image in which one tile's groups are searched, as integers.
 struct MatchTile {
   Rect area;  // pixels and, with their upper left corners, patches; reaches beyond the image
   int pitch = 0;
   bool deep = false;
-  std::uint32_t* words = nullptr;    // a pixel and its right neighbours: four of 8 bits or two of 16
-  std::int32_t* energies = nullptr;  // minus half the sum of the patch's squares; hopeless outside the image
+  std::uint32_t* words = nullptr;  // a pixel and its right neighbours: four of 8 bits or two of 16
+  // Minus half the sum of the patch's squares; an excluding value outside the image.
+  std::int32_t* energies = nullptr;
 };
 
 // Words that each of a tile's two arrays needs for patches whose corners lie in `positions`.
@@ -47,15 +48,15 @@ std::size_t match_words(const Rect& area);
 bool fill_match_tile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,
                      const MatchTile& tile);
 
-// The patches that are most like a reference, which is the first; nearer ones first.
+// The patches most similar to a reference, in order of distance; the reference is first.
 struct MatchGroup {
   int count = 0;
   std::int16_t dx[most_matches];  // from the reference
   std::int16_t dy[most_matches];
 };
 
-// What is added to half the sum of squared differences of patches by how far they lie apart; nothing beyond
-// the reaches, which lie within the window. In the integers' units.
+// Added to half the sum of squared differences, by the patches' distance; 0 beyond the reaches, which lie
+// within the window. In the integers' units.
 struct MatchCorrection {
   int reach_x = 0;
   int reach_y = 0;
@@ -77,16 +78,16 @@ struct MatchCall {
 };
 
 constexpr int match_key_pitch = match_columns + 2 * longest_match_vector;
-// What comes of all candidates, and the best of each column of four parts; lists for two references; words.
+// The sums of all candidates, the best of each column of four parts, lists for two references, and words.
 constexpr std::size_t match_scratch =
     static_cast<std::size_t>(most_references_at_once) * match_key_pitch * (match_columns + 4) +
     2 * static_cast<std::size_t>(match_columns) * match_columns + most_references_at_once * match_patch * 4 +
     4 * longest_match_vector;
 
-// Whether the processor has what the functions here are made of.
+// Whether the processor has the vector instructions that the functions here need.
 bool has_match_vectors();
 
-// How many references, `spacing` apart, are best looked for together.
+// How many references, `spacing` apart, one search should take.
 int references_at_once(int search, int spacing, bool deep);
 
 void find_matches(const MatchCall& call);

@@ -19,9 +19,9 @@ namespace {
 
 using P = Bm3dParams;
 
-// What a profile stands for, strengths on the 0-255 scale. Ours were chosen by a sweep over pictures outside
-// the test sets: the README has the figures.
-struct Numbers {
+// The values of a profile, strengths on the 0-255 scale. Ours were chosen by a sweep over pictures outside
+// the test sets: LOG.md has the figures.
+struct ProfileValues {
   PatchTransform transform = PatchTransform::bior15;
   PatchTransform wiener_transform = PatchTransform::dct;
   int patch = 8;
@@ -37,11 +37,11 @@ struct Numbers {
   double lambda = 2.7;
 };
 
-// Above this much noise larger groups are worth more than the patches in them being alike.
+// Above this noise larger groups gain more than more similar patches do.
 constexpr double very_strong_noise = 60;
 
-Numbers numbers_of(Bm3dProfile profile, double noise) {
-  Numbers ours{.wiener_max_distance = 600};
+ProfileValues profile_values_of(Bm3dProfile profile, double noise) {
+  ProfileValues ours{.wiener_max_distance = 600};
   if (noise > very_strong_noise) {
     ours.group = 32;
     ours.lambda = 2.8;
@@ -79,10 +79,10 @@ Numbers numbers_of(Bm3dProfile profile, double noise) {
   return {};
 }
 
-// Nothing while the noise is not known.
-std::optional<Numbers> numbers_of(const P& p, const ImageSpec& spec) {
+// Nothing while the noise is unknown.
+std::optional<ProfileValues> profile_values_of(const P& p, const ImageSpec& spec) {
   if (p.sigma.empty()) return std::nullopt;
-  return numbers_of(p.profile, *std::max_element(p.sigma.begin(), p.sigma.end()) * 255 / spec.white());
+  return profile_values_of(p.profile, *std::max_element(p.sigma.begin(), p.sigma.end()) * 255 / spec.white());
 }
 
 constexpr const char* by_profile = "by profile and sigma";
@@ -90,18 +90,18 @@ constexpr const char* by_profile = "by profile and sigma";
 template <auto>
 constexpr bool is_distance = false;
 template <>
-constexpr bool is_distance<&Numbers::max_distance> = true;
+constexpr bool is_distance<&ProfileValues::max_distance> = true;
 template <>
-constexpr bool is_distance<&Numbers::wiener_max_distance> = true;
+constexpr bool is_distance<&ProfileValues::wiener_max_distance> = true;
 
-// A number that the profile has.
+// A value of the profile.
 template <auto member, class Number>
 Descriptor by_profile_number(std::optional<Number> P::*to, std::string name, const NumberRange& range,
                              std::string help) {
   return describe::derived(
       to, std::move(name), range, by_profile,
       +[](const P& p, const ImageSpec& spec) -> std::optional<Number> {
-        const std::optional<Numbers> numbers = numbers_of(p, spec);
+        const std::optional<ProfileValues> numbers = profile_values_of(p, spec);
         if (!numbers) return std::nullopt;
         Number value = (*numbers).*member;
         if constexpr (is_distance<member>) value *= std::pow(spec.white() / 255, 2);
@@ -110,7 +110,7 @@ Descriptor by_profile_number(std::optional<Number> P::*to, std::string name, con
       std::move(help));
 }
 
-// The first step's number; the second step's follows it where only this one was given.
+// Step 1's value, and step 2's, which follows step 1's if only that was given.
 template <auto member, class Number>
 Descriptor with_follower(std::optional<Number> P::*to, std::optional<Number> P::*follower, std::string name,
                          const NumberRange& range, std::string help) {
@@ -133,20 +133,21 @@ Descriptor patch_transform(std::optional<PatchTransform> P::*to, std::string nam
        {"bior1.5", PatchTransform::bior15},
        {"hadamard", PatchTransform::hadamard},
        {"dft", PatchTransform::dft}},
-      member == &Numbers::transform ? "bior1.5; dct where patch is not a power of two or dabov2007 says so"
-                                    : "dct",
+      member == &ProfileValues::transform
+          ? "bior1.5; dct where patch is not a power of two or dabov2007 says so"
+          : "dct",
       +[](const P& p, const ImageSpec& spec) -> std::optional<PatchTransform> {
-        const std::optional<Numbers> numbers = numbers_of(p, spec);
+        const std::optional<ProfileValues> numbers = profile_values_of(p, spec);
         if (!numbers) return std::nullopt;
         if (p.noise_model != nullptr) return PatchTransform::dct;
-        if (member == &Numbers::transform && p.patch && !is_power_of_two(*p.patch))
+        if (member == &ProfileValues::transform && p.patch && !is_power_of_two(*p.patch))
           return PatchTransform::dct;
         return (*numbers).*member;
       },
       std::move(help));
 }
 
-// Of a map: the root mean square of each of its channels, for the profile to choose by.
+// The root mean square of each channel of a map, by which the profile chooses.
 std::vector<double> levels_of(const ConstImageView& map) {
   std::vector<double> levels;
   std::vector<float> row(static_cast<std::size_t>(map.spec.width));
@@ -206,7 +207,7 @@ void check_transform(PatchTransform transform, int patch, const char* parameter)
       fmt::format("bm3d: bior1.5 and hadamard take a {} of 1, 2, 4, 8, 16 or 32, got {}", parameter, patch));
 }
 
-// Wider than a patch, it leaves pixels that no patch covers.
+// A spacing wider than a patch leaves pixels that no patch covers.
 void check_spacing(const std::optional<int>& spacing, const std::optional<int>& patch,
                    const char* parameter) {
   if (!spacing || !patch || *spacing <= *patch) return;
@@ -242,14 +243,14 @@ bool has_opponent_planes(const P& p, const ImageSpec& spec) {
   return spec.colour != Colour::rgb || p.colour == Bm3dColour::opponent;
 }
 
-// Models are made of the coefficients of the 8 x 8 cosine transform.
+// Noise models hold coefficients of the 8 x 8 cosine transform.
 bool has_model_patches(const P& p) {
   const bool eight = p.patch.value_or(8) == 8 && p.wiener_patch.value_or(8) == 8;
   return eight && p.transform.value_or(PatchTransform::dct) == PatchTransform::dct &&
          p.wiener_transform.value_or(PatchTransform::dct) == PatchTransform::dct;
 }
 
-// The profiles that stand for others' programs keep their transforms, and a map has the noise already.
+// Profiles of other programs keep their transforms, and a map already gives the noise.
 bool allows_model(const P& p, const ImageSpec& spec) {
   const bool ours = p.profile != Bm3dProfile::dabov2007 && p.profile != Bm3dProfile::matlab;
   return ours && p.sigma_map.data == nullptr && has_opponent_planes(p, spec) && has_model_patches(p);
@@ -325,8 +326,8 @@ const Method& bm3d_method() {
               describe::choice(&P::colour, "colour",
                                {{"opponent", Bm3dColour::opponent}, {"per-channel", Bm3dColour::per_channel}},
                                "rgb: luminance and two colour differences with luminance's groups, or each channel by itself"),
-              patch_transform<&Numbers::transform>(&P::transform, "transform", "within a patch"),
-              patch_transform<&Numbers::wiener_transform>(&P::wiener_transform, "wiener_transform",
+              patch_transform<&ProfileValues::transform>(&P::transform, "transform", "within a patch"),
+              patch_transform<&ProfileValues::wiener_transform>(&P::wiener_transform, "wiener_transform",
                                                           "the second step's"),
               describe::derived_choice(
                   &P::group_transform, "group_transform",
@@ -338,26 +339,26 @@ const Method& bm3d_method() {
                   "along a group of patches"),
               describe::choice(&P::kaiser, "kaiser", {{"on", true}, {"off", false}},
                                "a Kaiser window: patches' edges weigh less"),
-              with_follower<&Numbers::patch>(&P::patch, &P::wiener_patch, "patch", patch_sides, "side of a patch"),
-              by_profile_number<&Numbers::wiener_patch>(&P::wiener_patch, "wiener_patch", patch_sides,
+              with_follower<&ProfileValues::patch>(&P::patch, &P::wiener_patch, "patch", patch_sides, "side of a patch"),
+              by_profile_number<&ProfileValues::wiener_patch>(&P::wiener_patch, "wiener_patch", patch_sides,
                                                         "the second step's; patch where that is given"),
-              with_follower<&Numbers::spacing>(&P::spacing, &P::wiener_spacing, "spacing", spacings,
+              with_follower<&ProfileValues::spacing>(&P::spacing, &P::wiener_spacing, "spacing", spacings,
                                                "from one reference patch to the next"),
-              by_profile_number<&Numbers::wiener_spacing>(&P::wiener_spacing, "wiener_spacing", spacings,
+              by_profile_number<&ProfileValues::wiener_spacing>(&P::wiener_spacing, "wiener_spacing", spacings,
                                                           "the second step's; spacing where that is given"),
-              with_follower<&Numbers::search>(&P::search, &P::wiener_search, "search", search_sides,
+              with_follower<&ProfileValues::search>(&P::search, &P::wiener_search, "search", search_sides,
                                               "side of the window that is searched"),
-              by_profile_number<&Numbers::wiener_search>(&P::wiener_search, "wiener_search", search_sides,
+              by_profile_number<&ProfileValues::wiener_search>(&P::wiener_search, "wiener_search", search_sides,
                                                          "the second step's; search where that is given"),
-              with_follower<&Numbers::group>(&P::group, &P::wiener_group, "group", group_sizes,
+              with_follower<&ProfileValues::group>(&P::group, &P::wiener_group, "group", group_sizes,
                                              "patches of a group at most"),
-              by_profile_number<&Numbers::wiener_group>(&P::wiener_group, "wiener_group", group_sizes,
+              by_profile_number<&ProfileValues::wiener_group>(&P::wiener_group, "wiener_group", group_sizes,
                                                         "the second step's; group where that is given"),
-              by_profile_number<&Numbers::max_distance>(&P::max_distance, "max_distance", distances,
+              by_profile_number<&ProfileValues::max_distance>(&P::max_distance, "max_distance", distances,
                                                         "largest mean squared difference within a group"),
-              by_profile_number<&Numbers::wiener_max_distance>(&P::wiener_max_distance, "wiener_max_distance", distances,
+              by_profile_number<&ProfileValues::wiener_max_distance>(&P::wiener_max_distance, "wiener_max_distance", distances,
                                                                "the second step's"),
-              by_profile_number<&Numbers::lambda>(&P::lambda, "lambda", {.min = 0, .max = 100},
+              by_profile_number<&ProfileValues::lambda>(&P::lambda, "lambda", {.min = 0, .max = 100},
                                                   "coefficients up to lambda sigma are taken for noise"),
           },
       .check = check,

@@ -1,5 +1,5 @@
-// BM3D by its definition, in double. One step of it: for every reference patch the group of patches that look
-// like it, the group's coefficients, what is left of them, and the sums of all patches' estimates.
+// BM3D by its definition, in double. One step: for every reference patch the group of similar patches, the
+// group's coefficients, their shrinkage, and the sums of all patches' estimates.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -36,7 +36,7 @@ class WorkingPlane {
     if (!opponent_) return image_.at(plane_, x, y);
     double sum = 0;
     for (int c = 0; c < 3; ++c) sum += opponent_matrix[plane_][c] * image_.at(c, x, y);
-    return static_cast<float>(sum);  // planes are float: which patches look alike may hang on it
+    return static_cast<float>(sum);  // planes are float: the groups may depend on the rounding
   }
 
  private:
@@ -58,11 +58,11 @@ class NoiseVariance {
 
   bool varies() const { return map_.data != nullptr || by_model(); }
   bool by_model() const { return model_ != nullptr; }
-  // Of coefficient c of a group's patches, by the group's level; and what the deviation is multiplied by.
+  // The variance of coefficient c of a group's patches at the group's level, and the factor on the deviation.
   double at_level(double level) const { return model_->variance(level); }
   double at_level(double level, std::size_t c) const { return model_->variance(level) * model_->shares[c]; }
   double strength() const { return by_model() ? model_->strength : 1; }
-  // Null where a coefficient's variance is the same in all groups of a level.
+  // Null if a coefficient's variance is the same in all groups of a level.
   const PatchCovariances* covariances() const { return by_model() ? model_->covariances.get() : nullptr; }
   double everywhere() const { return everywhere_; }
   double at(int x, int y) const {
@@ -131,7 +131,7 @@ class GroupBasis {
     return patches;
   }
 
-  // The variances of a group's coefficients where the pixels' noise is independent, of these variances.
+  // The variances of a group's coefficients, from variances of pixels with independent noise.
   std::vector<Coefficients> variances(const std::vector<Coefficients>& pixels) const {
     const std::size_t count = pixels[0].size();
     std::vector<Coefficients> patches(pixels.size(), Coefficients(count));
@@ -148,7 +148,7 @@ class GroupBasis {
     return across(squares, patches);
   }
 
-  // The shares of a level's variance that a group's coefficients have where patches share noise.
+  // The shares of a level's variance of a group's coefficients if patches share noise.
   std::vector<Coefficients> shares(const PatchCovariances& covariances,
                                    const std::vector<Place>& group) const {
     const std::size_t count = static_cast<std::size_t>(side_) * side_;
@@ -224,7 +224,7 @@ struct Candidate {
   Place place;
 };
 
-// The nearest first; of equally near ones the first in reading order.
+// Sorts by distance; ties in reading order.
 void keep_nearest(std::vector<Candidate>& candidates, int count) {
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.distance < b.distance; });
@@ -241,7 +241,7 @@ class Search {
         basis_(step_),
         image_(image) {}
 
-  // Around the reference, which comes first whatever else looks the same. `number` is the plane's.
+  // Patches around the reference, which comes first even among equal ones. `number` is the plane's.
   std::vector<Candidate> nearest(const WorkingPlane& plane, int number, const Place& reference) const {
     const double sigma = settings_.sigma[number];
     const int reach = step_.search / 2;
@@ -300,10 +300,10 @@ struct Estimate {
   double weight = 1;
 };
 
-// What is left of the noise in a group.
-class Remainder {
+// The noise left in a group.
+class RemainingNoise {
  public:
-  explicit Remainder(const NoiseVariance& noise) : noise_(noise) {}
+  explicit RemainingNoise(const NoiseVariance& noise) : noise_(noise) {}
 
   // A coefficient with noise of this variance was multiplied by `factor`.
   void add(double factor, double variance) {
@@ -312,7 +312,7 @@ class Remainder {
     all_ += variance;
     ++count_;
   }
-  // Groups that keep little were flat, or have little noise: they weigh more.
+  // Groups with little noise left were flat or have little noise: they weigh more.
   double weight() const {
     if (!noise_.varies()) return 1 / std::max(factors_, 1.0);
     return weight_of_varying(left_, all_ / count_, noise_.everywhere());
@@ -326,7 +326,7 @@ class Remainder {
   int count_ = 0;
 };
 
-// A group's coefficients, each times the factor(n, c, variance) that it is to be shrunk by.
+// A group's coefficients, each multiplied by factor(n, c, variance).
 Estimate shrunk(const GroupBasis& basis, const std::vector<Place>& group, const WorkingPlane& plane,
                 const NoiseVariance& noise, double level, const auto& factor) {
   std::vector<Coefficients> coefficients;
@@ -340,7 +340,7 @@ Estimate shrunk(const GroupBasis& basis, const std::vector<Place>& group, const 
   const PatchCovariances* const covariances = noise.covariances();
   std::vector<Coefficients> shares;
   if (covariances != nullptr) shares = basis.shares(*covariances, group);
-  Remainder remainder(noise);
+  RemainingNoise remainder(noise);
   for (std::size_t n = 0; n < coefficients.size(); ++n) {
     for (std::size_t c = 0; c < coefficients[n].size(); ++c) {
       const double variance = covariances != nullptr ? noise.at_level(level) * shares[n][c].real()
@@ -366,7 +366,7 @@ Estimate threshold(const Bm3dStep& step, const GroupBasis& basis, const std::vec
                 });
 }
 
-// Step 2: each coefficient is shrunk by the share of signal in it, as the basic estimate has it.
+// Step 2: each coefficient is multiplied by its share of signal, estimated from the basic estimate.
 Estimate wiener(const Bm3dStep& step, const GroupBasis& basis, const std::vector<Place>& group,
                 const WorkingPlane& noisy, const WorkingPlane& basic, const NoiseVariance& noise,
                 double level) {
@@ -428,8 +428,8 @@ std::vector<Place> places_of(const std::vector<Candidate>& candidates, GroupTran
   return group;
 }
 
-// One step (0 or 1) of the method. Step 0 reads the noisy image, step 1 that and the basic estimate, whose
-// planes are the working ones already.
+// One step (0 or 1) of the method. Step 0 reads the noisy image; step 1 reads it and the basic estimate,
+// whose planes are working planes.
 void run_step(const StageCall& call, const Bm3dSettings& settings, int index) {
   const Bm3dStep& step = index == 0 ? settings.first : settings.second;
   const bool opponent = settings.opponent;
@@ -467,8 +467,8 @@ void run_step(const StageCall& call, const Bm3dSettings& settings, int index) {
                                : wiener(step, basis, group, noisy[plane], basic[plane], noise[plane], level));
   };
 
-  // References whose groups may reach the area. There is one worker: rows come in order, and so every pixel's
-  // sums are made in the same order, whatever the area.
+  // References whose groups may reach the area. One worker takes the rows in order, so every pixel's sums
+  // have the same order for any area.
   const int reach = group_reach(settings, index);
   const int begin = std::max(0, area.y0 - reach - step.patch + 1);
   const int end = std::min(search.last_y(), area.y1 - 1 + reach) + 1;

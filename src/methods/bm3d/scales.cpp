@@ -15,7 +15,7 @@ constexpr int side = NoiseModel::side;
 constexpr double pi = 3.141592653589793;
 using Spectrum = NoiseModel::Spectrum;
 
-// Of the variances at whole frequencies.
+// Bilinear interpolation of the variances at whole frequencies.
 double between(const Spectrum& variances, double across, double down) {
   const int x0 = static_cast<int>(across);
   const int y0 = static_cast<int>(down);
@@ -27,18 +27,18 @@ double between(const Spectrum& variances, double across, double down) {
          fy * ((1 - fx) * variances[y1 * side + x0] + fx * variances[y1 * side + x1]);
 }
 
-// What a mean of two neighbours leaves of the power at frequency i of 8, a wave of 16 / i pixels.
+// The share of power that a mean of two neighbours leaves at frequency i of 8, a wave of 16 / i pixels.
 double left_by_mean(double frequency) {
   const double amplitude = portable::cos(pi * frequency / (2 * side));
   return amplitude * amplitude;
 }
 
-// The spectrum of the means of 2 x 2 pixels. Frequency i there is i / 2 here, and what lies as far from the
-// finest frequency on the other side is folded onto it.
+// The spectrum of the means of 2 x 2 pixels. Its frequency i is i / 2 of the image; the frequency mirrored at
+// the finest one is aliased onto it.
 Spectrum of_half(const Spectrum& spectrum) {
   Spectrum variances;
   for (int n = 0; n < side * side; ++n) variances[n] = spectrum[n] * spectrum[n];
-  variances[0] = std::max(variances[1], variances[side]);  // not measured, but guessed from above
+  variances[0] = std::max(variances[1], variances[side]);  // not measured; estimated from its neighbours
   Spectrum half;
   for (int j = 0; j < side; ++j) {
     for (int i = 0; i < side; ++i) {
@@ -56,8 +56,8 @@ Spectrum of_half(const Spectrum& spectrum) {
   return half;
 }
 
-// Halving and enlarging again along one axis, as the passes of two_scales() do it: the row of pixel x in
-// terms of the pixels around it, for an even or an odd x.
+// Halving and enlarging along one axis, as the passes of two_scales() do it: the weight of pixel `from` in
+// pixel x, which depends on whether x is even.
 double weight_of_pixel(int x, int from) {
   const int own = x >= 0 ? x / 2 : (x - 1) / 2;
   const int other = x % 2 == 0 ? own - 1 : own + 1;
@@ -65,12 +65,12 @@ double weight_of_pixel(int x, int from) {
   return pair == own ? 0.375 : pair == other ? 0.125 : 0;
 }
 
-// The share of white noise's deviation that stays in each coefficient where what halving and enlarging keep
-// is taken away.
+// The share of white noise's deviation that stays in each coefficient after subtracting what halving and
+// enlarging keep.
 const Spectrum& left_by_coarse() {
   static const Spectrum shares = [] {
-    std::array<double, side> kept{};     // of a coefficient in itself
-    std::array<double, side> squares{};  // of all that it takes over
+    std::array<double, side> kept{};     // of a coefficient in its own result
+    std::array<double, side> squares{};  // of all coefficients in the result
     for (int k = 0; k < side; ++k) {
       const double scale = std::sqrt((k == 0 ? 1.0 : 2.0) / side);
       const auto basis = [&](int x) { return scale * portable::cos(pi * (2 * x + 1) * k / (2.0 * side)); };
@@ -95,24 +95,7 @@ const Spectrum& left_by_coarse() {
   return shares;
 }
 
-// ---- The same of a known correlation, which also tells what patches have in common
-
-// A square around 0 of R(dx, dy) / R(0), 0 beyond.
-class Correlation {
- public:
-  explicit Correlation(const std::vector<double>& values)
-      : values_(values), reach_(correlation_reach(values)) {}
-
-  int reach() const { return reach_; }
-  double at(int dx, int dy) const {
-    if (std::abs(dx) > reach_ || std::abs(dy) > reach_) return 0;
-    return values_[static_cast<std::size_t>((dy + reach_) * (2 * reach_ + 1) + dx + reach_)];
-  }
-
- private:
-  const std::vector<double>& values_;
-  int reach_;
-};
+// ---- The same for a known correlation, which also gives the covariances of patches
 
 // A channel whose covariances are `covariance(dx, dy)` times the square of its deviation.
 template <class Covariance>
@@ -122,7 +105,7 @@ NoiseModel::Channel with_covariances(NoiseModel::Channel channel, int reach, con
   std::vector<double> correlation;
   for (int dy = -reach; dy <= reach; ++dy) {
     for (int dx = -reach; dx <= reach; ++dx) {
-      // Halfway between both, which rounding may have made different.
+      // The mean of both, because rounding may have made them different.
       const double both = (covariance(dx, dy) + covariance(-dx, -dy)) / (2 * variance);
       correlation.push_back(dx == 0 && dy == 0 ? 1 : std::clamp(both, -1.0, 1.0));
     }
@@ -136,9 +119,10 @@ NoiseModel::Channel with_covariances(NoiseModel::Channel channel, int reach, con
   return channel;
 }
 
-// Of means of 2 x 2 pixels: those of pixels 2 (dx, dy) apart and their neighbours.
+// The channel of means of 2 x 2 pixels: its covariances are those of pixels 2 (dx, dy) apart and their
+// neighbours.
 NoiseModel::Channel half_of(const NoiseModel::Channel& channel) {
-  const Correlation own(channel.correlation);
+  const CorrelationSquare own(channel.correlation);
   return with_covariances(channel, (own.reach() + 1) / 2, [&](int dx, int dy) {
     double sum = 0;
     for (int b = -1; b <= 1; ++b) {
@@ -149,11 +133,11 @@ NoiseModel::Channel half_of(const NoiseModel::Channel& channel) {
   });
 }
 
-// Of what is left where halving and enlarging take all noise away that they keep: the mean over the four
-// places that a pixel may have among its neighbours.
+// The channel after subtracting what halving and enlarging keep: the mean over the four positions of a pixel
+// relative to the halves.
 NoiseModel::Channel rest_of(const NoiseModel::Channel& channel) {
-  const Correlation own(channel.correlation);
-  // What a pixel is made of, by whether its column and row are odd.
+  const CorrelationSquare own(channel.correlation);
+  // The taps of a pixel's value, by the parity of its column and row.
   struct Tap {
     int x;
     int y;
@@ -171,7 +155,7 @@ NoiseModel::Channel rest_of(const NoiseModel::Channel& channel) {
       }
     }
   }
-  constexpr int taps_reach = 6;  // of two pixels' together
+  constexpr int taps_reach = 6;  // of two pixels' taps added
   return with_covariances(channel, own.reach() + taps_reach, [&](int dx, int dy) {
     double sum = 0;
     for (const int y : {0, 1}) {
@@ -196,7 +180,7 @@ Bm3dParams with_model(Bm3dParams params, NoiseModel model) {
 }  // namespace
 
 int bm3d_scales(const NoiseModel& model, const ImageSpec& spec) {
-  constexpr int least_side = 64;  // of which a window of half the size is still a part
+  constexpr int least_side = 64;  // a window at half the size is still smaller than the image
   if (std::min(spec.width, spec.height) < least_side) return 1;
   constexpr double coarse = 2.5;
   return std::any_of(model.channels.begin(), model.channels.end(),

@@ -1,4 +1,4 @@
-// Noise coarser than a patch can tell from the picture: bm3d at half the size before bm3d at the image's own.
+// Noise coarser than a patch: bm3d at half the size before bm3d at the image's own size.
 #pragma once
 
 #include "core/two_scales.h"
@@ -7,8 +7,8 @@
 
 namespace ungrain {
 
-// 2 where the model has much less noise in fine frequencies than in coarse ones and the image is large enough
-// to be halved; else 1.
+// 2 if the model has much less noise in fine frequencies than in coarse ones and the image is large enough to
+// be halved; else 1.
 int bm3d_scales(const NoiseModel& model, const ImageSpec& spec);
 
 // The parameters of both sizes, from resolved ones with a noise model.

@@ -9,10 +9,10 @@
 namespace ungrain {
 namespace {
 
-// Patches of a group overlap or lie so near that their noise is correlated where it has few high frequencies:
-// it adds up in the group's low coefficients, and patches with the same noise are taken for alike. So the
-// filter must take more for noise than one patch's spectrum says: 1 for white noise, about 1.6 for what
-// cameras deliver, up to 2 for what JPEG leaves of it. README.md has the figures.
+// kappa. Patches of a group overlap or lie close, so noise with few high frequencies is correlated between
+// them: it adds up in the group's low coefficients, and patches with the same noise look similar. The filter
+// must therefore assume more noise than one patch's spectrum says: 1 for white noise, about 1.6 for camera
+// noise, up to 2 after JPEG. LOG.md has the figures.
 double strength_of(const NoiseModel::Spectrum& spectrum) {
   const double high = band_rms(spectrum, high_band);
   const double ratio = high > 0 ? band_rms(spectrum, low_band) / high : 1;
@@ -38,7 +38,7 @@ int widest_group(const Bm3dSettings& settings) {
   return std::max(settings.first.search, second) - 1;
 }
 
-// What patches have in common is in the covariances: nothing is left for a factor to make up for.
+// The covariances contain the noise that patches share, so kappa is 1.
 void use_correlations(const NoiseModel& model, Bm3dSettings& settings) {
   for (std::size_t plane = 0; plane < settings.model.size(); ++plane) {
     const std::vector<double>& correlation = model.channels[plane].correlation;
@@ -57,7 +57,7 @@ void use_correlations(const NoiseModel& model, Bm3dSettings& settings) {
   }
 }
 
-// As if more noise were common than is: README.md has the figures.
+// Corrects for more shared noise than there is: LOG.md has the figures.
 constexpr double matching_factor = 2;
 
 }  // namespace
@@ -92,7 +92,7 @@ Bm3dSettings bm3d_settings(const Bm3dParams& params, const ImageSpec& spec) {
   if (params.sigma.size() > 1) sigma = params.sigma;
   settings.sigma = sigma;
   if (settings.opponent) {
-    // Where all channels have the same noise their differences have none, which is as hard to believe as to
+    // If all channels had the same noise, their differences would have none: implausible, and impossible to
     // filter.
     constexpr double most = 0.98;
     const double correlation = std::min(params.correlation.value_or(0), most);
@@ -114,7 +114,7 @@ Bm3dSettings bm3d_settings(const Bm3dParams& params, const ImageSpec& spec) {
       settings.sigma[plane] = mean_deviation(*params.noise_model, plane);
     }
   }
-  // Luminance goes to sqrt 3 times white: squared differences are three times as large.
+  // Luminance reaches sqrt 3 times white, so squared differences are three times as large.
   const double on_matched_plane = settings.opponent ? 3 : 1;
 
   Bm3dStep& first = settings.first;

@@ -1,4 +1,4 @@
-// The numbers that bm3d's backends work with: every choice made, nothing optional.
+// The resolved settings of bm3d's backends: every value set, nothing optional.
 #pragma once
 
 #include <array>
@@ -32,17 +32,17 @@ struct Bm3dStep {
 // The noise of one plane by the level of a group and by the coefficient of its patches.
 struct PlaneNoise {
   std::vector<double> levels;     // of the matched plane, ascending
-  std::vector<double> variances;  // at these
-  NoiseModel::Spectrum shares{};  // of each coefficient: its variance over that
+  std::vector<double> variances;  // at these levels
+  NoiseModel::Spectrum shares{};  // of each coefficient: its variance over the level's
   double strength = 1;            // factor on the deviation for thresholds and shrinkage, kappa
-  // Where it is known what neighbouring pixels' noise has in common; else null. Then a group's coefficients
-  // have the variances that follow from where its patches lie: see share_of(). Shares are 1 on average.
+  // Covariances of neighbouring pixels' noise, if known; else null. With them a group's coefficients have
+  // variances that follow from the places of its patches. Shares are 1 on average.
   std::shared_ptr<const PatchCovariances> covariances = {};
 
   double variance(double level) const;
 };
-// What the share of a group's coefficient is at least: noise that patches have in common cancels in their
-// differences, and shares are divided by.
+// Lower bound of the share of a group's coefficient. Noise that patches share cancels in their differences,
+// and the filter divides by shares.
 inline constexpr double least_share = 1e-4;
 double mean_share(const PlaneNoise& noise);
 double least_variance(const PlaneNoise& noise);  // of any coefficient at any level
@@ -56,29 +56,29 @@ struct Bm3dSettings {
   std::vector<PlaneNoise> model;  // instead of sigma where it is not empty: one for each plane
 };
 
-// Whether it is known of some plane what neighbouring pixels' noise has in common.
+// Whether the covariances of some plane's noise are known.
 bool is_correlated(const Bm3dSettings& settings);
 
-// What the noise does to distances in the noisy image where patches have some of it in common. Noise adds
-// 2 (R(0) - R(D)) to the mean squared difference of patches that lie D apart, so that patches whose noise is
-// the same look more alike than they are. Added to the mean squared difference of patches (dx, dy) apart,
-// this makes up for it: matching_factor times 2 R(D), squared pixel units of the plane. 0 in step 2.
+// Correction of distances in the noisy image for noise that patches share. Noise adds 2 (R(0) - R(D)) to the
+// mean squared difference of patches D apart, so patches with the same noise look more similar than they are.
+// The correction, matching_factor times 2 R(D) in squared pixel units of the plane, is added to the mean
+// squared difference of patches (dx, dy) apart. 0 in step 2.
 double distance_correction(const Bm3dSettings& settings, int step, int plane, int dx, int dy);
-// The least of all corrections, 0 or less.
+// The least correction, 0 or less.
 double least_correction(const Bm3dSettings& settings, int step, int plane);
 
 // Of resolved parameters: every optional has a value.
 Bm3dSettings bm3d_settings(const Bm3dParams& params, const ImageSpec& spec);
 
-// Above this (on the 0-255 scale) the article and its authors' program have other numbers.
+// Above this (on the 0-255 scale) the article and its authors' program use other values.
 inline constexpr double strong_noise = 40;
 
-// Nothing to do: the output is the input.
+// Whether the output is the input.
 bool is_identity(const Bm3dSettings& settings);
 
-// The weight of a group whose noise varies: the reciprocal of the variance that is left in it, which is that
-// of one coefficient at least. In units of the plane's mean variance, so that for the same noise everywhere
-// it is 1 / (coefficients kept, at least 1); bounded, because it is summed in fixed point.
+// The weight of a group whose noise varies: the reciprocal of the variance left in it, at least that of one
+// coefficient. In units of the plane's mean variance, so that for uniform noise it is 1 / (coefficients kept,
+// at least 1). Bounded, because it is summed in fixed point.
 inline double weight_of_varying(double left, double one, double mean) {
   constexpr double most = 1024;
   const double variance = left > one ? left : one;
@@ -99,8 +99,8 @@ inline int group_reach(const Bm3dSettings& settings, int step) {
   return (step == 0 ? settings.first : settings.second).search / 2;
 }
 
-// The rows (or columns) around a pixel that decide its value in a step (0 or 1): its patches' references, and
-// those references' groups.
+// The rows (or columns) around a pixel that its value depends on in a step (0 or 1): the references of its
+// patches, and those references' groups.
 inline int bm3d_reach(const Bm3dSettings& settings, int step) {
   return 2 * group_reach(settings, step) + (step == 0 ? settings.first : settings.second).patch - 1;
 }

@@ -53,8 +53,8 @@ TransformMatrix hadamard(int side) {
   return m;
 }
 
-// Every level halves the sums of the one before: row 0 is the mean, row 1 the difference of the halves, rows
-// 2 and 3 of the quarters, and so on.
+// Every level halves the sums of the previous one: row 0 is the mean, row 1 the difference of the halves,
+// rows 2 and 3 of the quarters, and so on.
 TransformMatrix haar(int side) {
   TransformMatrix m(side);
   for (int c = 0; c < side; ++c) m.at(0, c) = 1 / std::sqrt(side);
@@ -70,10 +70,10 @@ TransformMatrix haar(int side) {
 }
 
 // One level of bior1.5, periodic: the low half of the coefficients, then the high half. With the pairs of the
-// axis d(i) = (x(2i+1) - x(2i)) / sqrt 2 and s(i) = (x(2i+1) + x(2i)) / sqrt 2, high(i) = d(i) and
-// low(i) = s(i) + (22 (d(i-1) - d(i+1)) - 3 (d(i-2) - d(i+2))) / 128. These are the only weights, on two
-// pairs to each side, with which the inverse's high-pass filter has five vanishing moments. To go back the
-// same sum is taken off again.
+// axis d(i) = (x(2i+1) - x(2i)) / sqrt 2 and s(i) = (x(2i+1) + x(2i)) / sqrt 2, high(i) = d(i) and low(i) =
+// s(i) + (22 (d(i-1) - d(i+1)) - 3 (d(i-2) - d(i+2))) / 128. These are the only weights, on two pairs to each
+// side, with which the inverse's high-pass filter has five vanishing moments. The inverse subtracts the same
+// sum.
 TransformPair bior15_level(int side) {
   TransformPair pair{TransformMatrix(side), TransformMatrix(side)};
   const int half = side / 2;

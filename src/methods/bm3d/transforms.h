@@ -1,5 +1,5 @@
-// The transforms of bm3d by their definitions: what the reference computes with and the fast versions take
-// their tables from.
+// The transforms of bm3d by their definitions. The reference computes with them, and the fast versions derive
+// their tables from them.
 #pragma once
 
 #include <complex>
@@ -30,10 +30,10 @@ struct TransformPair {
 // Along a group of `size` patches: orthonormal (dft: unitary). Haar and hadamard take powers of two.
 TransformPair group_transform(GroupTransform kind, int size);
 
-// Within a patch: one after the other, each along the rows and the columns of the first
-// level.forward.side x level.forward.side coefficients. One level, but for bior1.5, whose levels go on with
-// the low-low quadrant that the one before left in the corner. Orthonormal (dft: unitary) but for bior1.5,
-// which is biorthogonal. Bior1.5 and hadamard take powers of two.
+// The levels of a transform within a patch, in order, each along the rows and the columns of the first
+// level.forward.side x level.forward.side coefficients. All have one level except bior1.5, whose further
+// levels transform the low-low quadrant of the previous one. Orthonormal (dft: unitary) except bior1.5, which
+// is biorthogonal. Bior1.5 and hadamard take powers of two.
 std::vector<TransformPair> patch_transform(PatchTransform kind, int side);
 
 // Weights of a patch's pixels along one axis: a Kaiser window of beta 2, 1 in the middle; or all 1.

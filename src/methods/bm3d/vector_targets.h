@@ -2,11 +2,11 @@
 // are used, after Highway has defined its names.
 #pragma once
 
-// Left out: SSSE3, as in all of the library; sets beyond AVX3_DL, which newer versions of Highway add and the
-// sources have no code for; SVE, because vectors of unknown length cannot be kept in arrays.
+// Left out: SSSE3, as in the whole library; targets beyond AVX3_DL, which newer versions of Highway add and
+// the sources have no code for; SVE, because vectors of unknown length cannot be kept in arrays.
 #define UNGRAIN_BM3D_UNUSED_TARGETS \
   (HWY_SSSE3 | (HWY_AVX3_DL - 1) | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 
-// Highway's fallback for processors without vectors: bm3d_general() serves them. EMU128, the fallback from
-// gcc 12.3 on, would compile, but takes minutes.
+// False for Highway's fallbacks for processors without vectors, which use bm3d_general(). EMU128, the
+// fallback from gcc 12.3 on, would compile, but takes minutes.
 #define UNGRAIN_BM3D_HAS_VECTORS (HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)

@@ -1,5 +1,5 @@
 // The settings under which median is held against its reference on every backend. A median is one of the
-// values, so the versions agree to the bit (but for the mean of two under a shrinking border).
+// values, so the versions agree to the bit (except the mean of two under a shrinking border).
 #pragma once
 
 #include "conformance_case.h"

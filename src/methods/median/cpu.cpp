@@ -1,6 +1,6 @@
-// Median on the CPU: tiles with their borders in a core's cache, on the samples themselves where the engine
-// lets us, on float planes otherwise. Small windows by networks of minima and maxima over whole rows, large
-// ones by counting.
+// Median on the CPU: tiles with their borders in a core's cache, on the samples themselves if the engine
+// offers them, else on float planes. Small windows use networks of minima and maxima over whole rows, large
+// ones counting.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -34,11 +34,11 @@ float select_median(float* values, std::size_t count) {
 
 std::size_t window_pixels(int radius) { return static_cast<std::size_t>(2 * radius + 1) * (2 * radius + 1); }
 
-// A network's tile: how wide, and how its rows lie in memory.
+// A network's tile: its width and the layout of its rows.
 template <class T>
 struct NetworkTile {
   NetworkTile(int radius, int channels) {
-    // The rows that a network works on at a time fill most of a core's first cache.
+    // The rows that a network works on at a time fill most of a core's first-level cache.
     constexpr int cache = 40 << 10;
     const int values = radius <= 2 ? pair_rows_beside : median_network(radius).values;
     const int bytes = std::clamp(cache / values / 64 * 64, 256, 2048);
@@ -86,7 +86,7 @@ class Median {
 
   template <class ScratchOf>
   void run(Workers& workers, ScratchOf scratch_of) const {
-    constexpr int few = 2;  // pixels: not worth a tile
+    constexpr int few = 2;  // pixels: too few for a tile
     if (image_.width * image_.height <= few) {
       select_few(reinterpret_cast<T*>(scratch_of(0)));
       finish(out_.rect, scratch_of(0));
@@ -108,7 +108,7 @@ class Median {
   }
 
  private:
-  // Copies the tile with its border; false where there is something that is not finite.
+  // Copies the tile with its border; false if a sample is not finite.
   bool load(const Rect& tile, T* to, std::ptrdiff_t pitch) const {
     const Rect all{tile.x0 - radius_, tile.y0 - radius_, tile.x1 + radius_, tile.y1 + radius_};
     gather(in_, image_, params_.border, all, to, pitch);
@@ -127,7 +127,8 @@ class Median {
     return true;
   }
 
-  // Whether vectors can read the tile's surroundings where they lie: no border, and more of the image behind.
+  // Whether vectors can read the tile's surroundings in place: it needs no border, and more of the image
+  // follows.
   bool readable_in_place(const Rect& tile) const {
     return tile.x0 >= radius_ && tile.x1 + radius_ <= image_.width && tile.y0 >= radius_ &&
            tile.y1 + radius_ < in_.rect.y1 &&
@@ -185,7 +186,7 @@ class Median {
     const std::ptrdiff_t pitch = static_cast<std::ptrdiff_t>(wide) * channels + median_slack;
     T* const values = reinterpret_cast<T*>(scratch);
     T* channel_values = values;
-    const std::size_t lines = static_cast<std::size_t>(pitch) * high * sizeof(T) / 64 + 1;  // of a cache
+    const std::size_t lines = static_cast<std::size_t>(pitch) * high * sizeof(T) / 64 + 1;  // cache lines
     float* rest = scratch + lines * 16;
     if (!load(tile, values, pitch)) return;
     if (channels > 1) {
@@ -225,7 +226,7 @@ class Median {
   void finish(const Rect& tile, float* scratch) const {
     if (std::is_same_v<T, float> && radius_ > 2) {
       for (int y = tile.y0; y < tile.y1; ++y) {
-        // The sign of zero must not depend on the order in which a network met them.
+        // Makes zeros positive: their sign must not depend on the order of exchanges.
         T* row = out_.pixel(tile.x0, y);
         for (int i = 0; i < tile.width() * out_.channels; ++i) row[i] = static_cast<T>(row[i] + T{});
       }
@@ -233,7 +234,7 @@ class Median {
     shrink(tile, scratch);
   }
 
-  // Near the edge of a shrinking window, the pixels that are there are selected from one by one.
+  // Near the edge of a shrinking window: selects among the existing pixels, one by one.
   void shrink(const Rect& tile, float* window) const {
     if (params_.border != Border::shrink) return;
     const auto at_edge = [&](int position, int size) {
@@ -259,7 +260,7 @@ class Median {
       }
     }
     const float median = select_median(window, static_cast<std::size_t>(end - window));
-    // An integer between two is rounded to even, as when float planes are stored.
+    // A median between two integers is rounded to even, as when float planes are stored.
     out_.pixel(x, y)[channel] = static_cast<T>(std::is_same_v<T, float> ? median : std::nearbyint(median));
   }
 
@@ -268,7 +269,7 @@ class Median {
   SampleRows<const T> in_;
   SampleRows<T> out_;
   Extent image_;
-  std::atomic<bool>* saw_nonfinite_;  // null: there is nothing to be seen
+  std::atomic<bool>* saw_nonfinite_;  // null: no check
 };
 
 template <class T>
@@ -287,7 +288,7 @@ Direct direct_median(const MedianParams& params, const ImageSpec& spec) {
     if constexpr (std::is_same_v<T, Half>) {
       return {};
     } else {
-      // Planar channels come one by one.
+      // Planar channels are filtered one by one.
       return {std::max(scratch_floats<T>(params.radius, 1), scratch_floats<T>(params.radius, spec.channels)),
               [params](const DirectCall& call) { filter_samples<T>(params, call); }};
     }

@@ -1,6 +1,6 @@
-// Median on a GPU. Radius 1 and 2: a window in registers, of which the smallest and the largest are forgotten
-// until the middle is left. Larger ones: the middle is found bit by bit, counting how many of the window lie
-// below, over a tile in shared memory.
+// Median on a GPU. Radius 1 and 2: a window in registers, of which the smallest and the largest are dropped
+// until the middle is left. Larger ones: the middle is found bit by bit, by counting how many of the window
+// lie below, over a tile in shared memory.
 #include "cuda/launch.cuh"
 #include "cuda/load.cuh"
 #include "methods/median/median.h"
@@ -24,8 +24,7 @@ __device__ void sort_pair(float& a, float& b) {
   a = low;
 }
 
-// The window's pixels come one by one; of those held, the extremes of one more than half cannot be the
-// middle.
+// The window's pixels come one by one. The extremes of one more than half of them cannot be the middle.
 template <int Radius>
 __global__ void small_median(const __grid_constant__ Medians m) {
   constexpr int side = 2 * Radius + 1;
@@ -47,8 +46,8 @@ __global__ void small_median(const __grid_constant__ Medians m) {
     for (int i = 0; i < held; ++i) values[i] = pixel(i);
 #pragma unroll
     for (int last = held - 1; last >= 2; --last) {
-      // The smallest to the front, the largest to the end; both are forgotten, the next pixel takes the
-      // front.
+      // Moves the smallest to the front and the largest to the end; both are dropped, and the next pixel
+      // takes the front.
 #pragma unroll
       for (int i = 0; i < last; ++i) sort_pair(values[i], values[last]);
 #pragma unroll
@@ -60,7 +59,7 @@ __global__ void small_median(const __grid_constant__ Medians m) {
   }
 }
 
-// Floats as whole numbers in the same order.
+// Maps floats to integers of the same order.
 __device__ unsigned ordered(float value) {
   const unsigned bits = __float_as_uint(value);
   return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
@@ -69,7 +68,7 @@ __device__ float from_ordered(unsigned key) {
   return __uint_as_float((key & 0x80000000U) != 0 ? key & 0x7fffffffU : ~key);
 }
 
-constexpr unsigned no_key = 0xffffffffU;  // above every number: pixels that do not count
+constexpr unsigned no_key = 0xffffffffU;  // above every number: excluded pixels
 
 // The rank-th smallest (from 0) of the window.
 __device__ unsigned select(const unsigned* window, int pitch, int side, int rank) {

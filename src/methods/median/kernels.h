@@ -22,9 +22,9 @@ void run_network(const MedianNetwork& network, float* const* values, std::ptrdif
 // Two rows of medians at a time, of windows of 3 x 3 or 5 x 5.
 template <class T>
 struct RowPair {
-  const T*
-      rows[6];  // four or six, from one or two above the first on, beginning one or two pixels to the left
-  T* out[2];    // null where there is no such row
+  const T* rows[6];  // four or six rows, from one or two above the first on, starting one or two pixels to
+                     // the left
+  T* out[2];         // null where there is no such row
   std::ptrdiff_t width;  // samples
   int channels;          // samples a pixel
   T* beside;             // pair_rows_beside rows of the width, four pixels and the slack

@@ -1,7 +1,7 @@
-// How a network is found. The window's values are merged list by list; whatever cannot be the median any
-// more, because too many are known to be smaller or larger, is left out at once. What neighbouring windows
-// have in common is merged once: along a row, because a shifted list is the same list; down the columns,
-// because the rows that several output rows share come first, and what each has for itself is added after.
+// Construction of a network. The window's values are merged list by list. Values that cannot be the median
+// any more, because too many are known to be smaller or larger, are dropped at once. Merges that neighbouring
+// windows share are done once: along a row, because a shifted list is the same list; down the columns,
+// because the rows that several output rows share are merged first, and each output row's own rows after.
 #include "methods/median/network.h"
 
 #include <algorithm>
@@ -14,15 +14,15 @@
 namespace ungrain {
 namespace {
 
-// A value at a distance to the right.
-struct Shifted {
+// A value, shifted to the right.
+struct ShiftedValue {
   int value;
   int shift;
 };
 
-// A sorted list of what may still be the median, and how many were left out on either side.
-struct Sorted {
-  std::vector<Shifted> values;
+// A sorted list of the possible medians, and how many values were dropped on either side.
+struct SortedList {
+  std::vector<ShiftedValue> values;
   int below = 0;
   int above = 0;
 };
@@ -31,7 +31,7 @@ class Builder {
  public:
   Builder(int radius, int rows) : side_(2 * radius + 1), inputs_(2 * radius + rows), values_(inputs_) {
     std::vector<int> outputs(static_cast<std::size_t>(rows));
-    const Sorted shared = sorted_block(rows - 1, side_ - 1);
+    const SortedList shared = sorted_block(rows - 1, side_ - 1);
     finish(shared, 0, rows, outputs);
     number(radius, rows, outputs);
   }
@@ -40,14 +40,14 @@ class Builder {
 
  private:
   struct Made {
-    Shifted first;
-    Shifted second;
+    ShiftedValue first;
+    ShiftedValue second;
     int low;
     int high;
   };
 
-  // The lists of the windows of `count` output rows from `top` on have `shared` in common.
-  void finish(const Sorted& shared, int top, int count, std::vector<int>& outputs) {
+  // Finishes the windows of `count` output rows from `top` on, which have the list `shared` in common.
+  void finish(const SortedList& shared, int top, int count, std::vector<int>& outputs) {
     if (count == 1) {
       outputs[static_cast<std::size_t>(top)] = shared.values.front().value;
       return;
@@ -58,16 +58,16 @@ class Builder {
   }
 
   // All values of the window's columns in the input rows first to last, sorted.
-  Sorted sorted_block(int first, int last) {
-    std::vector<Shifted> column;
+  SortedList sorted_block(int first, int last) {
+    std::vector<ShiftedValue> column;
     for (int row = first; row <= last; ++row) column.push_back({row, 0});
-    std::vector<Sorted> wide{{sort(column)}};  // 1, 2, 4 … columns
+    std::vector<SortedList> wide{{sort(column)}};  // 1, 2, 4 … columns
     for (int columns = 1; 2 * columns <= side_; columns *= 2) {
-      const Sorted& half = wide.back();
+      const SortedList& half = wide.back();
       wide.push_back(add(half, shifted(half, columns)));
     }
     int columns = 1 << (wide.size() - 1);
-    Sorted all = wide.back();
+    SortedList all = wide.back();
     for (int power = static_cast<int>(wide.size()) - 2; power >= 0; --power) {
       if ((side_ & (1 << power)) == 0) continue;
       all = add(all, shifted(wide[static_cast<std::size_t>(power)], columns));
@@ -76,13 +76,13 @@ class Builder {
     return all;
   }
 
-  static Sorted shifted(Sorted list, int by) {
-    for (Shifted& value : list.values) value.shift += by;
+  static SortedList shifted(SortedList list, int by) {
+    for (ShiftedValue& value : list.values) value.shift += by;
     return list;
   }
 
-  Sorted add(const Sorted& a, const Sorted& b) {
-    Sorted all{{}, a.below + b.below, a.above + b.above};
+  SortedList add(const SortedList& a, const SortedList& b) {
+    SortedList all{{}, a.below + b.below, a.above + b.above};
     const int count = static_cast<int>(a.values.size() + b.values.size());
     const int others = side_ * side_ / 2;  // on either side of the median
     const int drop_below = std::clamp(count + all.above - 1 - others, 0, count);
@@ -90,7 +90,7 @@ class Builder {
     if (drop_below + drop_above == count - 1) {
       all.values = {of_rank(a.values, b.values, drop_below)};
     } else {
-      const std::vector<Shifted> merged = merge(a.values, b.values);
+      const std::vector<ShiftedValue> merged = merge(a.values, b.values);
       all.values.assign(merged.begin() + drop_below, merged.end() - drop_above);
     }
     all.below += drop_below;
@@ -98,35 +98,35 @@ class Builder {
     return all;
   }
 
-  // The value with `rank` smaller ones among two sorted lists: whatever part of those comes from the first
-  // list, one of the two next values is at least as large as it.
-  Shifted of_rank(const std::vector<Shifted>& a, const std::vector<Shifted>& b, int rank) {
-    std::optional<Shifted> least;
+  // The value of this rank in two sorted lists. For every split of the smaller values between the lists, one
+  // of the two next values is at least as large as it.
+  ShiftedValue of_rank(const std::vector<ShiftedValue>& a, const std::vector<ShiftedValue>& b, int rank) {
+    std::optional<ShiftedValue> least;
     const int a_size = static_cast<int>(a.size());
     const int b_size = static_cast<int>(b.size());
     for (int from_a = std::max(0, rank + 1 - b_size); from_a <= std::min(rank + 1, a_size); ++from_a) {
       const int from_b = rank + 1 - from_a;
-      Shifted larger = from_a == 0   ? b[static_cast<std::size_t>(from_b - 1)]
-                       : from_b == 0 ? a[static_cast<std::size_t>(from_a - 1)]
-                                     : exchange(a[static_cast<std::size_t>(from_a - 1)],
-                                                b[static_cast<std::size_t>(from_b - 1)])
-                                           .second;
+      ShiftedValue larger = from_a == 0   ? b[static_cast<std::size_t>(from_b - 1)]
+                            : from_b == 0 ? a[static_cast<std::size_t>(from_a - 1)]
+                                          : exchange(a[static_cast<std::size_t>(from_a - 1)],
+                                                     b[static_cast<std::size_t>(from_b - 1)])
+                                                .second;
       least = least ? exchange(*least, larger).first : larger;
     }
     return *least;
   }
 
-  // Batcher's merge by odd and even places, for lists of any length.
-  std::vector<Shifted> merge(const std::vector<Shifted>& a, const std::vector<Shifted>& b) {
+  // Batcher's odd-even merge, for lists of any length.
+  std::vector<ShiftedValue> merge(const std::vector<ShiftedValue>& a, const std::vector<ShiftedValue>& b) {
     if (a.empty()) return b;
     if (b.empty()) return a;
     if (a.size() == 1 && b.size() == 1) {
       const auto [low, high] = exchange(a[0], b[0]);
       return {low, high};
     }
-    const std::vector<Shifted> odd = merge(every_second(a, 0), every_second(b, 0));
-    const std::vector<Shifted> even = merge(every_second(a, 1), every_second(b, 1));
-    std::vector<Shifted> merged{odd[0]};
+    const std::vector<ShiftedValue> odd = merge(every_second(a, 0), every_second(b, 0));
+    const std::vector<ShiftedValue> even = merge(every_second(a, 1), every_second(b, 1));
+    std::vector<ShiftedValue> merged{odd[0]};
     std::size_t place = 1;
     for (; place < odd.size() && place <= even.size(); ++place) {
       const auto [low, high] = exchange(even[place - 1], odd[place]);
@@ -138,20 +138,20 @@ class Builder {
     return merged;
   }
 
-  static std::vector<Shifted> every_second(const std::vector<Shifted>& list, std::size_t from) {
-    std::vector<Shifted> half;
+  static std::vector<ShiftedValue> every_second(const std::vector<ShiftedValue>& list, std::size_t from) {
+    std::vector<ShiftedValue> half;
     for (std::size_t i = from; i < list.size(); i += 2) half.push_back(list[i]);
     return half;
   }
 
-  std::vector<Shifted> sort(const std::vector<Shifted>& list) {
+  std::vector<ShiftedValue> sort(const std::vector<ShiftedValue>& list) {
     if (list.size() <= 1) return list;
     const auto middle = list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2);
     return merge(sort({list.begin(), middle}), sort({middle, list.end()}));
   }
 
-  // An exchange that was made before, at any distance, is not made again.
-  std::pair<Shifted, Shifted> exchange(Shifted a, Shifted b) {
+  // An exchange that was made before, at any shift, is reused.
+  std::pair<ShiftedValue, ShiftedValue> exchange(ShiftedValue a, ShiftedValue b) {
     const int base = std::min(a.shift, b.shift);
     a.shift -= base;
     b.shift -= base;
@@ -166,7 +166,7 @@ class Builder {
     return {{made.low, base}, {made.high, base}};
   }
 
-  // Leaves out what nothing needs and gives values that are needed no more to later ones.
+  // Removes unused exchanges and reuses the storage of values that are no longer needed.
   void number(int radius, int rows, const std::vector<int>& outputs) {
     std::vector<int> extent(static_cast<std::size_t>(values_), -1);  // -1: unwanted
     std::vector<int> last_use(static_cast<std::size_t>(values_), -1);
@@ -179,7 +179,7 @@ class Builder {
       const int needed =
           std::max(extent[static_cast<std::size_t>(made.low)], extent[static_cast<std::size_t>(made.high)]);
       if (needed < 0) continue;
-      for (const Shifted& from : {made.first, made.second}) {
+      for (const ShiftedValue& from : {made.first, made.second}) {
         int& of_source = extent[static_cast<std::size_t>(from.value)];
         of_source = std::max(of_source, needed + from.shift);
         int& last = last_use[static_cast<std::size_t>(from.value)];
@@ -214,7 +214,7 @@ class Builder {
       step.first_shift = static_cast<std::uint16_t>(made.first.shift);
       step.second_shift = static_cast<std::uint16_t>(made.second.shift);
       step.extent = static_cast<std::uint16_t>(needed);
-      // Read from left to right and never to the left: a result may take the place of what it is made from.
+      // Rows are read from left to right and never to the left, so a result may replace its operand.
       for (const int value : {made.first.value, made.second.value}) {
         const bool ends = last_use[static_cast<std::size_t>(value)] == i && value >= inputs_;
         const int at = place[static_cast<std::size_t>(value)];
@@ -238,7 +238,7 @@ class Builder {
   MedianNetwork network_{};
 };
 
-// Sharing between more rows saves no more.
+// Sharing between more rows saves nothing.
 int rows_at_once(int radius) { return radius < 5 ? 2 : radius < 9 ? 4 : 8; }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Medians by minima and maxima: which of them, and in what order. A network works on whole rows of samples at
-// once, one exchange after the other, so that it needs no branches and serves any type of sample.
+// Medians by minima and maxima: the list of exchanges. A network works on whole rows of samples, one exchange
+// after the other, so it needs no branches and serves any type of sample.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 namespace ungrain {
 
 // The smaller and the larger of two values, at every pixel of a row. A value is a row of numbers: an image
-// row or what an exchange made. Shifts are in pixels to the right and never negative.
+// row or the result of an exchange. Shifts are in pixels to the right and never negative.
 struct Exchange {
   static constexpr std::uint16_t unwanted = 0xffff;
 
   std::uint16_t first;
   std::uint16_t second;
-  std::uint16_t low;  // where the smaller ones go; or unwanted
+  std::uint16_t low;  // place of the smaller ones, or unwanted
   std::uint16_t high;
   std::uint16_t first_shift;
   std::uint16_t second_shift;
-  std::uint16_t extent;  // pixels beyond the output's width that are needed of the results
+  std::uint16_t extent;  // pixels of the results needed beyond the output's width
 };
 
 // The medians of `rows` output rows at a time. Values 0 to inputs - 1 are the image's rows, from `radius`
@@ -32,7 +32,7 @@ struct MedianNetwork {
   std::vector<std::uint16_t> outputs;  // the value that holds each output row
 };
 
-// Made once for each radius and kept.
+// Created once for each radius and kept.
 const MedianNetwork& median_network(int radius);
 
 }  // namespace ungrain

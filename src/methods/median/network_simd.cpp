@@ -15,7 +15,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// One exchange over a row. Bound by loads and stores, of which there are as many as minima and maxima.
+// One exchange over a row. Bound by loads and stores, as many as minima and maxima.
 template <class T>
 void Run(const MedianNetwork& network, T* const* values, std::ptrdiff_t width, int channels) {
   const hn::ScalableTag<T> d;
@@ -57,7 +57,7 @@ void RunF32(const MedianNetwork& network, float* const* values, std::ptrdiff_t w
   Run(network, values, width, channels);
 }
 
-// The sign of zero must not depend on the order in which a network met them.
+// Makes zeros positive: their sign must not depend on the order of exchanges.
 template <class D, class V>
 HWY_INLINE V OnlyOneZero(D d, V value) {
   if constexpr (hwy::IsFloat<hn::TFromD<D>>()) {
@@ -67,8 +67,8 @@ HWY_INLINE V OnlyOneZero(D d, V value) {
   }
 }
 
-// Calls step(i) for vectors that cover a row exactly: the last one overlaps the one before. Rows shorter than
-// a vector go through `tail`.
+// Calls step(i) for vectors that cover a row exactly: the last one overlaps the previous one. Rows shorter
+// than a vector go through `tail`.
 template <class T, class D, class Step>
 HWY_INLINE void ForOutput(D d, std::ptrdiff_t width, T* out, Step step) {
   const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
@@ -96,8 +96,9 @@ HWY_INLINE V Middle(V a, V b, V c) {
   return hn::Max(hn::Min(a, b), hn::Min(hn::Max(a, b), c));
 }
 
-// The columns of three are sorted, the middle two rows once for both output rows. Of the columns' minima the
-// largest, of their middles the middle, of their maxima the smallest: the middle of these is the median.
+// The columns of three are sorted, the middle two rows once for both output rows. The median is the middle of
+// three values: the largest of the columns' minima, the middle of their middles, the smallest of their
+// maxima.
 template <class T>
 void Of9(const RowPair<T>& pair) {
   const hn::ScalableTag<T> d;
@@ -133,15 +134,15 @@ void Of9(const RowPair<T>& pair) {
   }
 }
 
-// The value with four smaller ones among c0 to c4, where they go on, and d0 to d3: both sorted.
+// The fifth smallest value of two sorted lists: c0 to c4, a part of a longer list, and d0 to d3.
 template <class V>
 HWY_INLINE V Fifth(V c0, V c1, V c2, V c3, V c4, V d0, V d1, V d2, V d3) {
   return hn::Min(hn::Min(c4, hn::Max(c3, d0)),
                  hn::Min(hn::Max(c2, d1), hn::Min(hn::Max(c1, d2), hn::Max(c0, d3))));
 }
 
-// What the two windows share, four rows of five columns, is sorted as far as it may hold a median: columns of
-// four, pairs of columns, all. Then each window's own row of five is sorted and the median selected from
+// The two windows share four rows of five columns, which are sorted as far as they may hold a median: columns
+// of four, pairs of columns, all. Then each window's own row of five is sorted, and the median selected from
 // both.
 template <class T>
 void Of25(const RowPair<T>& pair) {
@@ -196,7 +197,7 @@ void Of25(const RowPair<T>& pair) {
     hn::StoreU(v6, d, to + 6 * stride);
     hn::StoreU(v7, d, to + 7 * stride);
   }
-  // Of four columns, 16 values, three on either side are too small or too large; of five, four more.
+  // Of four columns, 16 values, three on either side are too small or too large; of five columns, four more.
   for (std::ptrdiff_t i = 0; i < pair.width; i += lanes) {
     const T* left = eights + i;
     const T* right = left + 2 * channels;
@@ -244,7 +245,7 @@ void Of25(const RowPair<T>& pair) {
     const auto d1 = hn::LoadU(d, last + stride);
     const auto d2 = hn::LoadU(d, last + 2 * stride);
     const auto d3 = hn::LoadU(d, last + 3 * stride);
-    // In the place of what was read: later vectors read only what lies to the right.
+    // Overwrites what was read: later vectors read only to the right.
     T* to = eights + i;
     hn::StoreU(Fifth(v3, v4, v5, v6, v7, d0, d1, d2, d3), d, to);
     hn::StoreU(Fifth(v4, v5, v6, v7, v8, d0, d1, d2, d3), d, to + stride);

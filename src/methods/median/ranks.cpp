@@ -1,6 +1,6 @@
-// Large medians of a tile. 8-bit samples are their own ranks. Others get one of 256 ranks first, between
-// values that are taken from the tile: the median's rank leaves few candidates, which are walked through in
-// their order. The median is exact, whatever the ranks are.
+// Large medians of a tile. 8-bit samples are their own ranks. Others get one of 256 ranks, between limits
+// taken from the tile. The median's rank leaves few candidates, which are scanned in order. The median is
+// exact for any choice of limits.
 #include "methods/median/ranks.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::size_t tile_pixels(int radius) {
   return static_cast<std::size_t>(rank_tile_width) * static_cast<std::size_t>(rank_tile_height(radius));
 }
 
-// Where the medians of the tile's parts lie, roughly: the median of some ranks of each.
+// An estimate of the tile's medians: the median of some ranks of each part.
 int middle_of_medians(const RankTile& tile) {
   constexpr int parts = 3;  // a side
   constexpr int samples = 7;
@@ -47,8 +47,8 @@ int middle_of_medians(const RankTile& tile) {
   return (low + most) / 2;
 }
 
-// Counts thresholds around where the medians seem to lie, and beside these for as long as some median may be
-// there. tile.median becomes the medians' ranks.
+// Counts thresholds around the estimated medians, and further ones as long as some median may lie there.
+// tile.median becomes the medians' ranks.
 void find_medians(const RankTile& tile) {
   std::fill_n(tile.median, tile_pixels(tile.radius), std::uint16_t{0});
   if (tile.below != nullptr) std::fill_n(tile.below, tile_pixels(tile.radius), std::uint16_t{0});
@@ -72,8 +72,8 @@ void find_medians(const RankTile& tile) {
 std::uint16_t next_after(std::uint16_t value) { return value == 0xffff ? value : value + 1; }
 float next_after(float value) { return std::nextafter(value, std::numeric_limits<float>::infinity()); }
 
-// Values that part the tile's values into at most 256 classes of about the same size. What comes up often has
-// a class of its own.
+// Limits that divide the tile's values into at most 256 classes of about equal size. Frequent values have
+// their own class.
 template <class T>
 class Classes {
  public:
@@ -84,13 +84,13 @@ class Classes {
       limits_[i] = values[at / width * stride + at % width];
     }
     std::sort(limits_, limits_ + ranks - 1);
-    for (int i = 1; i < ranks - 1; ++i) {  // still sorted: the rest of a run follows the second of it
+    for (int i = 1; i < ranks - 1; ++i) {  // still sorted: the rest of a run follows its second value
       if (limits_[i] == limits_[i - 1] || limits_[i] < limits_[i - 1]) limits_[i] = next_after(limits_[i]);
     }
     count_ = static_cast<int>(std::unique(limits_, limits_ + ranks - 1) - limits_);
   }
 
-  // How many limits are not above the value: eight halvings, without a branch.
+  // How many limits are not above the value: eight bisections, without a branch.
   int of(T value) const {
     int rank = 0;
     for (int step = ranks / 2; step > 0; step /= 2) {
@@ -104,7 +104,7 @@ class Classes {
   int count_ = 0;
 };
 
-// Where a value lies in the tile with its border.
+// A value's place in the tile with its border.
 template <class T>
 struct Candidate {
   T value;
@@ -112,7 +112,7 @@ struct Candidate {
   std::uint16_t y;
 };
 
-// A worker's.
+// A worker's memory.
 template <class T>
 struct Memory {
   Memory(int radius, float* scratch) {
@@ -129,7 +129,7 @@ struct Memory {
 
   std::uint8_t* room = nullptr;
   std::uint16_t* median = nullptr;
-  // Of samples that are not their own ranks.
+  // For samples that are not their own ranks.
   std::uint16_t* below = nullptr;
   std::uint8_t* rank_of = nullptr;
   Candidate<T>* candidates = nullptr;
@@ -212,7 +212,7 @@ void LargeMedian<T>::filter(const T* values, std::ptrdiff_t stride, int width, i
     const int half = (2 * radius_ + 1) * (2 * radius_ + 1) / 2;
     for (int y = 0; y < height; ++y) {
       for (int x = 0; x < width; ++x) {
-        // The window's candidates are counted until as many as half of its values are passed.
+        // Counts the window's candidates until half of its values are passed.
         const Candidate<T>* candidate = candidates + begins[median_at(x, y)];
         if (alike[median_at(x, y)]) {
           out[y * out_stride + x * out_step] = candidate->value;

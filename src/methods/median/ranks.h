@@ -1,6 +1,6 @@
-// Large medians by counting: how many of a window's values lie below a threshold is a sum over a box, whose
-// cost does not depend on the radius, and the median is the largest threshold with no more than half of them
-// below it.
+// Large medians by counting. The number of a window's values below a threshold is a sum over a box, whose
+// cost does not depend on the radius. The median is the largest threshold with no more than half of the
+// values below it.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@
 
 namespace ungrain {
 
-// Pixels. Larger tiles share more, but their medians need more thresholds.
+// Pixels. Larger tiles share more work, but their medians need more thresholds.
 inline constexpr int rank_tile_width = 96;
 constexpr int rank_tile_height(int radius) { return radius < 32 ? 64 : 96; }
 
-// A tile of 8-bit ranks with its border, and what is found for its pixels.
+// A tile of 8-bit ranks with its border, and the results for its pixels.
 struct RankTile {
   int width;  // of the output, at most rank_tile_width
   int height;
   int radius;
   const std::uint8_t* ranks;  // (width + 2 radius) x (height + 2 radius)
   std::ptrdiff_t ranks_stride;
-  std::uint16_t* median;  // of the thresholds that were counted, those that the median reaches; rows of
+  std::uint16_t* median;  // number of counted thresholds that the median reaches; rows of
                           // rank_tile_width
-  std::uint16_t* below;   // values of the window below the highest of these; or null
+  std::uint16_t* below;   // values of the window below the highest reached threshold; or null
   std::uint8_t* room;     // room_bytes()
 
   static std::size_t room_bytes(int radius);
@@ -32,7 +32,7 @@ struct RankTile {
 
 struct ReachedThresholds {
   bool none;  // some pixel's median reaches none of them
-  bool all;   // some pixel's median reaches all
+  bool all;   // some pixel's median reaches all of them
 };
 
 // A median reaches a threshold (1 to 255) where no more than half of the window's ranks are below it. Counts
@@ -40,7 +40,7 @@ struct ReachedThresholds {
 ReachedThresholds count_thresholds(const RankTile& tile, int first);
 int thresholds_at_once();
 
-// The worker's memory, and the tile's medians out of it. T: the samples' type.
+// The worker's memory, and the medians of a tile. T: the samples' type.
 template <class T>
 class LargeMedian {
  public:

@@ -1,4 +1,4 @@
-// Counting below thresholds, a vector of thresholds at a time.
+// Counts below thresholds, a vector of thresholds at a time.
 #include <algorithm>
 
 #include "methods/median/ranks.h"
@@ -15,18 +15,19 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Zeros, then ones: from the right place on, what a rank adds to the counts of a vector of thresholds.
-struct Steps {
+// A step function: zeros, then ones. A vector loaded at the right offset is what a rank adds to the counts of
+// the thresholds.
+struct StepFunction {
   static constexpr int reach = 512;
   std::uint8_t at[2 * reach];
-  Steps() {
+  StepFunction() {
     for (int i = 0; i < 2 * reach; ++i) at[i] = i > reach ? 1 : 0;
   }
   // One where first + lane > rank.
   const std::uint8_t* of(int first, std::uint8_t rank) const { return at + reach + first - rank; }
 };
 
-// Adds the counts of a row to the tile's medians; what the fewest and the most are.
+// Adds the counts of a row to the tile's medians, and updates the fewest and the most.
 void AddCounts(const std::uint16_t* counts, int width, std::uint16_t* median, int& fewest, int& most) {
   const hn::ScalableTag<std::uint16_t> d;
   const auto lanes = static_cast<int>(hn::Lanes(d));
@@ -48,7 +49,7 @@ void AddCounts(const std::uint16_t* counts, int width, std::uint16_t* median, in
   }
 }
 
-// Adds changes of 8 bits to sums of 16: T says whether they have a sign.
+// Adds 8-bit changes to 16-bit sums; T says whether they are signed.
 template <class T, class Wide, class V8>
 HWY_INLINE void AddWide(Wide wide, V8 changes, hn::Vec<Wide>& low, hn::Vec<Wide>& high) {
   const hn::ScalableTag<T> d;
@@ -62,9 +63,9 @@ HWY_INLINE void AddWide(Wide wide, V8 changes, hn::Vec<Wide>& low, hn::Vec<Wide>
 #endif
 }
 
-// A column's counts are those of its 2 radius + 1 ranks, at most 129: 8 bits hold them, and up to 127 (radius
-// 63) their differences too. They slide down the tile; the window's counts, in 16 bits, slide along the row
-// over the columns'.
+// A column counts its 2 radius + 1 ranks, at most 129, which fit 8 bits; up to 127 (radius 63) their
+// differences fit too. Column counts slide down the tile; the window's 16-bit counts slide along the row over
+// the columns.
 template <bool WithBelow, bool DifferencesFit>
 ReachedThresholds CountChunk(const RankTile& tile, int first) {
   const hn::ScalableTag<std::uint8_t> d;
@@ -74,7 +75,7 @@ ReachedThresholds CountChunk(const RankTile& tile, int first) {
   constexpr bool has_upper = HWY_TARGET != HWY_SCALAR;  // more than one lane
   const int side = 2 * tile.radius + 1;
   const int columns = tile.width + side - 1;
-  static const Steps steps;
+  static const StepFunction steps;
 
   // Lanes whose threshold is not from 1 to 255 are never reached.
   HWY_ALIGN std::int16_t limits[256];

@@ -8,8 +8,8 @@
 namespace ungrain {
 namespace {
 
-// The middle of the sorted values; the mean of the two middle ones where their number is even, which only a
-// shrinking border can make it.
+// The middle of the sorted values; the mean of the two middle ones if their number is even, which happens
+// only with a shrinking border.
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;

@@ -10,48 +10,49 @@ namespace {
 
 using P = NlmParams;
 
-// The rules below were fitted to pictures outside the test sets: the README has the figures.
+// The rules below were fitted to pictures outside the test sets: LOG.md has the figures.
 
-// Small patches find more that is alike, large ones tell it better from noise; weights that fall off within a
-// patch do both. A patch whose side was given is taken as the papers do, all its pixels alike.
+// Small patches find more matches, large ones tell matches better from noise; weights that fall off within a
+// patch do both. A patch of given side is flat, as in the papers.
 std::optional<double> patch_sigma(const P& p, const ImageSpec& spec) {
   const std::optional<double> noise = describe::noise_averaged_on_255(p, spec);
   if (p.patch || !noise) return 0;
-  // Where everything is searched more must be told apart.
+  // A search over the whole image needs larger patches to tell matches from chance.
   if (p.search == whole_image) return std::clamp(0.3 + 0.104 * *noise, 1.0, 4.0);
   return std::clamp(0.5 + 0.065 * *noise, 1.0, 2.8);
 }
 
-// As far as the weights go.
+// The side that the weights need.
 std::optional<int> patch(const P& p, const ImageSpec&) {
   if (p.patch_sigma.value() == 0) return describe::patch_of_unknown_noise;
-  const int most = p.search == whole_image ? 9 : 31;  // 9: the largest that the GPU's kernels are made for
+  const int most = p.search == whole_image ? 9 : 31;  // 9: the largest that the GPU's kernels support
   return std::clamp(2 * static_cast<int>(std::lround(1.8 * *p.patch_sigma)) + 1, 3, most);
 }
 
-// h in terms of the noise that is left in a distance.
+// h over the deviation of a distance's noise.
 double strength_of_noise(const P& p, const ImageSpec& spec, double noise) {
   const bool flat = p.patch_sigma.value() == 0;
   if (p.search != whole_image) return flat ? 1.4 : std::clamp(2 - 0.016 * noise, 1.6, 1.9);
-  // The more pixels are searched, the more of them look alike by chance.
+  // The more pixels are searched, the more of them look similar by chance.
   const double pixels = static_cast<double>(spec.width) * spec.height;
   return (flat ? 0.87 : 1) * std::max(1.6 - 0.013 * noise, 0.8) * std::pow(pixels / (160 * 160), -0.075);
 }
 
-// Noise alone gives distances of 2 sigma², which are taken off, give or take a deviation that falls with the
-// number of differences that are averaged: h² is in proportion to that.
+// Noise alone gives distances of 2 sigma², which are subtracted. The rest has a deviation that falls with the
+// number of averaged differences; h² is proportional to it.
 std::optional<double> strength(const P& p, const ImageSpec& spec) {
   const std::optional<double> noise = describe::noise_averaged_on_255(p, spec);
   if (!noise) return std::nullopt;
   double squares = 0;  // of the patch's weights along one axis; 1 / patch where they are all the same
   for (const double weight : patch_weights(p.patch.value(), p.patch_sigma.value()))
     squares += weight * weight;
-  const int together = describe::weighs_together(p, spec) ? spec.colour_channels() : 1;
+  const int channels_per_weight = describe::weighs_together(p, spec) ? spec.colour_channels() : 1;
   const double factor = strength_of_noise(p, spec, *noise);
-  return describe::noise_times(factor * std::sqrt(squares) / std::sqrt(std::sqrt(together)), p, spec);
+  return describe::noise_times(factor * std::sqrt(squares) / std::sqrt(std::sqrt(channels_per_weight)), p,
+                               spec);
 }
 
-// [003]'s experiment. Its program multiplies a patch by a Gaussian of maximum 1 and deviation 5/3, which so
+// [003]'s experiment. Its program multiplies a patch by a Gaussian of maximum 1 and deviation 5/3, which
 // enters the distance squared, and divides the distance by a filtSigma of 0.02 for an image from 0 to 1.
 void paper_003(P& p, double white) {
   constexpr double patch_deviation = 5.0 / 3;

@@ -15,7 +15,7 @@ Pipeline nlm_cuda(const NlmParams& params, const ImageSpec& spec);
 
 inline bool is_identity(const NlmParams& params) { return params.h.value() == 0 || params.search == 1; }
 
-// The noise in the units of h; none where h was given without it.
+// The noise in the units of h; 0 if h was given without it.
 inline double nlm_noise(const NlmParams& params, const ImageSpec& spec) {
   return describe::noise_compared(params, spec).value_or(0);
 }

@@ -6,7 +6,7 @@
 namespace ungrain {
 namespace {
 
-// Small patches find more that is alike, large ones tell it better from noise.
+// Small patches find more matches, large ones tell matches better from noise.
 std::optional<int> patch(const NlmBilateralParams& p, const ImageSpec& spec) {
   const std::optional<double> noise = describe::noise_averaged_on_255(p, spec);
   if (!noise) return describe::patch_of_unknown_noise;
