@@ -15,7 +15,8 @@ Image read_image(const std::filesystem::path& path) { fail(path, "there is no su
 
 namespace ungrain::cli {
 
-// Nothing here reads streams.
+// Nothing here describes commands or reads streams.
+std::span<const Command> commands() { return {}; }
 std::string with_stream_names(std::string_view message) { return std::string(message); }
 
 }  // namespace ungrain::cli
