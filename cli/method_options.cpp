@@ -121,7 +121,7 @@ const Image& MethodOptions::image(const std::string& parameter, double white) co
     Image image(spec);
     const Strides& strides = image.view().strides;
     std::vector<float> row(static_cast<std::size_t>(spec.width));
-    const float scale = static_cast<float>(is_in_own_units(from, white) ? 1 : white / 255);
+    const auto scale = static_cast<float>(is_in_own_units(from, white) ? 1 : white / 255);
     for (int y = 0; y < spec.height; ++y) {
       for (int channel = 0; channel < spec.channels; ++channel) {
         load_row(from, y, channel, row.data());
