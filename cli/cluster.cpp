@@ -1,5 +1,5 @@
-// ungrain cluster: Dask is Python's, so the Python package does it. This process becomes that one: signals,
-// the terminal and the exit status are its own.
+// ungrain cluster: Dask is Python's, so the Python package does it, with the options that were read here.
+// This process becomes that one: signals, the terminal and the exit status are its own.
 #include <unistd.h>
 
 #include <cerrno>
@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "arguments.h"
+#include "cluster_options.h"
 #include "commands.h"
 #include "signals.h"
 #include "ungrain/error.h"
@@ -19,22 +21,23 @@ constexpr const char* hand_over = R"(import sys
 sys.path = [folder for folder in sys.path if folder]  # not what lies where the user happens to be
 try:
     from ungrain.cluster import main
-except ModuleNotFoundError as error:
+except ImportError as error:
     if error.name not in ("ungrain", "ungrain.cluster", "numpy"):
         raise
     print(f"ungrain: cluster needs the Python package, which {sys.executable} does not have: pip install '.[dask]' in "
           "ungrain's source folder, or name another Python in UNGRAIN_PYTHON", file=sys.stderr)
     sys.exit(1)
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:])))";
+    sys.exit(main(options=sys.argv[1])))";
 
 }  // namespace
 
 int cluster_command(const Arguments& arguments) {
+  const std::string options = cluster_options([&](OptionTable& table) { return parse(table, arguments); });
+  if (options.empty()) return exit_done;
   const char* named = std::getenv("UNGRAIN_PYTHON");
   const std::string python = named != nullptr && *named != '\0' ? named : "python3";
-  std::vector<std::string> words{python, "-c", hand_over};
-  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<std::string> words{python, "-c", hand_over, options};
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);

@@ -37,7 +37,6 @@ struct Command {
   std::string_view name;
   std::string_view summary;
   int (*run)(const Arguments&);
-  bool elsewhere = false;  // another program reads its options
 };
 
 std::span<const Command> commands();

@@ -235,22 +235,19 @@ int compare_command(const Arguments& arguments) {
   std::optional<double> range;
   bool json = false;
   std::string html;
-  CLI::App app("PSNR, SSIM, FSIM, MSE and largest error of files against a clean one.", "ungrain compare");
-  app.add_option("files", files,
-                 "the clean image, then the images to judge; one may be - (the standard input)")
-      ->type_name("");
-  app.add_option_function<std::string>(
-         "--range", [&](const std::string& text) { range = parse_range(text); },
-         "white level of all files (default: 255 for 8 bits, 65535 for 16, 1 for float)")
-      ->type_name("WHITE");
-  add_open_options(app, open);
-  app.add_flag("--json", json, "one JSON object a file on the standard output");
-  app.add_option(
-         "--html", html,
-         "a page with the pictures too: slider, zoom, differences, numbers; one file that fetches nothing "
-         "(default: no page)")
-      ->type_name("FILE");
-  if (!parse(app, arguments)) return exit_done;
+  OptionTable table("PSNR, SSIM, FSIM, MSE and largest error of files against a clean one.",
+                    "ungrain compare");
+  table.add("files...", "the clean image, then the images to judge; one may be - (the standard input)",
+            files);
+  add_range_option(table, "white level of all files (default: 255 for 8 bits, 65535 for 16, 1 for float)",
+                   range);
+  add_open_options(table, open);
+  table.add("--json", "one JSON object a file on the standard output", json);
+  table.add("--html FILE",
+            "a page with the pictures too: slider, zoom, differences, numbers; one file that fetches nothing "
+            "(default: no page)",
+            html);
+  if (!parse(table, arguments)) return exit_done;
   if (files.size() < 2) throw UsageError("compare takes the clean image and at least one other");
   check_streams(files);
 

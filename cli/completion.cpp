@@ -7,7 +7,6 @@
 
 #include "arguments.h"
 #include "commands.h"
-#include "describe.h"
 #include "output.h"
 
 namespace ungrain::cli {
@@ -17,15 +16,9 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
   return fmt::format("{}", fmt::join(words, between));
 }
 
-struct Tables {
-  std::vector<CommandText> commands = describe_commands();
-  std::vector<MethodText> methods = describe_methods();
-};
-
-std::vector<std::string> names_of(const std::vector<OptionText>& options) {
+std::vector<std::string> names_of(const std::vector<Option>& options) {
   std::vector<std::string> names;
-  for (const OptionText& option : options)
-    names.insert(names.end(), option.names.begin(), option.names.end());
+  for (const Option& option : options) names.insert(names.end(), option.names.begin(), option.names.end());
   return names;
 }
 
@@ -35,11 +28,9 @@ std::vector<std::string> names_of(const std::vector<CommandText>& commands) {
   return names;
 }
 
-// What a command without options of its own, or with files, completes.
 bool takes_files(const CommandText& command) {
-  if (command.options.empty()) return true;
   return std::any_of(command.positionals.begin(), command.positionals.end(),
-                     [](const OptionText& positional) { return positional.file; });
+                     [](const Option& positional) { return positional.file; });
 }
 
 std::vector<std::string> words_of(const CommandText& command) {
@@ -47,52 +38,30 @@ std::vector<std::string> words_of(const CommandText& command) {
 }
 
 // ---- bash
-// -----------------------------------------------------------------------------------------------------------
-
-// What follows an option: its words, "@files", or nothing that is known.
-std::string bash_values(const OptionText& option) {
-  if (option.file) return "@files";
-  return joined(option.choices);
-}
-
-void print_bash_cases(const std::vector<OptionText>& options, std::string_view indent) {
-  for (const OptionText& option : options) {
-    if (option.value.empty()) continue;
-    print("{}{}) echo '{}' ;;\n", indent, joined(option.names, "|"), bash_values(option));
-  }
-}
 
 void print_bash_tables(const Tables& tables) {
-  print("_ungrain_options() {{  # command, method\n  case $1 in\n");
-  for (const CommandText& command : tables.commands) {
-    print("    {}) echo '{}' ;;\n", command.name, joined(names_of(command.options)));
+  std::vector<CommandText> all = tables.commands;
+  for (CommandText method : tables.methods) {
+    method.name.insert(0, "--method ");
+    all.push_back(std::move(method));
   }
-  print("  esac\n  [[ $1 == denoise ]] || return\n  case $2 in\n");
-  for (const MethodText& method : tables.methods) {
-    print("    {}) echo '{}' ;;\n", method.name, joined(names_of(method.options)));
+  print("_ungrain_options() {{  # command or --method NAME\n  case $1 in\n");
+  for (const CommandText& each : all) {
+    print("    '{}') echo '{}' ;;\n", each.name, joined(names_of(each.options)));
   }
-  print("  esac\n}}\n\n");
-
   print(
-      "_ungrain_values() {{  # command, method, option: what may follow; fails where nothing follows\n  case "
-      "$1 in\n");
-  for (const CommandText& command : tables.commands) {
-    print("    {})\n      case $3 in\n", command.name);
-    print_bash_cases(command.options, "        ");
-    if (command.name == "denoise") {
-      print("        *)\n          case $2 in\n");
-      for (const MethodText& method : tables.methods) {
-        print("            {})\n              case $3 in\n", method.name);
-        print_bash_cases(method.options, "                ");
-        print("                *) return 1 ;;\n              esac\n              ;;\n");
-      }
-      print("            *) return 1 ;;\n          esac\n          ;;\n");
-    } else {
-      print("        *) return 1 ;;\n");
+      "  esac\n}}\n\n_ungrain_values() {{  # command or --method NAME, option: its words, @files or nothing; "
+      "fails "
+      "where nothing follows\n  case \"$1 $2\" in\n");
+  for (const CommandText& each : all) {
+    for (const Option& option : each.options) {
+      const std::string between = fmt::format("'|'{} ", each.name);
+      if (!option.flag())
+        print("    '{} {}') echo '{}' ;;\n", each.name, joined(option.names, between),
+              option.file ? "@files" : joined(option.choices));
     }
-    print("      esac\n      ;;\n");
   }
-  print("  esac\n}}\n\n");
+  print("    *) return 1 ;;\n  esac\n}}\n\n");
 
   print("_ungrain_words() {{  # command: what stands where there is no option\n  case $1 in\n");
   for (const CommandText& command : tables.commands) {
@@ -124,6 +93,10 @@ constexpr std::string_view bash_rest =
   fi
 }
 
+_ungrain_follows() {  # command, method, option: as _ungrain_values
+  _ungrain_values "$1" "$3" || { _ungrain_values "$1" --method >/dev/null && _ungrain_values "--method $2" "$3"; }
+}
+
 _ungrain() {
   COMPREPLY=()
   local words=() word joined= i
@@ -152,13 +125,14 @@ _ungrain() {
   if [[ -n $ended ]]; then
     _ungrain_reply @files "$current"
   elif [[ $current == --*=* ]]; then
-    values=$(_ungrain_values "$command" "$method" "${current%%=*}") || return 0
+    values=$(_ungrain_follows "$command" "$method" "${current%%=*}") || return 0
     _ungrain_reply "$values" "${current#*=}"
     [[ $COMP_WORDBREAKS == *=* ]] || COMPREPLY=("${COMPREPLY[@]/#/${current%%=*}=}")
-  elif ((last > 1)) && [[ $previous == -* ]] && values=$(_ungrain_values "$command" "$method" "$previous"); then
+  elif ((last > 1)) && [[ $previous == -* ]] && values=$(_ungrain_follows "$command" "$method" "$previous"); then
     _ungrain_reply "$values" "$current"
   elif [[ $current == -* ]]; then
-    values=$(_ungrain_options "$command" "$method")
+    values=$(_ungrain_options "$command")
+    [[ $values != *--method* ]] || values+=" $(_ungrain_options "--method $method")"
     ((last > 1)) || values+=' --version -V'
     _ungrain_reply "$values" "$current"
   elif ((last == 1)); then
@@ -171,10 +145,10 @@ _ungrain() {
 complete -F _ungrain ungrain
 )bash";
 
-std::string with_default_method(std::string_view script) {
-  constexpr std::string_view place = "@method@";
-  std::string text(script);
-  text.replace(text.find(place), place.size(), default_method);
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
+    text.replace(at, what.size(), by);
+  }
   return text;
 }
 
@@ -182,18 +156,10 @@ void print_bash(const Tables& tables) {
   put(bash_start);
   print("_ungrain_commands='{}'\n\n", joined(names_of(tables.commands)));
   print_bash_tables(tables);
-  put(with_default_method(bash_rest));
+  put(replaced(std::string(bash_rest), "@method@", default_method));
 }
 
 // ---- zsh
-// ------------------------------------------------------------------------------------------------------------
-
-std::string replaced(std::string text, std::string_view what, std::string_view by) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
-    text.replace(at, what.size(), by);
-  }
-  return text;
-}
 
 std::string zsh_quoted(const std::string& text) { return "'" + replaced(text, "'", R"('\'')") + "'"; }
 
@@ -203,14 +169,14 @@ std::string zsh_help(std::string text) {
   return text;
 }
 
-std::string zsh_action(const OptionText& option) {
+std::string zsh_action(const Option& option) {
   if (option.file) return "_files";
   if (option.choices.empty()) return " ";
   return fmt::format("({})", replaced(joined(option.choices), ":", "\\:"));
 }
 
 // '(-o --output)'{-o+,--output=}'[help]:PATH:_files'
-std::string zsh_option(const OptionText& option) {
+std::string zsh_option(const Option& option) {
   const bool flag = option.value.empty();
   std::vector<std::string> names;
   for (const std::string& name : option.names) {
@@ -223,8 +189,8 @@ std::string zsh_option(const OptionText& option) {
   return once + (names.size() > 1 ? "{" + spelt + "}" : spelt) + zsh_quoted(rest);
 }
 
-void print_zsh_options(const std::vector<OptionText>& options, std::string_view indent) {
-  for (const OptionText& option : options) print("{}{}\n", indent, zsh_option(option));
+void print_zsh_options(const std::vector<Option>& options, std::string_view indent) {
+  for (const Option& option : options) print("{}{}\n", indent, zsh_option(option));
 }
 
 void print_zsh(const Tables& tables) {
@@ -250,22 +216,19 @@ void print_zsh(const Tables& tables) {
     print("    ({})\n      specs=(\n", command.name);
     print_zsh_options(command.options, "        ");
     if (command.name == "denoise") print("        '(-V --version)'{{-V,--version}}'[the version]'\n");
-    for (const OptionText& positional : command.positionals) {
-      print("        {}\n", zsh_quoted(fmt::format("{}:{}:{}", positional.file ? "*" : "1",
-                                                   positional.names.front(), zsh_action(positional))));
+    int place = 0;
+    for (const Option& positional : command.positionals) {
+      const std::string where = positional.repeated ? "*" : std::to_string(++place);
+      print("        {}\n",
+            zsh_quoted(fmt::format("{}:{}:{}", where, positional.names.front(), zsh_action(positional))));
     }
-    if (command.options.empty()) print("        '*:file:_files'\n");
-    print("      )\n");
-    if (command.name == "denoise") {
-      print("      case $method in\n");
-      for (const MethodText& method : tables.methods) {
-        print("        ({})\n          specs+=(\n", method.name);
-        print_zsh_options(method.options, "            ");
-        print("          )\n          ;;\n");
-      }
-      print("      esac\n");
-    }
-    print("      ;;\n");
+    print("      )\n      ;;\n");
+  }
+  print("  esac\n  ((${{specs[(I)*--method=*]}})) && case $method in\n");
+  for (const CommandText& method : tables.methods) {
+    print("    ({})\n      specs+=(\n", method.name);
+    print_zsh_options(method.options, "        ");
+    print("      )\n      ;;\n");
   }
   print("  esac\n  _arguments -s -S $specs\n}}\n\n");
   // Loaded by its name from a folder of $fpath this file is the function's body; read by source it is not.
@@ -273,14 +236,13 @@ void print_zsh(const Tables& tables) {
 }
 
 // ---- fish
-// -----------------------------------------------------------------------------------------------------------
 
 std::string fish_quoted(const std::string& text) {
   return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'";
 }
 
-void print_fish_options(const std::vector<OptionText>& options, const std::string& when) {
-  for (const OptionText& option : options) {
+void print_fish_options(const std::vector<Option>& options, const std::string& when) {
+  for (const Option& option : options) {
     print("complete -c ungrain -n {}", fish_quoted(when));
     for (const std::string& name : option.names) {
       print(" {}", name.starts_with("--") ? "-l " + name.substr(2) : "-s " + name.substr(1));
@@ -329,7 +291,7 @@ function __ungrain_method
                 set method (string replace -- --method= '' $word)
         end
     end
-    test $method = $argv[1]; and __ungrain_is denoise
+    test $method = $argv[1]; and contains -- (__ungrain_command) @commands@
 end
 
 )";
@@ -339,7 +301,11 @@ void print_fish(const Tables& tables) {
       "# Completion of ungrain in fish; made by \"ungrain completion fish\".\n\nset -g __ungrain_commands "
       "{}\n",
       joined(names_of(tables.commands)));
-  put(with_default_method(fish_functions));
+  const std::string functions = replaced(std::string(fish_functions), "@method@", default_method);
+  std::string with_method;
+  for (const CommandText& command : tables.commands)
+    with_method += command.has_method ? command.name + " " : "";
+  put(replaced(functions, "@commands@", with_method));
   for (const CommandText& command : tables.commands) {
     print("complete -c ungrain -n __ungrain_at_start -a {} -d {}\n", command.name,
           fish_quoted(command.summary));
@@ -354,7 +320,7 @@ void print_fish(const Tables& tables) {
     }
     print_fish_options(command.options, when);
   }
-  for (const MethodText& method : tables.methods)
+  for (const CommandText& method : tables.methods)
     print_fish_options(method.options, "__ungrain_method " + method.name);
 }
 
@@ -362,15 +328,16 @@ void print_fish(const Tables& tables) {
 
 int completion_command(const Arguments& arguments) {
   std::string shell;
-  CLI::App app("Print the completions of a shell: source <(ungrain completion bash)", "ungrain completion");
-  app.add_option("shell", shell, "bash, zsh or fish")->type_name("");
-  if (!parse(app, arguments)) return exit_done;
+  OptionTable table("Print the completions of a shell: source <(ungrain completion bash)",
+                    "ungrain completion");
+  table.add("shell", "bash, zsh or fish", shell).choices = {"bash", "zsh", "fish"};
+  if (!parse(table, arguments)) return exit_done;
   if (shell == "bash") {
-    print_bash(Tables());
+    print_bash(describe());
   } else if (shell == "zsh") {
-    print_zsh(Tables());
+    print_zsh(describe());
   } else if (shell == "fish") {
-    print_fish(Tables());
+    print_fish(describe());
   } else {
     throw UsageError(fmt::format("completion takes one of bash, zsh, fish, got {}",
                                  shell.empty() ? "none" : "'" + shell + "'"));

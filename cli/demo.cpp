@@ -83,24 +83,18 @@ int demo_command(const Arguments& arguments) {
   std::uint64_t seed = 1;
   bool gray = false;
   Options options;
-  CLI::App app("Render a scene, add noise, denoise it with every method; pictures and a table.",
-               "ungrain demo");
-  app.add_option("--size", size_text, "of the scene (default 768x512)")->type_name("WxH");
-  app.add_option("-o,--output", folder, "folder for the pictures (default ungrain-demo)")->type_name("PATH");
+  OptionTable table("Render a scene, add noise, denoise it with every method; pictures and a table.",
+                    "ungrain demo");
+  table.add("--size WxH", "of the scene (default 768x512)", size_text);
+  table.add("-o,--output PATH", "folder for the pictures (default ungrain-demo)", folder);
   const ParamInfo amount = gaussian_amount(sigma);
-  app.add_option_function<std::string>(
-         "--gaussian", [&](const std::string& text) { sigma = parse_amount(amount, text); },
-         option_help(amount))
-      ->type_name("SIGMA");
-  app.add_option_function<std::string>(
-         "--seed", [&](const std::string& text) { seed = parse_seed(text); }, "of the noise (default 1)")
-      ->type_name("N");
-  app.add_flag("--gray", gray, "without colour");
-  app.add_option_function<std::string>(
-         "-d,--device", [&](const std::string& text) { options.device = parse_device_option(text); },
-         "auto, cpu, cuda, cuda:N, cuda:all or reference (default auto)")
-      ->type_name("NAME");
-  if (!parse(app, arguments)) return exit_done;
+  table.add("--gaussian SIGMA", option_help(amount),
+            [&](const std::string& text) { sigma = parse_amount(amount, text); });
+  table.add("--seed N", "of the noise (default 1)",
+            [&](const std::string& text) { seed = parse_whole("--seed", text); });
+  table.add("--gray", "without colour", gray);
+  add_device_option(table, "auto, cpu, cuda, cuda:N, cuda:all or reference (default auto)", options.device);
+  if (!parse(table, arguments)) return exit_done;
   options.cancel = interrupted();
 
   const Size size = parse_size(size_text);

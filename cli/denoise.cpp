@@ -14,7 +14,6 @@
 #include "core/device.h"
 #include "core/memory.h"
 #include "denoise_file.h"
-#include "describe.h"
 #include "files.h"
 #include "io/failure.h"
 #include "io/image_file.h"
@@ -33,64 +32,55 @@ namespace {
 
 constexpr int max_jobs = 64;
 
-void add_options(CLI::App& app, Settings& settings) {
-  app.add_option("files", settings.inputs, "images, folders of images, patterns, or - (the standard input)")
-      ->type_name("");
-  app.add_option("-o,--output", settings.output,
-                 "file or folder to write to, or - (default: NAME.ungrain.EXT beside each input)")
-      ->type_name("PATH");
-  add_format_option(app, settings.format);
-  app.add_option_function<std::string>(
-         "-d,--device", [&](const std::string& text) { settings.options.device = parse_device_option(text); },
-         "auto, cpu, cuda, cuda:N, cuda:all (files and bands spread over the GPUs) or reference (default "
-         "auto: "
-         "the fastest that is there)")
-      ->type_name("NAME");
-  app.add_option_function<std::string>(
-         "-j,--jobs",
-         [&](const std::string& text) {
-           settings.jobs = static_cast<int>(parse_whole("--jobs", text, max_jobs, 1));
-         },
-         fmt::format("files worked on at once, 1 to {} (default 1; on cuda:all one for each of its queues)",
-                     max_jobs))
-      ->type_name("N");
-  app.add_option_function<std::string>(
-         "--threads",
-         [&](const std::string& text) {
-           settings.options.threads = static_cast<int>(parse_whole("--threads", text, max_threads));
-         },
-         fmt::format("0 to {} (default 0: one for each processor)", max_threads))
-      ->type_name("N");
-  app.add_option_function<std::string>(
-         "--memory", [&](const std::string& text) { settings.options.memory = parse_bytes(text); },
-         "for working buffers, such as 512M or 2G (default: half of what is free)")
-      ->type_name("SIZE");
-  app.add_option_function<std::string>(
-         "--range", [&](const std::string& text) { settings.range = parse_range(text); },
-         "white level of the files (a number above 0; default: 255 for 8 bits, 65535 for 16; floats: 1, 255, "
-         "4095, "
-         "65535 ..., by their values)")
-      ->type_name("WHITE");
-  app.add_option_function<std::string>(
-         "--depth", [&](const std::string& text) { settings.depth = parse_pixel_type(text); },
-         "samples of the output: u8, u16, f16 or f32 (default: the input's)")
-      ->type_name("TYPE");
-  app.add_option_function<std::string>(
-         "--nonfinite", [&](const std::string& text) { settings.options.nonfinite = parse_nonfinite(text); },
-         "NaN and infinity: fill, keep or error (default fill: from the pixels around)")
-      ->type_name("RULE");
-  add_open_options(app, settings.open);
-  app.add_option_function<std::string>(
-         "--channels",
-         [&](const std::string& text) { settings.channels = parse_channels(text, settings.open); },
-         fmt::format("what the channels are: {} (default auto: as the file says)", channels_choices))
-      ->type_name("KIND");
-  add_save_options(app, settings.save, settings.quality_given);
-  app.add_flag("--no-clobber", settings.no_clobber, "leave outputs that are there already as they are");
-  app.add_flag("--resume", settings.resume,
-               "skip outputs that were made with the same settings from the same input");
-  app.add_flag("--json", settings.json, "one JSON object a file on the standard output");
-  app.add_flag("-q,--quiet", settings.quiet, "print errors only");
+void add_options(OptionTable& table, Settings& settings) {
+  table.add("files...", "images, folders of images, patterns, or - (the standard input)", settings.inputs);
+  table.add("-o,--output PATH",
+            "file or folder to write to, or - (default: NAME.ungrain.EXT beside each input)",
+            settings.output);
+  add_format_option(table, settings.format);
+  add_device_option(
+      table,
+      "auto, cpu, cuda, cuda:N, cuda:all (files and bands spread over the GPUs) or reference (default "
+      "auto: the fastest that is there)",
+      settings.options.device);
+  table.add(
+      "-j,--jobs N",
+      fmt::format("files worked on at once, 1 to {} (default 1; on cuda:all one for each of its queues)",
+                  max_jobs),
+      [&](const std::string& text) {
+        settings.jobs = static_cast<int>(parse_whole("--jobs", text, max_jobs, 1));
+      });
+  table.add("--threads N", fmt::format("0 to {} (default 0: one for each processor)", max_threads),
+            [&](const std::string& text) {
+              settings.options.threads = static_cast<int>(parse_whole("--threads", text, max_threads));
+            });
+  table.add("--memory SIZE", "for working buffers, such as 512M or 2G (default: half of what is free)",
+            [&](const std::string& text) { settings.options.memory = parse_bytes("--memory", text); });
+  add_range_option(
+      table,
+      "white level of the files (a number above 0; default: 255 for 8 bits, 65535 for 16; floats: 1, "
+      "255, 4095, 65535 ..., by their values)",
+      settings.range);
+  add_depth_option(table, "samples of the output: u8, u16, f16 or f32 (default: the input's)",
+                   settings.depth);
+  table.add("--nonfinite RULE",
+            "NaN and infinity: fill, keep or error (default fill: from the pixels around)",
+            settings.options.nonfinite,
+            {{"fill", NonFinite::fill}, {"keep", NonFinite::keep}, {"error", NonFinite::error}});
+  add_open_options(table, settings.open);
+  table
+      .add("--channels KIND", "what the channels are: {} (default auto: as the file says)",
+           [&](const std::string& text) {
+             settings.channels = text;
+             if (text != "auto") settings.open.alpha = text == "gray-alpha" || text == "rgba";
+           })
+      .only({"auto", "gray", "gray-alpha", "rgb", "rgba", "multi"});
+  add_save_options(table, settings.save, settings.quality_given);
+  table.add("--no-clobber", "leave outputs that are there already as they are", settings.no_clobber);
+  table.add("--resume", "skip outputs that were made with the same settings from the same input",
+            settings.resume);
+  table.add("--json", "one JSON object a file on the standard output", settings.json);
+  table.add("-q,--quiet", "print errors only", settings.quiet);
 }
 
 std::string spec_text(const io::FileInfo& info) {
@@ -391,12 +381,12 @@ class Batch {
 
 int denoise_command(const Arguments& arguments) {
   Settings settings;
-  MethodOptions method(arguments, default_method);
-  CLI::App app("Remove noise from images and keep their edges.", "ungrain");
-  add_options(app, settings);
-  settings.noise.add_to(app);
-  method.add_to(app);
-  if (!parse(app, arguments, other_methods_option)) return exit_done;
+  MethodOptions method(io::read_image);
+  OptionTable table("Remove noise from images and keep their edges.", "ungrain");
+  add_options(table, settings);
+  settings.noise.add_to(table);
+  method.add_to(table);
+  if (!parse(table, arguments)) return exit_done;
   if (settings.inputs.empty()) throw UsageError("name at least one file");
   check_streams(settings.inputs, settings.output, settings.format);
   if (settings.resume && (settings.output == stream_name ||
@@ -410,7 +400,7 @@ int denoise_command(const Arguments& arguments) {
   if (settings.noise.takes_sigma() && !method.given("sigma").empty())
     settings.noise.take_sigma(method.take("sigma"));
   method.read();  // so that a wrong value ends the run before the first file
-  settings.noise.check();
+  settings.noise.check(table);
   check_device(settings.options.device);
   const std::vector<FilePair> files = pair_outputs(expand_inputs(settings.inputs), settings.output);
   return Batch(files, method, settings).run();

@@ -12,9 +12,9 @@ namespace ungrain::cli {
 
 int devices_command(const Arguments& arguments) {
   bool json = false;
-  CLI::App app("List what the work can run on.", "ungrain devices");
-  app.add_flag("--json", json, "one JSON object a device");
-  if (!parse(app, arguments)) return exit_done;
+  OptionTable table("List what the work can run on.", "ungrain devices");
+  table.add("--json", "one JSON object a device", json);
+  if (!parse(table, arguments)) return exit_done;
   for (const DeviceInfo& info : devices()) {
     if (json) {
       print("{}\n", json_text({{"device", name(info.device)},

@@ -50,8 +50,6 @@ struct EstimateSettings {
   bool model = false;
 };
 
-constexpr std::string_view frames_choices = "still, even";
-
 // What was found of one page.
 struct PageEstimate {
   ImageSpec spec;
@@ -279,9 +277,6 @@ int estimate_frames(const EstimateSettings& settings) {
 
 void check_settings(const EstimateSettings& settings) {
   if (settings.files.empty()) throw UsageError("estimate takes at least one file, got none");
-  if (!settings.frames.empty() && settings.frames != "still" && settings.frames != "even") {
-    throw UsageError(fmt::format("--frames takes one of {}, got '{}'", frames_choices, settings.frames));
-  }
   const bool one = settings.files.size() == 1 || !settings.frames.empty();
   if (!settings.save.empty() && !one) throw UsageError("--save takes one file, or --frames");
   if (!settings.plot.empty() && !one) throw UsageError("--plot takes one file, or --frames");
@@ -299,37 +294,32 @@ void check_settings(const EstimateSettings& settings) {
 
 int estimate_command(const Arguments& arguments) {
   EstimateSettings settings;
-  CLI::App app("Estimate the noise of files: its standard deviation, and what it is like.",
-               "ungrain estimate");
-  app.add_option("files", settings.files, "images, or - (the standard input)")->type_name("");
-  app.add_option_function<std::string>(
-         "--range", [&](const std::string& text) { settings.range = parse_range(text); },
-         "white level of all files (default: 255 for 8 bits, 65535 for 16, 1 for float)")
-      ->type_name("WHITE");
-  add_open_options(app, settings.open);
-  app.add_flag(
-      "--model", settings.model,
-      "the noise by level and frequency too: what cameras and JPEG leave of it (rgb: luminance and two "
-      "colour differences)");
-  app.add_option_function<std::string>(
-         "--region", [&](const std::string& text) { settings.region = parse_region(text); },
-         "only this part of the images: X,Y,WIDTH,HEIGHT in pixels (default: all)")
-      ->type_name("PART");
-  app.add_option(
-         "--frames", settings.frames,
-         "all images are frames of one camera, for a model of its noise: still (of one scene in which "
-         "nothing moves) or even (each shows one even area: dark and flat frames) (default: each "
-         "image by itself)")
-      ->type_name("KIND");
-  app.add_option("--save", settings.save, "the model as a file for --noise-model (default: none)")
-      ->type_name("FILE");
-  app.add_option(
-         "--plot", settings.plot,
-         "a page that shows the noise over levels and frequencies and where it was measured; one file "
-         "that fetches nothing (default: no page)")
-      ->type_name("FILE");
-  app.add_flag("--json", settings.json, "one JSON object a file on the standard output");
-  if (!parse(app, arguments)) return exit_done;
+  OptionTable table("Estimate the noise of files: its standard deviation, and what it is like.",
+                    "ungrain estimate");
+  table.add("files...", "images, or - (the standard input)", settings.files);
+  add_range_option(table, "white level of all files (default: 255 for 8 bits, 65535 for 16, 1 for float)",
+                   settings.range);
+  add_open_options(table, settings.open);
+  table.add("--model",
+            "the noise by level and frequency too: what cameras and JPEG leave of it (rgb: luminance and two "
+            "colour differences)",
+            settings.model);
+  table.add("--region PART", "only this part of the images: X,Y,WIDTH,HEIGHT in pixels (default: all)",
+            [&](const std::string& text) { settings.region = parse_region(text); });
+  table
+      .add("--frames KIND",
+           "all images are frames of one camera, for a model of its noise: still (of one scene in which "
+           "nothing moves) or even (each shows one even area: dark and flat frames) (default: each "
+           "image by itself)",
+           settings.frames)
+      .only({"still", "even"});
+  table.add("--save FILE", "the model as a file for --noise-model (default: none)", settings.save);
+  table.add("--plot FILE",
+            "a page that shows the noise over levels and frequencies and where it was measured; one file "
+            "that fetches nothing (default: no page)",
+            settings.plot);
+  table.add("--json", "one JSON object a file on the standard output", settings.json);
+  if (!parse(table, arguments)) return exit_done;
   check_settings(settings);
   check_streams(settings.files);
   return settings.frames.empty() ? estimate_each(settings) : estimate_frames(settings);

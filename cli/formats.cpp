@@ -102,10 +102,10 @@ nlohmann::json to_json(const FormatText& text) {
 
 int formats_command(const Arguments& arguments) {
   bool json = false;
-  CLI::App app("List the file formats: what this build reads and writes, and what each can hold.",
-               "ungrain formats");
-  app.add_flag("--json", json, "one JSON object a format");
-  if (!parse(app, arguments)) return exit_done;
+  OptionTable table("List the file formats: what this build reads and writes, and what each can hold.",
+                    "ungrain formats");
+  table.add("--json", "one JSON object a format", json);
+  if (!parse(table, arguments)) return exit_done;
   if (!json) {
     print_table();
     return exit_done;

@@ -23,7 +23,7 @@ constexpr Command command_table[] = {
     {"devices", "list what the work can run on", devices_command},
     {"formats", "list the file formats and what each can hold", formats_command},
     {"cluster", "denoise a Zarr array or a TIFF stack on a Dask cluster (needs the Python package)",
-     cluster_command, true},
+     cluster_command},
     {"demo", "render a scene, add noise, denoise it with every method", demo_command},
     {"manual", "print the manual page", manual_command},
     {"completion", "print what bash, zsh or fish need to complete command lines", completion_command},

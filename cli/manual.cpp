@@ -4,7 +4,6 @@
 
 #include "arguments.h"
 #include "commands.h"
-#include "describe.h"
 #include "io/image_file.h"
 #include "output.h"
 #include "ungrain/version.h"
@@ -36,8 +35,8 @@ void print_item(const std::string& term, const std::string& meaning) {
   print(".TP\n{}\n{}\n", term, escaped(meaning));
 }
 
-void print_options(const std::vector<OptionText>& options) {
-  for (const OptionText& option : options) {
+void print_options(const std::vector<Option>& options) {
+  for (const Option& option : options) {
     std::vector<std::string> names;
     for (const std::string& name : option.names) names.push_back(bold(name));
     const std::string value = option.value.empty() ? "" : fmt::format(" \\fI{}\\fR", escaped(option.value));
@@ -70,45 +69,35 @@ void print_synopsis(const std::vector<CommandText>& texts) {
   for (const CommandText& text : texts) {
     if (text.name == "denoise") continue;
     print(".br\n{}", bold("ungrain " + text.name));
-    if (!text.options.empty()) print(" [\\fIOPTIONS\\fR]");
-    for (const OptionText& positional : text.positionals) {
-      print(" [\\fI{}\\fR{}]", escaped(positional.names.front()),
-            positional.names.front() == "files" ? "..." : "");
+    print(" [\\fIOPTIONS\\fR]");
+    for (const Option& positional : text.positionals) {
+      print(" [\\fI{}\\fR{}]", escaped(positional.names.front()), positional.repeated ? "..." : "");
     }
     print("\n");
   }
 }
 
 void print_command(const CommandText& text) {
-  print(
-      ".SH \"UNGRAIN {}\"\n{}.\n",
-      [&] {
-        std::string upper = text.name;
-        for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-        return upper;
-      }(),
-      escaped(text.summary));
-  if (text.options.empty()) {
-    print(".PP\n{} lists its options.\n", bold(fmt::format("ungrain {} --help", text.name)));
-    return;
-  }
-  for (const OptionText& positional : text.positionals) {
+  std::string upper = text.name;
+  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  print(".SH \"UNGRAIN {}\"\n{}.\n", upper, escaped(text.summary));
+  for (const Option& positional : text.positionals) {
     print_item(fmt::format("\\fI{}\\fR", escaped(positional.names.front())), positional.help);
   }
   print_options(text.options);
 }
 
-void print_methods() {
+void print_methods(const std::vector<CommandText>& texts) {
   print(".SH METHODS\n.B ungrain\nand {} take {} and the options of the method chosen.\n",
-        bold("ungrain denoise"), bold("--method"));
-  for (const MethodText& text : describe_methods()) {
+        bold("ungrain cluster"), bold("--method"));
+  for (const CommandText& text : texts) {
     print(".SS {}\n{}.\n", escaped(text.name), escaped(text.summary));
     print_options(text.options);
   }
 }
 
 void print_page() {
-  const std::vector<CommandText> texts = describe_commands();
+  const auto [texts, methods] = describe();
   print(".\\\" Made by \"ungrain manual\" from the program's own tables; do not edit.\n");
   print(".TH UNGRAIN 1 \"\" \"ungrain {}\" \"User Commands\"\n", UNGRAIN_VERSION);
   print(".SH NAME\nungrain \\- image denoising that keeps edges\n");
@@ -116,9 +105,8 @@ void print_page() {
   print(".SH DESCRIPTION\n");
   print(
       "{} removes noise from images and keeps their edges.\nEach result is written to a file of its own, "
-      "which "
-      "takes its place only once it is\ncomplete; a batch that is interrupted leaves no half\\-written "
-      "file.\n",
+      "which takes its place only once it is\n"
+      "complete; a batch that is interrupted leaves no half\\-written file.\n",
       bold("ungrain"));
   print(
       ".PP\nStrengths of noise and of filters are on the scale of 8\\-bit images, 0 to 255, whatever the "
@@ -132,7 +120,7 @@ void print_page() {
   print_item(bold("--help") + ", " + bold("-h"), "this list; after a command, its options");
   print_item(bold("--version") + ", " + bold("-V"), "the version");
   for (const CommandText& text : texts) print_command(text);
-  print_methods();
+  print_methods(methods);
   print(".SH ENVIRONMENT\n");
   print_item("\\fBTMPDIR\\fR",
              "folder for temporary files: the standard input's copy, stacks that are brought into "
@@ -148,8 +136,8 @@ void print_page() {
 }  // namespace
 
 int manual_command(const Arguments& arguments) {
-  CLI::App app("Print the manual page: ungrain manual | man -l -", "ungrain manual");
-  if (!parse(app, arguments)) return exit_done;
+  OptionTable table("Print the manual page: ungrain manual | man -l -", "ungrain manual");
+  if (!parse(table, arguments)) return exit_done;
   print_page();
   return exit_done;
 }

@@ -107,11 +107,12 @@ int methods_command(const Arguments& arguments) {
   std::string wanted;
   bool json = false;
   bool markdown = false;
-  CLI::App app("List the methods, or one method's options.", "ungrain methods");
-  app.add_option("name", wanted, "method")->type_name("");
-  app.add_flag("--json", json, "one JSON object a method");
-  app.add_flag("--markdown", markdown, "docs/methods.md");
-  if (!parse(app, arguments)) return exit_done;
+  OptionTable table("List the methods, or one method's options.", "ungrain methods");
+  std::vector<std::string>& names = table.add("name", "method", wanted).choices;
+  for (const MethodInfo& method : methods()) names.push_back(method.name);
+  table.add("--json", "one JSON object a method", json);
+  table.add("--markdown", "docs/methods.md", markdown);
+  if (!parse(table, arguments)) return exit_done;
   if (markdown) {
     print_markdown();
   } else if (json) {

@@ -18,71 +18,46 @@
 namespace ungrain::cli {
 namespace {
 
-void check_one_kind(const std::vector<std::string>& kinds) {
-  if (kinds.size() == 1) return;
-  std::vector<std::string> known;
-  for (const NoiseInfo& info : noise_models()) known.push_back("--" + info.amount.name);
-  known.emplace_back("--camera");
-  throw UsageError(fmt::format("noise takes one of {}; got {}", fmt::join(known, ", "),
-                               kinds.empty() ? "none" : fmt::format("{}", fmt::join(kinds, " and "))));
-}
-
 constexpr std::string_view camera_kind = "camera";
+constexpr std::string_view kinds_group = "Kinds of noise (one of them)";
+constexpr std::string_view camera_group = "The camera";
 
-Demosaic parse_demosaic(const std::string& text) {
-  for (const Demosaic kind : {Demosaic::bilinear, Demosaic::gradient}) {
-    if (text == name(kind)) return kind;
-  }
-  throw UsageError(fmt::format("--demosaic takes one of bilinear, gradient, got '{}'", text));
+void add_camera_options(OptionTable& table, CameraSettings& settings) {
+  table.begin_group(std::string(camera_group));
+  table.add("--iso N", fmt::format("sensitivity (default {:g})", settings.iso),
+            [&settings](const std::string& text) {
+              settings.iso = static_cast<double>(parse_whole("--iso", text, 1'000'000, 25));
+            });
+  table.add("--demosaic KIND",
+            fmt::format("how missing colours are found: bilinear or gradient (default {})",
+                        name(settings.demosaic)),
+            settings.demosaic, {{"bilinear", Demosaic::bilinear}, {"gradient", Demosaic::gradient}});
+  table.add("--noiseless", "the same photograph without noise: the truth to compare with",
+            [&settings](const std::string&) { settings.noise = false; });
 }
 
-// The simulated camera as the user wants it.
-struct CameraOptions {
-  CameraSettings settings;
-  std::vector<std::string> given;  // options that only the camera has
-
-  void add_to(CLI::App& app) {
-    const std::string group = "The camera";
-    app.add_option_function<std::string>(
-           "--iso",
-           [this](const std::string& text) {
-             settings.iso = static_cast<double>(parse_whole("--iso", text, 1'000'000, 25));
-             given.emplace_back("--iso");
-           },
-           fmt::format("sensitivity (default {:g})", settings.iso))
-        ->type_name("N")
-        ->group(group);
-    app.add_option_function<std::string>(
-           "--demosaic",
-           [this](const std::string& text) {
-             settings.demosaic = parse_demosaic(text);
-             given.emplace_back("--demosaic");
-           },
-           fmt::format("how missing colours are found: bilinear or gradient (default {})",
-                       name(settings.demosaic)))
-        ->type_name("KIND")
-        ->group(group);
-    app.add_flag_callback(
-           "--noiseless",
-           [this] {
-             settings.noise = false;
-             given.emplace_back("--noiseless");
-           },
-           "the same photograph without noise: the truth to compare with")
-        ->group(group);
+// "gaussian"; throws UsageError unless one was asked for, or where an option is another kind's.
+std::string the_one_kind(const OptionTable& table) {
+  std::vector<std::string> kinds;
+  for (const auto& [option, text] : table.given(kinds_group)) kinds.push_back(option.substr(2));
+  if (kinds.size() != 1) {
+    std::vector<std::string> known;
+    for (const Option& option : table.options()) {
+      if (option.group == kinds_group) known.push_back(option.names.back());
+    }
+    throw UsageError(fmt::format("noise takes one of {}; got {}", fmt::join(known, ", "),
+                                 kinds.empty() ? "none" : fmt::format("{}", fmt::join(kinds, " and "))));
   }
+  const auto of_camera = table.given(camera_group);
+  if (kinds.front() != camera_kind && !of_camera.empty())
+    throw UsageError(fmt::format("{} is an option of --camera", of_camera.front().first));
+  return kinds.front();
+}
 
-  CameraSettings of_page(std::uint64_t seed) const {
-    CameraSettings page = settings;
-    page.seed = seed;
-    return page;
-  }
-
-  std::string text() const {
-    return fmt::format("ISO {:g} {}{}", settings.iso, name(settings.demosaic),
-                       settings.noise ? "" : " without noise");
-  }
-};
+CameraSettings of_page(CameraSettings settings, std::uint64_t seed) {
+  settings.seed = seed;
+  return settings;
+}
 
 // Pages of one file differ: `page` is to be added to the seed.
 using AddNoise = std::function<void(const ConstImageView& in, const ImageView& out, std::uint64_t page)>;
@@ -112,8 +87,7 @@ int noise_command(const Arguments& arguments) {
   std::string output_name;
   std::string format;
   Noise noise;
-  CameraOptions camera;
-  std::vector<std::string> kinds;  // that were asked for
+  CameraSettings camera;
   io::SaveOptions save;
   bool quality_given = false;
   io::OpenOptions open;
@@ -121,53 +95,43 @@ int noise_command(const Arguments& arguments) {
   std::optional<PixelType> depth;
   bool quiet = false;
 
-  CLI::App app("Add noise of a known kind: the same seed gives the same noise everywhere.", "ungrain noise");
-  app.add_option("file", input_name, "image, or - (the standard input)")->type_name("");
-  app.add_option("-o,--output", output_name, "file to write, or - (the standard output); it has no default")
-      ->type_name("PATH");
-  add_format_option(app, format);
-  const std::string kinds_group = "Kinds of noise (one of them)";
+  OptionTable table("Add noise of a known kind: the same seed gives the same noise everywhere.",
+                    "ungrain noise");
+  table.add("file", "image, or - (the standard input)", input_name);
+  table.add("-o,--output PATH", "file to write, or - (the standard output); it has no default", output_name);
+  add_format_option(table, format);
+  table.begin_group(std::string(kinds_group));
   for (const NoiseInfo& info : noise_models()) {
-    app.add_option_function<std::string>(
-           "--" + info.amount.name,
-           [&](const std::string& text) {
-             noise.kind = info.kind;
-             noise.amount = parse_amount(info.amount, text);
-             kinds.emplace_back(name(info.kind));
-           },
-           option_help(info.amount))
-        ->type_name("AMOUNT")
-        ->group(kinds_group);
+    table.add("--" + info.amount.name + " AMOUNT", option_help(info.amount),
+              [&noise, info](const std::string& text) {
+                noise.kind = info.kind;
+                noise.amount = parse_amount(info.amount, text);
+              });
   }
-  app.add_flag_callback(
-         "--camera", [&] { kinds.emplace_back(camera_kind); },
-         "that of photographs: the picture is the scene that a simulated camera takes; into a .dng file: its "
-         "raw data")
-      ->group(kinds_group);
-  camera.add_to(app);
-  app.add_option_function<std::string>(
-         "--seed", [&](const std::string& text) { noise.seed = parse_seed(text); },
-         "whole number (default 0)")
-      ->type_name("N");
-  app.add_option_function<std::string>(
-         "--range", [&](const std::string& text) { range = parse_range(text); },
-         "white level of the file (default: 255 for 8 bits, 65535 for 16, 1 for float)")
-      ->type_name("WHITE");
-  app.add_option_function<std::string>(
-         "--depth", [&](const std::string& text) { depth = parse_pixel_type(text); },
-         "samples of the output: u8, u16, f16 or f32 (default: the input's); float is not clipped, but by "
-         "--camera")
-      ->type_name("TYPE");
-  add_open_options(app, open);
-  add_save_options(app, save, quality_given);
-  app.add_flag("-q,--quiet", quiet, "print errors only");
-  if (!parse(app, arguments)) return exit_done;
+  bool photograph = false;
+  table.add(
+      "--camera",
+      "that of photographs: the picture is the scene that a simulated camera takes; into a .dng file: its "
+      "raw data",
+      photograph);
+  add_camera_options(table, camera);
+  table.begin_group("Options");
+  table.add("--seed N", "whole number (default 0)",
+            [&](const std::string& text) { noise.seed = parse_whole("--seed", text); });
+  add_range_option(table, "white level of the file (default: 255 for 8 bits, 65535 for 16, 1 for float)",
+                   range);
+  add_depth_option(
+      table,
+      "samples of the output: u8, u16, f16 or f32 (default: the input's); float is not clipped, but by "
+      "--camera",
+      depth);
+  add_open_options(table, open);
+  add_save_options(table, save, quality_given);
+  table.add("-q,--quiet", "print errors only", quiet);
+  if (!parse(table, arguments)) return exit_done;
   if (input_name.empty()) throw UsageError("noise takes a file, got none");
   if (output_name.empty()) throw UsageError("noise takes --output, the file to write");
-  check_one_kind(kinds);
-  const bool photograph = kinds.front() == camera_kind;
-  if (!photograph && !camera.given.empty())
-    throw UsageError(fmt::format("{} is an option of --camera", camera.given.front()));
+  const std::string kind = the_one_kind(table);
   check_streams({input_name}, output_name, format);
 
   const std::unique_ptr<io::InputFile> input = open_input(input_name, open);
@@ -180,12 +144,12 @@ int noise_command(const Arguments& arguments) {
   if (photograph && io::is_format(result.path(), "DNG")) {
     if (in.pages > 1)
       io::fail(shown_input(input_name), "has several pages, and a DNG file holds one photograph");
-    write_mosaic(*input, in.spec, camera.of_page(noise.seed), result.path());
+    write_mosaic(*input, in.spec, of_page(camera, noise.seed), result.path());
     result.deliver();
     if (!quiet) {
       print("{}  camera ISO {:g} mosaic{}\n",
-            io::one_line(shown_input(input_name) + " -> " + shown_output(output_name)), camera.settings.iso,
-            camera.settings.noise ? "" : " without noise");
+            io::one_line(shown_input(input_name) + " -> " + shown_output(output_name)), camera.iso,
+            camera.noise ? "" : " without noise");
     }
     return exit_done;
   }
@@ -201,7 +165,7 @@ int noise_command(const Arguments& arguments) {
   const std::unique_ptr<io::OutputFile> output =
       io::OutputFile::create(result.path(), out, input.get(), save);
   const AddNoise add = [&](const ConstImageView& from, const ImageView& to, std::uint64_t page) {
-    if (photograph) return add_camera_noise(from, to, camera.of_page(noise.seed + page));
+    if (photograph) return add_camera_noise(from, to, of_page(camera, noise.seed + page));
     add_noise(from, to, {noise.kind, noise.amount, noise.seed + page});
   };
   write_noisy_pages(*input, in, *output, out.spec, photograph ? camera_reach() : 0, add);
@@ -209,8 +173,10 @@ int noise_command(const Arguments& arguments) {
   output->commit();
   result.deliver();
   if (!quiet) {
-    print("{}  {} {}\n", io::one_line(shown_input(input_name) + " -> " + shown_output(output_name)),
-          kinds.front(), photograph ? camera.text() : fmt::format("{:g}", given));
+    print("{}  {} {}\n", io::one_line(shown_input(input_name) + " -> " + shown_output(output_name)), kind,
+          photograph ? fmt::format("ISO {:g} {}{}", camera.iso, name(camera.demosaic),
+                                   camera.noise ? "" : " without noise")
+                     : fmt::format("{:g}", given));
   }
   return exit_done;
 }

@@ -4,14 +4,14 @@
 
 #include <fmt/format.h>
 
-#include "arguments.h"
 #include "commands.h"
 #include "core/noise_handling.h"
+#include "option_values.h"
 
 namespace ungrain::cli {
 namespace {
 
-constexpr const char* group = "Noise (of every method)";
+constexpr std::string_view group = "Noise (of every method)";
 
 // Like a method's parameter: the same messages.
 double number_of(const std::string& name, const std::string& text, double most) {
@@ -23,86 +23,59 @@ double number_of(const std::string& name, const std::string& text, double most) 
   return parse_amount(info, text);
 }
 
-Clipping clipping_of(const std::string& text) {
-  if (text == "auto") return Clipping::known;
-  if (text == "undo") return Clipping::everywhere;
-  if (text == "keep") return Clipping::keep;
-  throw UsageError(fmt::format("--clipping takes one of auto, undo, keep, got '{}'", text));
-}
-
 }  // namespace
 
-void NoiseOptions::add_number(CLI::App& app, const std::string& name, const std::string& help) {
-  const auto* number = std::find_if(noise_numbers.begin(), noise_numbers.end(),
-                                    [&](const NoiseNumber& each) { return each.name == name; });
-  std::string option = "--" + name;
-  std::replace(option.begin(), option.end(), '_', '-');
-  app.add_option_function<std::string>(
-         option,
-         [this, option, number](const std::string& text) {
-           handling_.*number->member = number_of(number->name, text, number->most);
-           given_[option] = text;
-         },
-         fmt::format("{} (0 to {}; default {})", help, number->most, handling_.*number->member))
-      ->type_name("X")
-      ->group(group);
-}
-
-void NoiseOptions::add_to(CLI::App& app) {
-  add_number(app, "strength", "times the noise that is taken away: 0.7 leaves some, 1.3 takes more");
-  add_number(app, "keep_grain", "the share of what was taken away that is put back");
-  add_number(app, "luminance", "bm3d, rgb: times --strength for luminance");
-  add_number(app, "chroma", "bm3d, rgb: times --strength for the colour differences");
-  const auto add_text = [&](const std::string& option, const std::string& type, const std::string& help,
-                            const auto& read) {
-    app.add_option_function<std::string>(
-           option,
-           [this, option, read](const std::string& text) {
-             read(text);
-             given_[option] = text;
-           },
-           help)
-        ->type_name(type)
-        ->group(group);
+void NoiseOptions::add_to(OptionTable& table) {
+  table.begin_group(std::string(group));
+  const auto add_number = [&](const std::string& name, const std::string& help) {
+    const auto* number = std::find_if(noise_numbers.begin(), noise_numbers.end(),
+                                      [&](const NoiseNumber& each) { return each.name == name; });
+    table.add(option_name(name) + " X",
+              fmt::format("{} (0 to {}; default {})", help, number->most, handling_.*number->member),
+              [this, number](const std::string& text) {
+                handling_.*number->member = number_of(number->name, text, number->most);
+              });
   };
-  add_text("--noise", "KIND",
+  add_number("strength", "times the noise that is taken away: 0.7 leaves some, 1.3 takes more");
+  add_number("keep_grain", "the share of what was taken away that is put back");
+  add_number("luminance", "bm3d, rgb: times --strength for luminance");
+  add_number("chroma", "bm3d, rgb: times --strength for the colour differences");
+  table
+      .add("--noise KIND",
            "what the noise is: auto (measured) or poisson-gaussian (variance = gain * level + read-noise "
-           "squared, as "
-           "sensors deliver it; both measured unless given) (default auto)",
-           [this](const std::string& text) {
-             if (text != "auto" && text != "poisson-gaussian")
-               throw UsageError(fmt::format("--noise takes one of auto, poisson-gaussian, got '{}'", text));
-             kind_ = text;
-           });
-  add_text("--gain", "X",
-           "of --noise poisson-gaussian, on the 0-255 scale (a number from 0 up; default: measured)",
-           [this](const std::string& text) { gain_ = number_of("gain", text, 1e6); });
-  add_text("--read-noise", "X",
-           "of --noise poisson-gaussian: a deviation, on the 0-255 scale (a number from 0 up; default 0 "
-           "where the gain "
-           "is given)",
-           [this](const std::string& text) { read_noise_ = number_of("read_noise", text, 1e6); });
-  add_text(
-      "--clipping", "RULE",
+           "squared, as sensors deliver it; both measured unless given) (default auto)",
+           kind_)
+      .only({"auto", "poisson-gaussian"});
+  table.add("--gain X",
+            "of --noise poisson-gaussian, on the 0-255 scale (a number from 0 up; default: measured)",
+            [this](const std::string& text) { gain_ = number_of("gain", text, 1e6); });
+  table.add(
+      "--read-noise X",
+      "of --noise poisson-gaussian: a deviation, on the 0-255 scale (a number from 0 up; default 0 where "
+      "the gain is given)",
+      [this](const std::string& text) { read_noise_ = number_of("read_noise", text, 1e6); });
+  table.add(
+      "--clipping RULE",
       "noise that was cut off at black and white, which shifts means: auto (undone where the noise is "
       "known, be it measured or given), undo (with every method; the noise is measured for it where it is "
       "not given) or keep (default auto)",
-      [this](const std::string& text) { handling_.clipping = clipping_of(text); });
-  add_text("--noise-model", "FILE", "a model of the noise that ungrain estimate --save wrote (default: none)",
-           [this](const std::string& text) { model_path_ = text; });
-  add_text("--psd", "FILE",
-           "the noise's power spectral density: an image of float samples, frequency 0 first, whose mean is "
-           "the variance of "
-           "a pixel on the 0-255 scale; one channel or as many as the image (default: none)",
-           [this](const std::string& text) { psd_path_ = text; });
-  add_text("--noise-kernel", "FILE",
-           "the kernel that made the noise of white noise, as an image; --sigma is then the deviation of the "
-           "noise as it is "
-           "in the image (default: none)",
-           [this](const std::string& text) { kernel_path_ = text; });
+      handling_.clipping,
+      {{"auto", Clipping::known}, {"undo", Clipping::everywhere}, {"keep", Clipping::keep}});
+  table.add("--noise-model FILE", "a model of the noise that ungrain estimate --save wrote (default: none)",
+            model_path_);
+  table.add("--psd FILE",
+            "the noise's power spectral density: an image of float samples, frequency 0 first, whose mean is "
+            "the variance of a pixel on the 0-255 scale; one channel or as many as the image (default: none)",
+            psd_path_);
+  table.add(
+      "--noise-kernel FILE",
+      "the kernel that made the noise of white noise, as an image; --sigma is then the deviation of the "
+      "noise as it is in the image (default: none)",
+      kernel_path_);
 }
 
-void NoiseOptions::check() {
+void NoiseOptions::check(const OptionTable& table) {
+  for (const auto& [option, text] : table.given(group)) given_[option] = text;
   const bool poisson = kind_ == "poisson-gaussian";
   if (gain_ && !poisson) throw UsageError("--gain belongs to --noise poisson-gaussian");
   if (read_noise_ && !poisson) throw UsageError("--read-noise belongs to --noise poisson-gaussian");

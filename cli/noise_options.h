@@ -6,10 +6,9 @@
 #include <optional>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "given_noise.h"
 #include "noise_model_json.h"
+#include "option_table.h"
 #include "ungrain/image.h"
 #include "ungrain/parameters.h"
 
@@ -17,9 +16,9 @@ namespace ungrain::cli {
 
 class NoiseOptions {
  public:
-  void add_to(CLI::App& app);
+  void add_to(OptionTable& table);
   // After parsing and before the first file. Throws UsageError where options contradict each other.
-  void check();
+  void check(const OptionTable& table);
   // --noise-kernel is given: its noise's strength is the method's --sigma, which is no longer the method's
   // then.
   bool takes_sigma() const { return !kernel_path_.empty(); }
@@ -33,8 +32,6 @@ class NoiseOptions {
   std::string text() const;  // all that was given, for --resume
 
  private:
-  void add_number(CLI::App& app, const std::string& name, const std::string& help);  // of noise_numbers
-
   NoiseHandling handling_ = {.clipping = Clipping::known};
   std::string kind_ = "auto";
   std::optional<double> gain_;

@@ -87,7 +87,6 @@ endif()
 
 find_package(nlohmann_json CONFIG QUIET)
 if(UNGRAIN_CLI)
-  find_package(CLI11 CONFIG REQUIRED)
   find_package(nlohmann_json CONFIG REQUIRED)
 endif()
 

@@ -1,6 +1,7 @@
 // The command line, up to the parameters of a method. The input: one word a line.
 #include "arguments.h"
 
+#include "cluster_options.h"
 #include "fuzz.h"
 #include "io/failure.h"
 #include "streams.h"
@@ -14,7 +15,8 @@ Image read_image(const std::filesystem::path& path) { fail(path, "there is no su
 
 namespace ungrain::cli {
 
-// Nothing here reads streams.
+// Nothing here describes commands or reads streams.
+std::span<const Command> commands() { return {}; }
 std::string with_stream_names(std::string_view message) { return std::string(message); }
 
 }  // namespace ungrain::cli
@@ -33,36 +35,46 @@ cli::Arguments words_of(std::string_view text) {
   return words;
 }
 
-void add_value(CLI::App& app, const char* option, const std::function<void(const std::string&)>& parse) {
-  app.add_option_function<std::string>(option, parse)->type_name("");
-}
-
 void read_command_line(const cli::Arguments& words) {
-  cli::MethodOptions method(words, "bm3d");
+  cli::MethodOptions method(io::read_image);
   std::vector<std::string> files;
   bool quiet = false;
-  CLI::App app("", "ungrain");
-  app.add_option("files", files)->type_name("");
-  app.add_flag("-q,--quiet", quiet);
-  add_value(app, "-d,--device", [](const std::string& text) { cli::parse_device_option(text); });
-  add_value(app, "--threads", [](const std::string& text) { cli::parse_whole("--threads", text, 4096); });
-  add_value(app, "--memory", [](const std::string& text) { cli::parse_bytes(text); });
-  add_value(app, "--range", [](const std::string& text) { cli::parse_range(text); });
-  add_value(app, "--depth", [](const std::string& text) { cli::parse_pixel_type(text); });
-  add_value(app, "--nonfinite", [](const std::string& text) { cli::parse_nonfinite(text); });
-  add_value(app, "--seed", [](const std::string& text) { cli::parse_seed(text); });
-  add_value(app, "--size", [](const std::string& text) { cli::parse_size(text); });
-  method.add_to(app);
-  if (cli::parse(app, words, cli::other_methods_option)) method.read();
+  Options options;
+  std::optional<double> range;
+  std::optional<PixelType> depth;
+  io::OpenOptions open;
+  io::SaveOptions save;
+  bool quality_given = false;
+  cli::OptionTable table("", "ungrain");
+  table.add("files...", "", files);
+  table.add("-q,--quiet", "", quiet);
+  cli::add_device_option(table, "", options.device);
+  table.add("--threads N", "", [](const std::string& text) { cli::parse_whole("--threads", text, 4096); });
+  table.add("--memory SIZE", "", [](const std::string& text) { cli::parse_bytes("--memory", text); });
+  cli::add_range_option(table, "", range);
+  cli::add_depth_option(table, "", depth);
+  cli::add_open_options(table, open);
+  cli::add_save_options(table, save, quality_given);
+  table.add("--seed N", "", [](const std::string& text) { cli::parse_whole("--seed", text); });
+  table.add("--size WxH", "", [](const std::string& text) { cli::parse_size(text); });
+  method.add_to(table);
+  if (table.read(words)) method.read();
+}
+
+void read_cluster_command_line(const cli::Arguments& words) {
+  const std::string json = cli::cluster_options([&](cli::OptionTable& table) { return table.read(words); });
+  fuzz::require(json.empty() || json.ends_with('}'), "an object that does not end");
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try {
-    read_command_line(words_of({reinterpret_cast<const char*>(data), size}));
-  } catch (const cli::UsageError& error) {
-    fuzz::require(*error.what() != '\0', "an error without a message");
+  for (const auto read : {read_command_line, read_cluster_command_line}) {
+    try {
+      read(words_of({reinterpret_cast<const char*>(data), size}));
+    } catch (const cli::UsageError& error) {
+      fuzz::require(*error.what() != '\0', "an error without a message");
+    }
   }
   return 0;
 }

@@ -2,16 +2,20 @@
 // result becomes, and what types are converted, the package decides.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "arrays.h"
+#include "cluster_options.h"
 #include "errors.h"
+#include "method_options.h"
 #include "opencv_bilateral.h"
 #include "opencv_lab.h"
 #include "running.h"
@@ -96,19 +100,24 @@ nb::dict resolve_call(const std::string& method, nb::handle preset, const nb::di
 }
 
 // As the program reads its options: words, with strengths on the 0-255 scale.
-nb::dict read_words(const std::string& method, nb::handle preset, const nb::dict& words, double white) {
-  MethodParams params = MethodParams::defaults(method);
-  const auto set_given = [&] {
-    for (const auto& [name, word] : words)
-      params.set_text(nb::cast<std::string>(name), nb::cast<std::string>(word));
-  };
-  set_given();
-  if (!preset.is_none()) {
-    params.apply_preset(nb::cast<std::string>(preset), 255);
-    set_given();
-  }
-  params.scale_strengths(white / 255);
-  return to_dict(params);
+nb::dict read_words(const std::string& method, const std::optional<std::string>& preset,
+                    const std::map<std::string, std::string>& words, double white) {
+  const cli::MethodOptions options(nullptr, {method, preset.value_or(""), words});
+  return to_dict(options.for_white(white));
+}
+
+// The words of ungrain-cluster, read as the program does: JSON. Only "help" where that is to be printed.
+nb::bytes cluster_options_call(const std::vector<nb::bytes>& words) {
+  cli::Arguments arguments;
+  for (const nb::bytes& word : words) arguments.emplace_back(word.c_str(), word.size());
+  std::string help;
+  std::string options = cli::cluster_options([&](cli::OptionTable& table) {
+    const bool go_on = table.read(arguments);
+    if (!go_on) help = table.help();
+    return go_on;
+  });
+  if (options.empty()) options = "{\"help\":" + cli::json_string(help) + "}";
+  return nb::bytes(options.data(), options.size());
 }
 
 // Between the images of a stack: Ctrl-C ends the work.
@@ -311,6 +320,8 @@ NB_MODULE(_core, module) {
     } catch (const Error& error) {
       const int code = static_cast<int>(error.code());
       raise(nb::module_::import_("ungrain._errors").attr("from_code")(code, std::string(error.what())));
+    } catch (const cli::UsageError& error) {
+      PyErr_SetString(PyExc_ValueError, error.what());
     } catch (const InvalidType& error) {
       raise(nb::module_::import_("ungrain._errors").attr("InvalidType")(std::string(error.what())));
     }
@@ -325,6 +336,7 @@ NB_MODULE(_core, module) {
   module.def("sampled", &sampled_call, "shape"_a, "dtype"_a, "channel_axis"_a, "channels"_a);
   module.def("resolve", &resolve_call, "method"_a, "preset"_a.none(), "given"_a, "shape"_a, "dtype"_a,
              "channel_axis"_a, "channels"_a, "range"_a, "sampled"_a.none());
+  module.def("cluster_options", &cluster_options_call, "words"_a);
   module.def("read_words", &read_words, "method"_a, "preset"_a.none(), "words"_a, "white"_a);
   module.def("estimate", &estimate_call, "image"_a, "axis"_a, "channel_axis"_a, "channels"_a, "range"_a);
   module.def("estimate_model", &estimate_model_call, "image"_a, "axis"_a, "channel_axis"_a, "channels"_a,

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -454,7 +455,7 @@ def listening_addresses(pid):
 @pytest.mark.parametrize("words, everywhere", [([], False), (["--dashboard", "0"], False), (["--dashboard", "0.0.0.0:0"], True)])
 def test_only_this_machine_is_listened_to(tmp_path, monkeypatch, words, everywhere):
     monkeypatch.chdir(tmp_path)
-    options = cluster.parser().parse_args(["in.zarr", "out.zarr", "--workers", "1", *words])
+    options = SimpleNamespace(**json.loads(cluster.read_options(["in.zarr", "out.zarr", "--workers", "1", *words])))
     client, local = cluster._connect(options)
     try:
         found = listening_addresses(os.getpid())

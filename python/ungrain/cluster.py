@@ -4,19 +4,19 @@ a block that is written is done: a run that is started again takes up where the 
 
 from __future__ import annotations
 
-import argparse
+import json
 import logging
 import os
-import re
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from . import __version__, _core, _methods, _outputs
+from . import __version__, _core, _outputs
 from ._denoise import _WHITE
 from ._errors import CannotRead, Error
 from ._parts import Axes, Work, denoise_parts
@@ -198,119 +198,12 @@ def check_same_pixels(path: str, earlier: dict[str, Any], source: Source) -> Non
         raise WrongUsage(f"{source.name} has other pixels than when {path} was begun; --overwrite begins anew")
 
 
-def _bytes(text: str) -> int:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", text.strip().lower())
-    if not found:
-        raise argparse.ArgumentTypeError(f"takes bytes such as 512M or 2G, got '{text}'")
-    return int(float(found[1]) * 1024 ** " kmgt".index(found[2] or " "))
+def read_options(words: Sequence[str]) -> str:
+    """As the program hands them over: JSON."""
+    return os.fsdecode(_core.cluster_options([os.fsencode(word) for word in words]))
 
 
-def _whole(text: str, least: int) -> int:
-    if not text.isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"takes a whole number from {least} up, got '{text}'")
-    return int(text)
-
-
-def _from_one(text: str) -> int:
-    return _whole(text, 1)
-
-
-def _from_zero(text: str) -> int:
-    return _whole(text, 0)
-
-
-def _without_file_scheme(text: str) -> str:
-    return text.removeprefix("file://")
-
-
-def _address(text: str) -> str:
-    host, _, port = text.rpartition(":")
-    if not port.isdecimal() or int(port) > 65535:
-        raise argparse.ArgumentTypeError(f"takes an address such as 127.0.0.1:8787 or 8787, got '{text}'")
-    return f"{host or _LOOPBACK}:{port}"
-
-
-def _white(text: str) -> float:
-    try:
-        if 0 < float(text) < float("inf"):
-            return float(text)
-    except ValueError:
-        pass
-    raise argparse.ArgumentTypeError(f"takes a number above 0, got '{text}'")
-
-
-def _axes(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(word) for word in text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"takes whole numbers such as 0 or 0,1, got '{text}'") from None
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> Any:
-        raise WrongUsage(f"{message}; --help tells the options")
-
-
-def parser() -> argparse.ArgumentParser:
-    made = _Parser(prog="ungrain cluster", allow_abbrev=False, description=__doc__.split(": ", 1)[1],
-                   epilog="The method's own options are those of ungrain (ungrain methods NAME); strengths are on the 0-255 "
-                          "scale. Exit status: 0 done, 1 a part failed (the others are done), 2 wrong usage.")
-    made.add_argument("input", help="a Zarr array, or a TIFF file or stack ('frames/*.tif', needs tifffile)")
-    made.add_argument("output", type=_without_file_scheme, help="a Zarr array; taken up where it is there already")
-    where = made.add_mutually_exclusive_group()
-    where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask scheduler: tcp://host:8786, tls://host:8786")
-    where.add_argument("--workers", type=_from_one, metavar="N",
-                       help="instead of a scheduler: processes of this machine, from 1 up; default: one for each processor")
-    made.add_argument("--worker-memory", type=_bytes, default=0, metavar="BYTES", help="limit for each of --workers: 2G")
-    made.add_argument("--dashboard", type=_address, metavar="ADDRESS",
-                      help="where the dashboard of --workers listens, [HOST:]PORT; port 0: any that is free; default: 127.0.0.1:0, "
-                           "for this machine only")
-    made.add_argument("--method", default="bm3d", help="one of " + ", ".join(_methods.methods()) + "; default: bm3d")
-    made.add_argument("--preset", help="values of several parameters under one name")
-    made.add_argument("--block", type=_from_one, default=4096, metavar="N",
-                      help="rows and columns of a task, about, from 1 up; default: 4096")
-    made.add_argument("--chunk", type=_from_one, metavar="N",
-                      help="rows and columns of the output's chunks, from 1 up; default: the input's")
-    made.add_argument("--axis", type=_axes, metavar="A,B", help="axes along which images are stacked")
-    made.add_argument("--channel-axis", type=int, default=-1, metavar="A", help="where the channels are; default: last")
-    made.add_argument("--channels", default="auto", help="gray, rgb, rgba, gray-alpha, multi; default: auto")
-    made.add_argument("--range", type=_white, metavar="WHITE",
-                      help="white level in pixel values, above 0; default: the type's, 1 for floats")
-    made.add_argument("--device", default="auto",
-                      help="auto (a GPU for each worker, where there are), cpu, cuda; default: auto")
-    made.add_argument("--nonfinite", default="fill", choices=("fill", "keep", "error"),
-                      help="what becomes of NaN and infinity; default: fill")
-    made.add_argument("--threads", type=_from_zero, default=1,
-                      help="for each block; 0: one for each processor; default: 1")
-    made.add_argument("--memory", type=_bytes, default=0, metavar="BYTES",
-                      help="for the working buffers of each block; default: half of what is free")
-    made.add_argument("--overwrite", action="store_true",
-                      help="begin anew; an array that is there is kept, hidden beside the new one, until that is complete")
-    made.add_argument("--quiet", "-q", action="store_true", help="no progress")
-    return made
-
-
-def method_words(method: str, words: Sequence[str]) -> dict[str, str]:
-    """--sigma-range 20 --window=disc"""
-    known = {each["name"].rstrip("_") for each in _methods.parameters(method)}
-    given: dict[str, str] = {}
-    rest = list(words)
-    while rest:
-        option, found, value = rest.pop(0).partition("=")
-        name = option.removeprefix("--").replace("-", "_")
-        if not option.startswith("--"):
-            raise WrongUsage(f"'{option}' is one argument too many; --help tells the options")
-        if name not in known:
-            raise WrongUsage(f"no option {option}; --help lists those of the command, ungrain methods {method} the method's")
-        if not found:
-            if not rest:
-                raise WrongUsage(f"{option} needs a value")
-            value = rest.pop(0)
-        given[name] = value
-    return given
-
-
-def _connect(options: argparse.Namespace) -> Any:
+def _connect(options: SimpleNamespace) -> Any:
     import distributed
     logging.getLogger("distributed").setLevel(logging.ERROR)
     if options.scheduler:
@@ -350,7 +243,7 @@ class Progress:
             print("\r" + " " * 60 + "\r", end="", file=sys.stderr, flush=True)
 
 
-def run(options: argparse.Namespace, words: dict[str, str]) -> int:
+def run(options: SimpleNamespace) -> int:
     source = open_source(options.input)
     target = located(options.output)
     from_, to = (place if _outputs.is_remote(place) else os.path.realpath(place) for place in (source.path, target))
@@ -358,7 +251,7 @@ def run(options: argparse.Namespace, words: dict[str, str]) -> int:
         raise WrongUsage(f"{options.output} is the input, or one is inside the other: the output needs a place of its own")
     axes = Axes.of(source.ndim, options.axis, options.channel_axis)
     white = options.range or _WHITE.get(source.dtype.name, 1.0)
-    given = {name: value for name, value in _core.read_words(options.method, options.preset, words, white).items()
+    given = {name: value for name, value in _core.read_words(options.method, options.preset, options.words, white).items()
              if value is not None}
     work = Work(options.method, given, axes.image_shape(source.shape), source.dtype.name, axes.image_channel_axis(),
                 options.channels, options.range, None, options.device, options.nonfinite, options.threads, options.memory)
@@ -367,7 +260,7 @@ def run(options: argparse.Namespace, words: dict[str, str]) -> int:
         chunks[axes.channel] = source.shape[axes.channel]
     for axis in (axes.y, axes.x):
         chunks[axis] = min(options.chunk or chunks[axis], options.block, source.shape[axis])
-    told = description(work, source, axes, words, options.preset)
+    told = description(work, source, axes, options.words, options.preset)
     if options.overwrite:
         out = open_replacement(options.output, source, told)
     else:
@@ -405,7 +298,7 @@ def _measured(source: Source, axes: Axes, work: Work) -> list[Work]:
     return on_dask._resolved(on_dask.read(source.name), axes, work)
 
 
-def _run_blocks(client: Any, job: Job, out: Any, options: argparse.Namespace) -> int:
+def _run_blocks(client: Any, job: Job, out: Any, options: SimpleNamespace) -> int:
     from distributed import as_completed
     every = blocks_of(job.source.shape, out.chunks, job.axes, options.block)
     there = written_chunks(out)
@@ -489,21 +382,23 @@ def _remove_partial_files(path: str) -> None:
                 os.unlink(os.path.join(folder, name))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, options: str = "") -> int:
+    """Words as the user of ungrain-cluster types them, or options that the program has read."""
     output = ""
     try:
-        options, rest = parser().parse_known_args(arguments)
-        if options.scheduler and options.dashboard:
-            raise WrongUsage("--dashboard is for --workers; a scheduler has its own")
-        words = method_words(options.method, rest)
+        chosen = SimpleNamespace(**json.loads(options or read_options(sys.argv[1:] if arguments is None else arguments)))
+        if hasattr(chosen, "help"):
+            print(chosen.help, end="")
+            return DONE
+        chosen.output = chosen.output.removeprefix("file://")
         try:
             import dask  # noqa: F401
             import distributed  # noqa: F401
             import zarr  # noqa: F401
         except ImportError as error:
             raise Error(f"{_NEEDS} ({error.name} is missing)") from None
-        output = located(options.output)
-        return run(options, words)
+        output = located(chosen.output)
+        return run(chosen)
     except (WrongUsage, _outputs.NotReplaced, ValueError, TypeError) as error:
         print(f"ungrain: {error}", file=sys.stderr)
         return USAGE

@@ -9,7 +9,7 @@ import unittest
 
 from support import Workspace
 
-COMMANDS = ("denoise", "noise", "compare", "estimate", "methods", "devices", "formats", "demo", "manual", "completion")
+COMMANDS = ("denoise", "noise", "compare", "estimate", "methods", "devices", "formats", "cluster", "demo", "manual", "completion")
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -134,6 +134,10 @@ class Manual(Workspace):
                                ("ungrain noise gray.pgm --gau", {"--gaussian"}),
                                ("ungrain noise --met", set()),
                                ("ungrain methods bm", {"bm3d"}),
+                               ("ungrain cluster --sched", {"--scheduler"}),
+                               ("ungrain cluster -m nlm --patch-", {"--patch-sigma"}),
+                               ("ungrain cluster --profile f", {"fast"}),
+                               ("ungrain cluster g", {"gray.pgm"}),
                                ("ungrain completion ", set(SHELLS)),
                                ("ungrain compare g", {"gray.pgm"}),
                                ("ungrain devices ", set())):
@@ -157,6 +161,8 @@ class Manual(Workspace):
                                ("ungrain --profile f", {"fast"}),
                                ("ungrain est", {"estimate"}),
                                ("ungrain noise --gau", {"--gaussian"}),
+                               ("ungrain cluster --sched", {"--scheduler"}),
+                               ("ungrain cluster -m nlm --patch-", {"--patch-sigma"}),
                                ("ungrain methods bm", {"bm3d"}),
                                ("ungrain completion ", set(SHELLS))):
             with self.subTest(line):
@@ -189,6 +195,8 @@ zpty -d shell
         for line, expected in (("ungrain --met", "--method"), ("ungrain --method nlm-", "nlm-bilateral"),
                                ("ungrain --prof", "--profile"), ("ungrain -m bilateral --sigma-r", "--sigma-range"),
                                ("ungrain est", "estimate"), ("ungrain noise --gau", "--gaussian"),
+                               ("ungrain cluster --sched", "--scheduler"),
+                               ("ungrain cluster -m nlm --patch-", "--patch-sigma"),
                                ("ungrain methods bm", "bm3d"), ("ungrain gray.p", "gray.pgm")):
             with self.subTest(line):
                 done = subprocess.run(["zsh", "-f", "-c", script, "zsh", line], capture_output=True, text=True,

@@ -207,6 +207,14 @@ class Denoise(Workspace):
                 self.assertEqual(self.bytes_of("a.pgm"), self.bytes_of("b.pgm"))
                 self.path("b.pgm").unlink()
 
+    def test_order_of_options(self) -> None:
+        """The method's options may stand before the method, and files between."""
+        self.done("gray.pgm", "-m", "box", "--radius", "2", "-o", "a.pgm")
+        self.done("--radius", "2", "-o", "b.pgm", "gray.pgm", "-m", "box")
+        self.assertEqual(self.bytes_of("a.pgm"), self.bytes_of("b.pgm"))
+        self.assertEqual(self.run_here("--radus", "3", "gray.pgm", "-m", "box").err,
+                         "ungrain: there is no option --radus; did you mean --radius?\n")
+
     def test_threads_and_memory_change_no_pixel(self) -> None:
         write_pnm(self.path("tall.ppm"), picture(90, 400, 3))
         results = set()
@@ -946,6 +954,33 @@ class Tell(Workspace):
             self.assertIn(told, result.err)
         self.assertIn("pip install '.[dask]' in ungrain's source folder", result.err)
         self.assertRegex(self.done("--help").out, r"(?m)^  cluster +\w")
+
+    def test_cluster_reads_its_options_before_python(self) -> None:
+        nowhere = {**os.environ, "UNGRAIN_PYTHON": "/nowhere/python"}
+        self.assertIn("--scheduler ADDRESS", self.done("cluster", "--help", env=nowhere).out)
+        for words, told in ((("--method", "nlm", "--patch", "4"), "--patch takes an odd whole number from 1 to 31, or auto"),
+                            (("--patch", "5", "--method", "box"), "--patch is an option of nlm, nlm-bilateral, bm3d, not"),
+                            (("--workrs", "4"), "no option --workrs; did you mean --workers?"),
+                            (("--block", "0"), "--block: takes a whole number from 1 up, got '0'"),
+                            (("--workers", "1", "--scheduler", "tcp://a:1"), "--scheduler and --workers exclude each other")):
+            with self.subTest(words):
+                result = self.run_here("cluster", "in.zarr", "out.zarr", *words, env=nowhere)
+                self.assertEqual((result.code, result.out, len(result.err_lines)), (2, "", 1))
+                self.assertIn(told, result.err)
+
+    def test_cluster_hands_over_what_it_read(self) -> None:
+        """A Python that prints its last argument stands in for the real one; names need not be UTF-8."""
+        path = self.path("python-that-tells")
+        path.write_text('#!/bin/sh\nfor last; do :; done\nprintf %s "$last"\n')
+        path.chmod(0o755)
+        done = subprocess.run([PROGRAM, "cluster", b'in\xff"\\.zarr', "out.zarr", "--radius=2", "--axis", "0,-1", "-m", "box",
+                               "--range", "4095", "--dashboard", "8787", "--worker-memory", "2G", "-q"],
+                              cwd=self.folder, env={**os.environ, "UNGRAIN_PYTHON": str(path)}, capture_output=True, check=True)
+        self.assertEqual(json.loads(os.fsdecode(done.stdout)), {
+            "input": os.fsdecode(b'in\xff"\\.zarr'), "output": "out.zarr", "scheduler": None, "workers": None,
+            "worker_memory": 2 << 30, "dashboard": "127.0.0.1:8787", "block": 4096, "chunk": None, "axis": [0, -1],
+            "channel_axis": -1, "channels": "auto", "range": 4095.0, "device": "auto", "nonfinite": "fill", "threads": 1,
+            "memory": 0, "overwrite": False, "quiet": True, "method": "box", "preset": None, "words": {"radius": "2"}})
 
     def python_without_packages(self) -> str:
         path = self.path("python-alone")

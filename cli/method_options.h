@@ -1,0 +1,59 @@
+// The options that choose a method and its parameters, made from the methods' descriptors.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "option_table.h"
+#include "ungrain/image.h"
+#include "ungrain/parameters.h"
+
+namespace ungrain::cli {
+
+inline constexpr std::string_view default_method = "bm3d";
+
+// As the user wrote them.
+struct MethodWords {
+  std::string method = std::string(default_method);
+  std::string preset = {};
+  std::map<std::string, std::string> given = {};  // by parameter
+};
+
+class MethodOptions {
+ public:
+  using ReadImage = Image (*)(const std::filesystem::path& path);
+  // Without `read_image` no parameter can be an image.
+  explicit MethodOptions(ReadImage read_image = nullptr, MethodWords words = {})
+      : read_image_(read_image), words_(std::move(words)) {}
+  void add_to(OptionTable& table);
+  const MethodWords& words() const { return words_; }
+
+  // With strengths on the 0-255 scale. Throws UsageError that names the option.
+  MethodParams read() const { return for_white(255); }
+  // Strengths in the units of images with that white level. Images among the parameters live as long as this
+  // object.
+  MethodParams for_white(double white) const;
+  MethodParams for_image(const ImageSpec& spec) const { return for_white(spec.white()); }
+  // The text given for a parameter; empty: none.
+  std::string given(const std::string& parameter) const;
+  // The same, which is then as if it were not given.
+  std::string take(const std::string& parameter);
+  // What images among the parameters hold, for --resume.
+  std::string images_text() const;
+
+ private:
+  const Image& image(const std::string& parameter, double white) const;
+
+  ReadImage read_image_;
+  MethodWords words_;
+  // By parameter and white level: files' samples are on the 0-255 scale, as all strengths are, unless they
+  // are floats up to the white level of an image whose white is less.
+  mutable std::map<std::pair<std::string, double>, Image> images_;
+  mutable std::mutex mutex_;
+};
+
+}  // namespace ungrain::cli

@@ -1,0 +1,96 @@
+// The options of a command, each described once: this table reads the command line, and --help, the manual
+// and the shells' completions are printed from it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "commands.h"
+
+namespace ungrain::cli {
+
+// What is done with the text of an option or, in short, where it is kept.
+struct SetText : std::function<void(const std::string& text)> {
+  using function::function;
+  SetText(std::string& to) : function([&to](const std::string& text) { to = text; }) {}  // NOLINT: implicit
+  SetText(std::vector<std::string>& to)                                                  // NOLINT: implicit
+      : function([&to](const std::string& text) { to.push_back(text); }) {}
+  SetText(bool& flag) : function([&flag](const std::string&) { flag = true; }) {}  // NOLINT: implicit
+};
+
+struct Option {
+  std::vector<std::string> names;  // "-o", "--output"; one without dashes is found by its position
+  std::string value;               // what it is called in texts: "PATH"; empty: a flag
+  std::string help;
+  SetText set;
+  std::string group;                      // its heading in --help
+  std::vector<std::string> choices = {};  // values that are completed
+  bool only_choices = false;              // there are no others
+  bool file = false;                      // the value is a file's name
+  bool repeated = false;                  // by position: takes all that are left
+  bool chooses_method = false;            // set before the others, which depend on it
+  std::string method = {};                // empty: of all
+
+  bool positional() const { return !names.front().starts_with('-'); }
+  bool flag() const { return !positional() && value.empty(); }
+  // Refuses other words. They are put in the place of "{}" in the help.
+  Option& only(std::vector<std::string> words);
+};
+
+class OptionTable {
+ public:
+  OptionTable(std::string summary, std::string program);
+  OptionTable(const OptionTable&) = delete;
+  OptionTable& operator=(const OptionTable&) = delete;
+
+  // `spelling`: "-o,--output PATH", "--flag", "file" or "files...". The reference is good until the next
+  // call.
+  Option& add(std::string_view spelling, std::string help, SetText set);
+  // One word of a list, each with its value.
+  template <class Value>
+  Option& add(std::string_view spelling, std::string help, Value& value,
+              const std::type_identity_t<std::vector<std::pair<std::string, Value>>>& choices) {
+    std::map<std::string, Value> values(choices.begin(), choices.end());
+    std::vector<std::string> words;
+    for (const auto& choice : choices) words.push_back(choice.first);
+    const auto set = [&value, values](const std::string& text) { value = values.at(text); };
+    return add(spelling, std::move(help), set).only(std::move(words));
+  }
+  void begin_group(std::string heading) { group_ = std::move(heading); }  // of what is added from here on
+  // Of the options that belong to methods, those of this one count. It may change while words are read.
+  void follow_method(const std::string& method) { method_ = &method; }
+  // Another beginning than "there is no option".
+  void refuse_with(std::string words) { refusal_ = std::move(words); }
+
+  // Sets what the words say, in the order of the table. False: help was asked for. Throws UsageError with one
+  // line that names the option; one that is not there comes with the nearest that is, or with the methods
+  // that have it.
+  bool read(const Arguments& words);
+  // What was read for a group's options, by their long names, in the order of the table.
+  std::vector<std::pair<std::string, std::string>> given(std::string_view group) const;
+  std::string help() const;
+  const std::vector<Option>& options() const { return options_; }
+
+ private:
+  struct Typed;
+  std::vector<Typed> split(const Arguments& words, Arguments& files) const;
+  const Option* find(std::string_view name, bool of_any_method) const;
+  bool chosen(const Option& option) const;
+  [[noreturn]] void refuse(const std::string& name) const;
+
+  std::string summary_;
+  std::string program_;
+  std::string group_ = "Options";
+  std::string refusal_ = "there is no option";
+  std::vector<Option> options_;
+  std::map<const Option*, std::string> given_;
+  const std::string* method_ = nullptr;
+  bool help_wanted_ = false;
+};
+
+}  // namespace ungrain::cli
