@@ -352,6 +352,25 @@ TEST(Cuda, EveryRadiusAgreesWithTheCpu) {
   }
 }
 
+TEST(Cuda, EveryRadiusOfTheCityBlockDistanceAgreesWithTheCpu) {
+  UNGRAIN_NEEDS_GPU();
+  for (const int channels : {1, 2, 3, 4}) {
+    ImageSpec spec = float_spec(97, 83, channels);
+    if (channels != 1 && channels != 3) spec.colour = Colour::multi;
+    const TestImage in = picture(spec);
+    for (int radius = 1; radius <= 17; ++radius) {
+      for (const Window window : {Window::square, Window::disc}) {
+        hold_against_cpu(BilateralParams{.radius = radius,
+                                         .sigma_space = 0.5 * radius,
+                                         .sigma_range = 0.25,
+                                         .window = window,
+                                         .colour_distance = ColourDistance::city_block},
+                         in, fmt::format("{} channels, radius {}", channels, radius));
+      }
+    }
+  }
+}
+
 // ---- A whole-image search, whose patches are compared as halves.
 
 struct Agreement {

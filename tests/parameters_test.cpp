@@ -195,6 +195,24 @@ TEST(MethodParams, DerivedStrengthsFollowTheNoise) {
       4);
 }
 
+TEST(MethodParams, TheRangeFollowsTheNoiseInTheDistanceThatColoursAreComparedBy) {
+  const auto range_of = [](int channels, ColourMode colour, ColourDistance distance) {
+    ImageSpec spec{.width = 1, .height = 1, .channels = channels, .type = PixelType::u8};
+    if (channels == 3) spec.colour = Colour::rgb;
+    const BilateralParams params{.sigma = 25, .colour = colour, .colour_distance = distance};
+    return bilateral_for(params, spec).sigma_range.value();
+  };
+  const auto growth = [&](int channels, ColourMode colour) {
+    return range_of(channels, colour, ColourDistance::city_block) /
+           range_of(channels, colour, ColourDistance::euclidean);
+  };
+  EXPECT_EQ(growth(1, ColourMode::joint), 1);
+  EXPECT_EQ(growth(3, ColourMode::per_channel), 1);
+  // Three independent normal differences: sqrt(E (|a| + |b| + |c|)²) over sqrt(E a²) is sqrt(3 + 12 / pi).
+  EXPECT_NEAR(growth(3, ColourMode::joint), 2.612, 0.001);
+  EXPECT_NEAR(growth(3, ColourMode::lab), 1.508, 0.001);
+}
+
 TEST(MethodParams, WithoutTheNoiseTheDefaultsAreThePapers) {
   EXPECT_EQ(bilateral_for({.sigma_range = 30}, gray_bytes).sigma_space, 3);
   const MethodParams adaptive = AdaptiveBilateralParams{.sigma_range = 30};

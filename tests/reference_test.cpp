@@ -122,6 +122,20 @@ TEST(BilateralReference, JointWeightByHand) {
   EXPECT_NEAR(out[1], 0.5, 1e-7);
 }
 
+TEST(BilateralReference, CityBlockWeightByHand) {
+  // Two rgb pixels that differ by 0.3 in red, by -0.2 in green and not in blue: the distance is 0.5.
+  const ImageSpec spec{.width = 2, .height = 1, .channels = 3, .type = PixelType::f32, .colour = Colour::rgb};
+  const double w = std::exp(-1 / (2 * 3.0 * 3.0)) * std::exp(-0.25 / (2 * 0.4 * 0.4));
+  const std::vector<float> out = filtered(BilateralParams{.radius = 1,
+                                                          .sigma_range = 0.4,
+                                                          .colour_distance = ColourDistance::city_block,
+                                                          .border = Border::shrink},
+                                          spec, {0.6F, 0.4F, 0.5F, 0.3F, 0.6F, 0.5F});
+  EXPECT_NEAR(out[0], (0.6 + 0.3 * w) / (1 + w), 1e-7);
+  EXPECT_NEAR(out[4], (0.6 + 0.4 * w) / (1 + w), 1e-7);
+  EXPECT_NEAR(out[5], 0.5, 1e-7);
+}
+
 TEST(Lab, KnownColours) {
   // sRGB primaries in CIE-Lab under D65 (values as colour calculators give them).
   const auto expect = [](const Triple& rgb, const Triple& lab) {

@@ -16,7 +16,6 @@
 #include "cluster_options.h"
 #include "errors.h"
 #include "method_options.h"
-#include "opencv_bilateral.h"
 #include "opencv_lab.h"
 #include "running.h"
 #include "ungrain/error.h"
@@ -252,26 +251,8 @@ void from_lab(PackedPixels image) {
   lab_to_bgr(image.data(), image.data(), image.shape(0) * image.shape(1));
 }
 
-using Plane = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Planes = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-using Samples = Planes;  // [row][column][channel]
-using Pixels = nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-
-void bilateral_of_sums_call(const Planes& samples, const std::optional<Plane>& counts, int radius,
-                            double sigma_range, double sigma_space, const Pixels& out) {
-  const auto height = static_cast<int>(out.shape(0));
-  const auto width = static_cast<int>(out.shape(1));
-  const auto channels = static_cast<int>(out.shape(2));
-  const auto padded = [&](std::size_t rows, std::size_t columns) {
-    return rows == out.shape(0) + 2 * radius && columns == out.shape(1) + 2 * radius;
-  };
-  if (radius < 0 || channels < 1 || channels > max_channels || samples.shape(0) != out.shape(2) ||
-      !padded(samples.shape(1), samples.shape(2)) || (counts && !padded(counts->shape(0), counts->shape(1))))
-    throw Error(ErrorCode::invalid_argument, "the planes are not the image with what stands around it");
-  const nb::gil_scoped_release unlocked;
-  bilateral_of_sums({samples.data(), counts ? counts->data() : nullptr, channels, height, width, radius},
-                    sigma_range, sigma_space, out.data());
-}
+// [row][column][channel]
+using Samples = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 // Rows of pixels of one channel or of as many as the image has.
 ConstImageView samples_view(const Samples& samples) {
@@ -350,8 +331,6 @@ NB_MODULE(_core, module) {
   module.def("noise_kinds", &noise_kinds_call);
   module.def("bgr_to_lab", &to_lab, "image"_a.noconvert());
   module.def("lab_to_bgr", &from_lab, "image"_a.noconvert());
-  module.def("bilateral_of_sums", &bilateral_of_sums_call, "samples"_a.noconvert(), "counts"_a.none(),
-             "radius"_a, "sigma_range"_a, "sigma_space"_a, "out"_a.noconvert());
   module.def(
       "address",
       [](nb::handle array) {

@@ -54,13 +54,16 @@ inline float ScalePlane(float scale, int columns, int rows, int pitch, float* pl
 inline float ScaleTile(const WindowTile& kernel, const Rect& tile, float* memory) {
   const Rect area = kernel.with_border(tile);
   constexpr float lowest = -125;
-  float square = 0;
+  float squares = 0;
+  float sum = 0;
   for (int c = 0; c < kernel.channels; ++c) {
     const float difference =
         ScalePlane(kernel.scale, area.width(), area.height(), kernel.pitch, memory + c * kernel.plane);
-    square += difference * difference;
+    squares += difference * difference;
+    sum += difference;
   }
-  return (kernel.lowest_tap - lowest) / square;
+  const float largest = kernel.distance == ColourDistance::city_block ? sum * sum : squares;
+  return (kernel.lowest_tap - lowest) / largest;
 }
 
 // What a method computes for a row of a tile, one vector after the other.
@@ -113,6 +116,14 @@ template <int Channel, int Channels, class V>
 HWY_INLINE V AddProduct(V a, V b, V sum) {
   if constexpr (Channel < Channels) {
     return hn::MulAdd(a, b, sum);
+  } else {
+    return sum;
+  }
+}
+template <int Channel, int Channels, class V>
+HWY_INLINE V AddAbsolute(V a, V sum) {
+  if constexpr (Channel < Channels) {
+    return hn::Add(sum, hn::Abs(a));
   } else {
     return sum;
   }

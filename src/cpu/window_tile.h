@@ -9,6 +9,7 @@
 #include "core/method.h"
 #include "core/window.h"
 #include "cpu/tiles.h"
+#include "ungrain/methods/bilateral.h"
 #include "ungrain/methods/common.h"
 
 namespace ungrain {
@@ -43,9 +44,11 @@ class WindowTile {
   static constexpr int raised_by = 64;
 
   template <class Params>
-  WindowTile(const Params& params, const Reach& reach_of_pass, const ImageSpec& spec)
+  WindowTile(const Params& params, const Reach& reach_of_pass, const ImageSpec& spec,
+             ColourDistance colour_distance = ColourDistance::euclidean)
       : WindowTile(reach_of_pass, channels_together(params.colour, spec.colour_channels()), params.border) {
-    divisor = difference_divisor(params.colour, channels);
+    distance = colour_distance;
+    divisor = distance == ColourDistance::city_block ? 1 : difference_divisor(params.colour, channels);
     set_scale(inverse_range(params.sigma_range.value(), divisor),
               params.colour == ColourMode::lab ? white_of_lab : spec.white());
     set_taps(window_taps(params.window, params.radius, reach, params.sigma_space.value()));
@@ -74,11 +77,13 @@ class WindowTile {
 
   Reach reach;
   int channels;  // that share a weight
+  ColourDistance distance = ColourDistance::euclidean;
   int divisor = 1;
   Border border;
   int pitch;             // floats from one row to the next
   std::ptrdiff_t plane;  // and from one channel to the next
-  // Values times this, their differences squared and summed, are negative exponents of 2.
+  // Values times this, their differences squared and summed (city block: summed and squared), are negative
+  // exponents of 2.
   float scale = 1;
   float unscale = 1;               // 1 / scale
   std::vector<TileTap> taps = {};  // dy, then dx: the order of every pixel's sums

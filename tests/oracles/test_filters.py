@@ -42,7 +42,8 @@ def test_median_is_scipys(program, device, border, radius):
     np.testing.assert_array_equal(program.denoise(image, "median", device, radius=radius, border=border), expected)
 
 
-def bilateral(image, radius, sigma_space, sigma_range, border, disc=False, sum_channels=False, moment=None):
+def bilateral(image, radius, sigma_space, sigma_range, border, disc=False, sum_channels=False, city_block=False,
+              moment=None):
     """The definition, in float64. image: H x W x C, one weight a pixel; sigma_range one number or one a pixel. With
     `moment`, the weighted mean of its squared distance from the values instead."""
     image = image.astype(np.float64)
@@ -63,6 +64,8 @@ def bilateral(image, radius, sigma_space, sigma_range, border, disc=False, sum_c
             rows, columns = slice(radius + dy, radius + dy + height), slice(radius + dx, radius + dx + width)
             other = padded[rows, columns]
             squared = ((other - image) ** 2).sum(-1) / (1 if sum_channels else channels)
+            if city_block:
+                squared = np.abs(other - image).sum(-1) ** 2
             weight = np.exp(-(dx * dx + dy * dy) / (2 * sigma_space**2) - squared / (2 * sigma_range**2))
             weight = weight * inside[rows, columns]
             total += weight[..., None] * (other if moment is None else (other - moment) ** 2)
@@ -95,6 +98,17 @@ def test_bilateral_is_its_definition(program, device, border, window, colour):
                           sigma_range=sigma_range, border=border, white=white,
                           colour="joint" if colour == "gray" else colour)
     np.testing.assert_allclose(out.reshape(expected.shape), expected, atol=tolerance)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("border", [*NUMPY_MODE, "shrink"])
+@pytest.mark.parametrize("channels", [None, 3])
+def test_city_block_bilateral_is_its_definition(program, device, border, channels):
+    image = picture(23, 37, channels)
+    common = {"radius": 4, "sigma_space": 2.5, "sigma_range": 0.3, "border": border}
+    expected = bilateral(image.reshape(*image.shape[:2], -1), city_block=True, **common)
+    out = program.denoise(image, "bilateral", device, colour_distance="city-block", **common)
+    np.testing.assert_allclose(out.reshape(expected.shape), expected, atol=5e-6)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -293,6 +307,17 @@ def test_disc_bilateral_is_opencvs(program, border, radius):
     out = program.denoise(image, "bilateral", radius=radius, sigma_space=3, sigma_range=0.15, window="disc",
                           border=border)
     # OpenCV takes its exponentials from a table with linear interpolation.
+    np.testing.assert_allclose(out, expected, atol=2e-4)
+
+
+@pytest.mark.parametrize("border", OPENCV_MODE)
+@pytest.mark.parametrize("radius", [2, 5])
+def test_city_block_bilateral_of_colours_is_opencvs(program, border, radius):
+    image = picture(61, 67, 3)
+    image[0, 0] = 0  # OpenCV's table of weights ends at the largest difference within the image: let it reach a border of 0
+    expected = cv2.bilateralFilter(image, 2 * radius + 1, 0.3, 3.0, borderType=OPENCV_MODE[border])
+    out = program.denoise(image, "bilateral", radius=radius, sigma_space=3, sigma_range=0.3, window="disc",
+                          colour_distance="city-block", border=border)
     np.testing.assert_allclose(out, expected, atol=2e-4)
 
 

@@ -14,8 +14,15 @@ enum class BilateralQuality : std::uint8_t {
   grid,  // in a coarse grid of space and value (Paris and Durand): the cost does not depend on the radius
 };
 
+// How two colours are compared where channels share a weight. Of one channel both are the same.
+enum class ColourDistance : std::uint8_t {
+  euclidean,   // root of the mean squared difference over the channels; in Lab of the sum, which is delta E
+  city_block,  // sum of the absolute differences, as OpenCV's
+};
+
 // A mean weighted by distance in space and in value, so that it stops at edges:
-// w(p,q) = exp(-|p-q|² / 2 sigma_space²) exp(-(I(p)-I(q))² / 2 sigma_range²).
+// w(p,q) = exp(-|p-q|² / 2 sigma_space²) exp(-D(I(p),I(q))² / 2 sigma_range²), D being |I(p)-I(q)| in gray
+// and the colour distance otherwise.
 struct BilateralParams {
   static constexpr std::string_view method = "bilateral";
   int radius = 5;  // pixels
@@ -27,6 +34,7 @@ struct BilateralParams {
   BilateralQuality quality = BilateralQuality::exact;
   Window window = Window::square;
   ColourMode colour = ColourMode::joint;
+  ColourDistance colour_distance = ColourDistance::euclidean;
   Border border = Border::symmetric;
 };
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._arrays import CONVERTED, NATIVE, NumPyArrays, unsupported
 from .._denoise import denoise
 from .._errors import InvalidArgument, Unsupported, shown
 from ._arguments import real, whole
@@ -26,7 +25,6 @@ NORM_L1, NORM_L2 = 2, 4
 _BORDERS = {BORDER_CONSTANT: "constant", BORDER_REPLICATE: "clamp", BORDER_REFLECT: "symmetric", BORDER_WRAP: "wrap",
             BORDER_REFLECT_101: "mirror"}
 
-_PADDED_AS = {"constant": "constant", "clamp": "edge", "symmetric": "symmetric", "wrap": "wrap", "mirror": "reflect"}
 _LARGEST_RADIUS = 128
 _NOTHING = 1e-6  # sigmas up to this are none: OpenCV returns the image as it is
 
@@ -43,29 +41,6 @@ def _source(src: Any, dst: Any) -> tuple[np.ndarray, np.ndarray | None]:
 def _separate(image: np.ndarray) -> str:
     """Blue, green and red, or any channels: none is alpha, and no method here asks which is which."""
     return "multi" if image.ndim == 3 else "gray"
-
-
-def _bilateral_of_sums(image: np.ndarray, radius: int, sigma_range: float, sigma_space: float, border: str,
-                       out: np.ndarray | None) -> np.ndarray:
-    """Several channels, compared by the sum of their absolute differences, which no method of the library does."""
-    if image.dtype.newbyteorder("=") not in NATIVE and image.dtype.name not in CONVERTED:
-        raise unsupported("src", image.dtype)
-    if image.size == 0 or image.shape[2] > 4:
-        raise InvalidArgument(f"src takes an image of 1 to 4 channels, got shape {image.shape}")
-    around: Any = [(0, 0), (radius, radius), (radius, radius)]
-    samples = image.transpose(2, 0, 1).astype(np.float32, order="C")
-    planes = np.pad(samples, around, mode=_PADDED_AS[border])  # type: ignore[call-overload]
-    counts = None
-    if image.dtype.kind == "f" and not np.isfinite(planes).all():
-        finite = np.isfinite(planes).all(axis=0)
-        planes[:, ~finite] = 0
-        counts = finite.astype(np.float32)
-    found = np.empty(image.shape, np.float32)
-    _core.bilateral_of_sums(planes, counts, radius, sigma_range, sigma_space, found)
-    if out is None:
-        out = np.empty_like(image)
-    NumPyArrays.store(np.rint(found) if image.dtype.kind == "u" else found, out)
-    return out
 
 
 def bilateralFilter(src: Any, d: int, sigmaColor: float, sigmaSpace: float, dst: Any = None,
@@ -87,10 +62,8 @@ def bilateralFilter(src: Any, d: int, sigmaColor: float, sigmaSpace: float, dst:
     radius = max(1, diameter // 2 if diameter > 0 else int(np.rint(sigma_space * 1.5)))  # OpenCV's own rule
     if radius > _LARGEST_RADIUS:
         raise InvalidArgument(f"sigmaSpace makes a radius of {radius}: up to {_LARGEST_RADIUS} are supported; d says another")
-    if image.ndim == 3 and image.shape[2] > 1:
-        return _bilateral_of_sums(image, radius, sigma_range, sigma_space, border, out)
     return denoise(image, "bilateral", radius=radius, sigma_space=sigma_space, sigma_range=sigma_range, window="disc",
-                   border=border, channels=_separate(image), out=out)
+                   colour_distance="city-block", border=border, channels=_separate(image), out=out)
 
 
 def _windows(templateWindowSize: int, searchWindowSize: int) -> dict[str, Any]:

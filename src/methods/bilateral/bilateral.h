@@ -20,6 +20,12 @@ inline bool is_identity(const BilateralParams& params) {
   return params.radius == 0 || params.sigma_space.value() == 0 || params.sigma_range.value() == 0;
 }
 
+// How the channels that share a weight are compared: of one channel the distances are the same, and the
+// Euclidean one has the kernels for it.
+inline ColourDistance distance_among(const BilateralParams& params, int channels) {
+  return channels == 1 ? ColourDistance::euclidean : params.colour_distance;
+}
+
 // Below this radius the filter itself costs less than the grid, on a CPU and on a GPU, and is what quality
 // grid then computes.
 inline constexpr int smallest_grid_radius = 6;

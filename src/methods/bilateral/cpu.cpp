@@ -9,9 +9,11 @@ Pipeline bilateral_cpu(const BilateralParams& params, const ImageSpec& spec) {
   if (is_identity(params)) return {};
   if (uses_grid(params)) return bilateral_grid_cpu(params, spec);
   const bool eight_bits = spec.type == PixelType::u8;
+  const ColourDistance distance =
+      distance_among(params, channels_together(params.colour, spec.colour_channels()));
   std::vector<Stage> passes;
   for (const Reach& reach : bilateral_passes(params)) {
-    const WindowTile kernel(params, reach, spec);
+    const WindowTile kernel(params, reach, spec, distance);
     passes.push_back({.name = "bilateral",
                       .reach = reach,
                       .planes = spec.colour_channels(),

@@ -14,7 +14,25 @@ HWY_BEFORE_NAMESPACE();
 namespace ungrain::HWY_NAMESPACE {
 namespace {
 
-template <int Channels, int Degree, bool Bounded>
+// What the channels' differences take off the exponent of the distance in space. Vectors of unknown length
+// cannot lie in arrays: four are passed, of which `Channels` count.
+template <ColourDistance Distance, int Channels, class V>
+HWY_INLINE V RangeExponent(V d0, V d1, V d2, V d3, V exponent) {
+  if constexpr (Distance == ColourDistance::city_block) {
+    auto sum = hn::Abs(d0);
+    sum = AddAbsolute<1, Channels>(d1, sum);
+    sum = AddAbsolute<2, Channels>(d2, sum);
+    sum = AddAbsolute<3, Channels>(d3, sum);
+    return hn::NegMulAdd(sum, sum, exponent);
+  } else {
+    exponent = SubtractProduct<0, Channels>(d0, d0, exponent);
+    exponent = SubtractProduct<1, Channels>(d1, d1, exponent);
+    exponent = SubtractProduct<2, Channels>(d2, d2, exponent);
+    return SubtractProduct<3, Channels>(d3, d3, exponent);
+  }
+}
+
+template <ColourDistance Distance, int Channels, int Degree, bool Bounded>
 void FilterRow(const WindowRow& row) {
   const hn::ScalableTag<float> d;
   const std::ptrdiff_t plane = row.kernel.plane;
@@ -33,10 +51,7 @@ void FilterRow(const WindowRow& row) {
       const auto d1 = Difference<1, Channels>(d, pixel, plane, c1);
       const auto d2 = Difference<2, Channels>(d, pixel, plane, c2);
       const auto d3 = Difference<3, Channels>(d, pixel, plane, c3);
-      exponent = SubtractProduct<0, Channels>(d0, d0, exponent);
-      exponent = SubtractProduct<1, Channels>(d1, d1, exponent);
-      exponent = SubtractProduct<2, Channels>(d2, d2, exponent);
-      exponent = SubtractProduct<3, Channels>(d3, d3, exponent);
+      exponent = RangeExponent<Distance, Channels>(d0, d1, d2, d3, exponent);
       const auto weight = WindowWeight<Degree, Bounded>(d, exponent);
       weights = hn::Add(weights, weight);
       sum0 = AddProduct<0, Channels>(weight, d0, sum0);
@@ -52,23 +67,43 @@ void FilterRow(const WindowRow& row) {
   }
 }
 
-template <int Channels, int Degree>
+template <ColourDistance Distance, int Channels, int Degree>
 void FilterTile(const WindowTile& kernel, const StageCall& call, const Rect& tile, int first_channel,
                 float* memory) {
   FilterWindowTile(kernel, call, tile, first_channel, memory, [](const WindowRow& row) {
-    row.room > 1 ? FilterRow<Channels, Degree, false>(row) : FilterRow<Channels, Degree, true>(row);
+    row.room > 1 ? FilterRow<Distance, Channels, Degree, false>(row)
+                 : FilterRow<Distance, Channels, Degree, true>(row);
   });
+}
+
+using TileFilter = decltype(&FilterTile<ColourDistance::euclidean, 1, 4>);
+
+// Of several channels: of one, the distances are the same.
+template <ColourDistance Distance>
+TileFilter FilterOfChannels(int channels, bool eight_bits) {
+  switch (channels) {
+    case 2:
+      return FilterTile<Distance, 2, 4>;
+    case 3:
+      return eight_bits ? FilterTile<Distance, 3, 3> : FilterTile<Distance, 3, 4>;
+    default:
+      return FilterTile<Distance, 4, 4>;
+  }
+}
+
+TileFilter FilterOfOneChannel(bool eight_bits) {
+  constexpr auto euclidean = ColourDistance::euclidean;
+  return eight_bits ? FilterTile<euclidean, 1, 3> : FilterTile<euclidean, 1, 4>;
 }
 
 // Weights are within 3.7e-6, for gray and RGB of 8 bits within 1e-4, which moves a mean by at most 0.013
 // steps.
 void BilateralTile(const WindowTile& kernel, bool eight_bits, const StageCall& call, const Rect& tile,
                    int first_channel, float* memory) {
-  constexpr decltype(&FilterTile<1, 4>) by_channels[] = {FilterTile<1, 4>, FilterTile<2, 4>, FilterTile<3, 4>,
-                                                         FilterTile<4, 4>};
-  auto* filter = by_channels[kernel.channels - 1];
-  if (eight_bits && kernel.channels == 1) filter = FilterTile<1, 3>;
-  if (eight_bits && kernel.channels == 3) filter = FilterTile<3, 3>;
+  const TileFilter filter = kernel.channels == 1 ? FilterOfOneChannel(eight_bits)
+                            : kernel.distance == ColourDistance::city_block
+                                ? FilterOfChannels<ColourDistance::city_block>(kernel.channels, eight_bits)
+                                : FilterOfChannels<ColourDistance::euclidean>(kernel.channels, eight_bits);
   filter(kernel, call, tile, first_channel, memory);
 }
 

@@ -14,7 +14,26 @@ using cuda::rows_each;
 using cuda::WindowBlock;
 using cuda::WindowCall;
 
-template <int Channels, int Rows>
+// The exponent of the distance in space, less the squared distance of two scaled colours.
+template <ColourDistance Distance, int Channels>
+__device__ float range_exponent(const float (&values)[Channels], const float (&centre)[Channels][rows_each],
+                                int k, float exponent) {
+  if constexpr (Distance == ColourDistance::city_block) {
+    float sum = fabsf(values[0] - centre[0][k]);
+#pragma unroll
+    for (int c = 1; c < Channels; ++c) sum += fabsf(values[c] - centre[c][k]);
+    return fmaf(-sum, sum, exponent);
+  } else {
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) {
+      const float difference = values[c] - centre[c][k];
+      exponent = fmaf(-difference, difference, exponent);
+    }
+    return exponent;
+  }
+}
+
+template <ColourDistance Distance, int Channels, int Rows>
 __global__ void __launch_bounds__(cuda::tile_threads)
     bilateral_kernel(const __grid_constant__ WindowCall call) {
   extern __shared__ float shared[];
@@ -24,12 +43,7 @@ __global__ void __launch_bounds__(cuda::tile_threads)
   float weights[rows_each] = {};
   block.load_centres(centre);
   block.for_window([&](int k, const float(&values)[Channels], float exponent) {
-#pragma unroll
-    for (int c = 0; c < Channels; ++c) {
-      const float difference = values[c] - centre[c][k];
-      exponent = fmaf(-difference, difference, exponent);
-    }
-    const float weight = cuda::exp2_fast(exponent);
+    const float weight = cuda::exp2_fast(range_exponent<Distance, Channels>(values, centre, k, exponent));
     weights[k] += weight;
 #pragma unroll
     for (int c = 0; c < Channels; ++c) sums[c][k] = fmaf(weight, values[c], sums[c][k]);
@@ -44,25 +58,39 @@ struct Instance {
   std::size_t shared;
 };
 
-template <int Channels>
+// City block has kernels for windows of up to 15 rows, as OpenCV's users mostly ask for. The taller ones,
+// which take longest to compile, are left to the generic kernel.
+template <ColourDistance Distance, int Channels>
+using CompiledReaches =
+    std::conditional_t<Distance == ColourDistance::city_block && Channels == 3,
+                       std::make_integer_sequence<int, 8>, cuda::CompiledReaches<Channels>>;
+
+template <ColourDistance Distance, int Channels>
 Instance instance_for(const Reach& reach) {
-  return cuda::with_rows(reach.y, cuda::CompiledReaches<Channels>(), [&](auto rows) {
-    return Instance{bilateral_kernel<Channels, rows>,
+  return cuda::with_rows(reach.y, CompiledReaches<Distance, Channels>(), [&](auto rows) {
+    return Instance{bilateral_kernel<Distance, Channels, rows>,
                     WindowBlock<Channels, rows, false>::shared_bytes(reach.x)};
   });
 }
 
-Instance instance_for(int channels, const Reach& reach) {
+// Of several channels: of one, the distances are the same.
+template <ColourDistance Distance>
+Instance instance_for_colour(int channels, const Reach& reach) {
   switch (channels) {
-    case 1:
-      return instance_for<1>(reach);
     case 2:
-      return instance_for<2>(reach);
+      return instance_for<Distance, 2>(reach);
     case 3:
-      return instance_for<3>(reach);
+      return instance_for<Distance, 3>(reach);
     default:
-      return instance_for<4>(reach);
+      return instance_for<Distance, 4>(reach);
   }
+}
+
+Instance instance_for(ColourDistance distance, int channels, const Reach& reach) {
+  if (channels == 1) return instance_for<ColourDistance::euclidean, 1>(reach);
+  return distance == ColourDistance::city_block
+             ? instance_for_colour<ColourDistance::city_block>(channels, reach)
+             : instance_for_colour<ColourDistance::euclidean>(channels, reach);
 }
 
 enum class Form {
@@ -74,7 +102,8 @@ enum class Form {
 // By the whole image's size, so that its parts are filtered alike.
 Form form_for(const BilateralParams& params, const ImageSpec& spec, int together) {
   const bool plain = (together == 1 || together == 3) && params.window == Window::square &&
-                     params.quality != BilateralQuality::separable;
+                     params.quality != BilateralQuality::separable &&
+                     distance_among(params, together) == ColourDistance::euclidean;
   if (!plain) return Form::one_sided;
   const auto pixels = static_cast<long long>(spec.width) * spec.height;
   if (tuning::serves(tuning::streamed_from(together, params.radius), pixels)) return Form::streamed;
@@ -88,12 +117,14 @@ Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
   if (is_identity(params)) return {};
   if (uses_grid(params)) return bilateral_grid_cuda(params, spec);
   const int together = channels_together(params.colour, spec.colour_channels());
-  const int divisor = difference_divisor(params.colour, together);
+  const ColourDistance distance = distance_among(params, together);
+  const int divisor =
+      distance == ColourDistance::city_block ? 1 : difference_divisor(params.colour, together);
   std::vector<Stage> passes;
   for (const Reach& reach : bilateral_passes(params)) {
     const cuda::WindowWeights weights(params.window, params.radius, reach, params.sigma_space.value(),
                                       params.sigma_range.value(), divisor);
-    const Instance instance = instance_for(together, reach);
+    const Instance instance = instance_for(distance, together, reach);
     const Form form = form_for(params, spec, together);
     passes.push_back({.name = "bilateral",
                       .reach = reach,

@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
 #include "core/choices.h"
+#include "core/window.h"
 #include "methods/bilateral/bilateral.h"
 #include "methods/bilateral/grid.h"
 
@@ -9,15 +12,24 @@ namespace {
 
 using P = BilateralParams;
 
+// By how much the noise makes the city-block distance of two pixels larger than the Euclidean one, in the
+// root mean square over channels whose noise is independent: E|a||b| is 2/pi of E a².
+double distance_growth(const P& p, int channels) {
+  if (distance_among(p, channels) == ColourDistance::euclidean) return 1;
+  const double squared = 1 + (channels - 1) * 2 / std::numbers::pi;
+  return std::sqrt(squared * difference_divisor(p.colour, channels));
+}
+
 // Fitted to pictures outside the test sets: the README has the figures.
 std::optional<double> sigma_range(const P& p, const ImageSpec& spec) {
   const std::optional<double> noise = describe::noise_on_255(p, spec);
   if (!noise) return std::nullopt;
   const double bounded = std::min(*noise, 100.0);
-  if (p.colour == ColourMode::lab) return describe::noise_times(0.6 + 0.045 * bounded, p, spec);
+  const double growth = distance_growth(p, channels_together(p.colour, spec.colour_channels()));
+  if (p.colour == ColourMode::lab) return describe::noise_times(growth * (0.6 + 0.045 * bounded), p, spec);
   const bool together = describe::weighs_together(p, spec);
   const double followed =
-      *describe::noise_times(together ? 1.4 + 0.014 * bounded : 2 + 0.04 * bounded, p, spec);
+      *describe::noise_times(growth * (together ? 1.4 + 0.014 * bounded : 2 + 0.04 * bounded), p, spec);
   // A picture without noise stays what it is; a grid for less would be too fine.
   const bool too_fine = p.quality == BilateralQuality::grid && followed > 0;
   return too_fine ? std::max(followed, smallest_grid_sigma * spec.white()) : followed;
@@ -51,7 +63,8 @@ const Method& bilateral_method() {
                   "the noise's standard deviation, which sigma_range follows"),
               describe::following_noise(
                   &P::sigma_range, "sigma_range",
-                  "sigma (2 + sigma / 25), for joint colour sigma (1.4 + sigma / 71); grid: at least 2.55",
+                  "sigma (2 + sigma / 25), for joint colour sigma (1.4 + sigma / 71), 2.6 "
+                  "times that where rgb is compared by city-block; grid: at least 2.55",
                   sigma_range, "how different in value a pixel may be and still count; 0 returns the input"),
               describe::choice(&P::quality, "quality",
                                {{"exact", BilateralQuality::exact},
@@ -60,6 +73,11 @@ const Method& bilateral_method() {
                                "the filter itself, or an approximation for large radii"),
               describe::window(&P::window),
               describe::colour_mode(&P::colour),
+              describe::choice(
+                  &P::colour_distance, "colour_distance",
+                  {{"euclidean", ColourDistance::euclidean}, {"city-block", ColourDistance::city_block}},
+                  "how colours are compared: root of the channels' mean squared difference, or sum of "
+                  "their absolute differences, as OpenCV does"),
               describe::border(&P::border),
           },
       .check = check,

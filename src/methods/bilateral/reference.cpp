@@ -21,13 +21,18 @@ void filter_pixel(const BilateralParams& params, const Reach& reach,
   for (int dy = -reach.y; dy <= reach.y; ++dy) {
     for (int dx = -reach.x; dx <= reach.x; ++dx) {
       if (!in_window(params.window, params.radius, dx, dy) || !image.counts(x + dx, y + dy)) continue;
-      double difference = 0;
+      double absolutes = 0;
+      double squares = 0;
       for (int c = first; c < first + count; ++c) {
-        difference += squared((image.at(c, x + dx, y + dy) - image.at(c, x, y)) / sigma_range);
+        const double difference = (image.at(c, x + dx, y + dy) - image.at(c, x, y)) / sigma_range;
+        absolutes += std::abs(difference);
+        squares += squared(difference);
       }
+      const bool city_block = params.colour_distance == ColourDistance::city_block;
+      const double range_distance = city_block ? squared(absolutes) : squares / divisor;
       const double distance =
           squared(dx / params.sigma_space.value()) + squared(dy / params.sigma_space.value());
-      const double weight = std::exp(-distance / 2) * std::exp(-difference / divisor / 2);
+      const double weight = std::exp(-distance / 2) * std::exp(-range_distance / 2);
       weights += weight;
       for (int c = 0; c < count; ++c) {
         sums[static_cast<std::size_t>(c)] += weight * image.at(first + c, x + dx, y + dy);
