@@ -12,7 +12,9 @@ inline MethodCases box_cases() {
           .variants = {{"r0", P{.radius = 0}},
                        {"r1", P{.radius = 1}},
                        {"r4", P{.radius = 4}},
-                       {"r20", P{.radius = 20}}},
+                       {"r20", P{.radius = 20}},
+                       {"r1_z1", P{.radius = 1, .radius_z = 1}},
+                       {"r0_z3", P{.radius = 0, .radius_z = 3}}},
           .borders = true};
 }
 

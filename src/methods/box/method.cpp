@@ -11,6 +11,8 @@ const Method& box_method() {
           {
               describe::number(&P::radius, "radius", {.min = 0, .max = 1024, .unit = Unit::pixels},
                                "half-width of the window"),
+              describe::number(&P::radius_z, "radius_z", {.min = 0, .max = 64},
+                               "images before and after each that take part, in a sequence"),
               describe::border(&P::border),
           },
       .reference = box_reference,

@@ -19,6 +19,14 @@ const Method& gaussian_method() {
                     return static_cast<int>(std::ceil(3 * p.sigma));
                   },
                   "half-width of the window"),
+              describe::number(&P::sigma_z, "sigma_z", {.min = 0, .max = 21},
+                               "standard deviation along a sequence, in images; 0: each image by itself"),
+              describe::derived(
+                  &P::radius_z, "radius_z", {.min = 0, .max = 64}, "ceil(3 sigma_z)",
+                  +[](const P& p, const ImageSpec&) -> std::optional<int> {
+                    return static_cast<int>(std::ceil(3 * p.sigma_z));
+                  },
+                  "images before and after each that take part"),
               describe::border(&P::border),
           },
       .reference = gaussian_reference,
