@@ -1,5 +1,7 @@
-// Prints a hash over the results of every method on every device that is here, for each type of samples: a
-// change of the engine that changes no pixel leaves this table as it was.
+// Prints a hash over the results of every method on every device that is here (or the one that is named), for
+// each of its test cases and each type of samples: a change of the engine that changes no pixel leaves this
+// table as it was.
+// as it was.
 #include <map>
 #include <string>
 
@@ -48,18 +50,18 @@ void print_device(Device device) {
   for (const MethodCases& method : all_method_cases()) {
     const MethodInfo info = method_info(method.method);
     if (device.kind == Device::Kind::cuda && !info.has_cuda) continue;
-    for (const PixelTypeInfo& type : pixel_types) {
-      Total total;
-      for (const Variant& variant : method.variants) {
-        if (variant.small) continue;
+    for (const Variant& variant : method.variants) {
+      if (variant.small) continue;
+      for (const PixelTypeInfo& type : pixel_types) {
+        Total total;
         for (const ImageSpec& spec : specs_of(type.type)) {
           if (variant.only && *variant.only != spec.colour) continue;
           add_runs(total, variant, spec, device);
         }
+        fmt::print("{:<10} {:<18} {:<24} {:<4} {:>2} {:016x}\n", name(device), method.method, variant.name,
+                   type.name, total.runs, total.hash);
+        std::fflush(stdout);
       }
-      fmt::print("{:<10} {:<18} {:<4} {:>4} {:016x}\n", name(device), method.method, type.name, total.runs,
-                 total.hash);
-      std::fflush(stdout);
     }
   }
 }
@@ -67,10 +69,11 @@ void print_device(Device device) {
 }  // namespace
 }  // namespace ungrain::testing
 
-int main() {
+int main(int count, char** words) {
   using namespace ungrain;
   for (const DeviceInfo& info : devices()) {
     const bool one = info.device.kind != Device::Kind::cuda || info.device.index == 0;
-    if (info.usable && one) testing::print_device(info.device);
+    const bool wanted = count < 2 || words[1] == name(info.device);
+    if (info.usable && one && wanted) testing::print_device(info.device);
   }
 }
