@@ -1,7 +1,6 @@
 // Prints a hash over the results of every method on every device that is here (or the one that is named), for
 // each of its test cases and each type of samples: a change of the engine that changes no pixel leaves this
 // table as it was.
-// as it was.
 #include <map>
 #include <string>
 

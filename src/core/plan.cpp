@@ -37,7 +37,7 @@ int raw_rows_held(const Pipeline& pipeline, const ImageSpec& spec, const Options
   int most = 2 * fill + 1;
   play_worst(pipeline, spec.height, playing, [&](const BandStep& step, int height) {
     const RowRange rows = clipped(step.compute[0], {0, height});
-    const RowRange held = clipped({rows.begin - fill, rows.end + fill}, {0, height});
+    const RowRange held{rows.begin - fill, rows.end + fill};  // the real image may go on there
     const int begin =
         needs_raw_at_output(spec, options) ? std::min(held.begin, step.output.begin) : held.begin;
     most = std::max(most, whole_bands ? held.end - begin : std::min(rows.count(), load_rows) + 2 * fill);
