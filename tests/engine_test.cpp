@@ -247,28 +247,8 @@ Pipeline through_slices(Border border, int before = 2, int after = 1) {
 
 const ImageSpec slice_spec{.width = 19, .height = 33, .type = PixelType::f32};
 
-struct Sequence {
-  explicit Sequence(int count, const ImageSpec& spec = slice_spec) {
-    for (int slice = 0; slice < count; ++slice) {
-      images.push_back(picture(spec, static_cast<std::uint32_t>(slice) + 1));
-    }
-  }
-  std::vector<ConstImageView> views() const {
-    std::vector<ConstImageView> list;
-    for (const TestImage& image : images) list.push_back(image.view());
-    return list;
-  }
-  std::vector<ImageView> views() {
-    std::vector<ImageView> list;
-    for (TestImage& image : images) list.push_back(image.view());
-    return list;
-  }
-  std::vector<std::uint64_t> hashes() const {
-    std::vector<std::uint64_t> list;
-    for (const TestImage& image : images) list.push_back(hash_of(image.view()));
-    return list;
-  }
-  std::vector<TestImage> images;
+struct Sequence : ImageSequence {
+  explicit Sequence(int count, const ImageSpec& spec = slice_spec) : ImageSequence(count, spec) {}
 };
 
 class Stack : public SliceReader, public SliceWriter {
