@@ -265,7 +265,7 @@ class Stack : public SliceReader, public SliceWriter {
   bool starts_scene(int slice) override { return std::count(cuts_.begin(), cuts_.end(), slice) > 0; }
   void write_rows(int slice, int first, const ConstImageView& rows) override {
     EXPECT_EQ(std::pair(slice, first), next_out_);
-    const bool last = first + rows.spec.height == slice_spec.height;
+    const bool last = first + rows.spec.height == in_.images.front().view().spec.height;
     next_out_ = last ? std::pair(slice + 1, 0) : std::pair(slice, first + rows.spec.height);
     Rows::copy(rows, out_.images[static_cast<std::size_t>(slice)].view().rows(first, rows.spec.height));
   }
@@ -407,6 +407,23 @@ TEST(SlowAxis, NothingIsUploadedOrComputedTwice) {
   engine.run(stack, stack, slice_spec);
   EXPECT_EQ(gpus.uploads(0), 20);
   EXPECT_EQ(gpus.work_done(0), 20 * (1 + 4 + 1));
+}
+
+// Larger than a band of a single image would be.
+TEST(SlowAxis, LargeSlicesThatFitTheMemoryAreReadOnce) {
+  ImageSpec spec = slice_spec;
+  spec.width = 1100;
+  spec.height = 1000;
+  spec.type = PixelType::u8;
+  const Sequence in(4, spec);
+  MadeUpGpus gpus(1, std::size_t{1} << 30U);
+  for (std::unique_ptr<Backend>& backend : backends(gpus)) {
+    Sequence out(4, spec);
+    Stack stack(in, out);
+    Engine engine(through_slices(Border::clamp), spec, {.threads = 2}, std::move(backend));
+    engine.run(stack, stack, spec);
+    EXPECT_EQ(stack.rows_read, 4 * spec.height);
+  }
 }
 
 TEST(SlowAxis, AStackOfSingleImagesWhereNothingLooksAlong) {
