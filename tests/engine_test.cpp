@@ -429,18 +429,34 @@ TEST(SlowAxis, LargeSlicesThatFitTheMemoryAreReadOnce) {
 TEST(SlowAxis, AStackOfSingleImagesWhereNothingLooksAlong) {
   const Sequence in(7);
   MadeUpGpus gpus(2, plenty);
-  for (const int band : {0, 8}) {
+  for (const int band : {0, 1, 8}) {
     for (const bool on_gpu : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << "bands of " << band << (on_gpu ? " on GPUs" : " on the CPU"));
       Engine engine(two_means(), slice_spec, {.threads = 2, .band_rows = band},
                     on_gpu ? gpus.backend({0, 1}) : make_cpu_backend(2));
+      Sequence alone(7);
+      for (std::size_t slice = 0; slice < in.images.size(); ++slice) {
+        engine.run(in.images[slice].view(), alone.images[slice].view());
+      }
       Sequence out(7);
       Stack stack(in, out);
       engine.run(stack, stack, slice_spec);
+      EXPECT_EQ(out.hashes(), alone.hashes()) << "streamed";
+
+      Sequence made(7);
+      engine.run(in.views(), made.views());
+      EXPECT_EQ(made.hashes(), alone.hashes()) << "views";
+
+      Sequence in_place(7);
+      engine.run(std::as_const(in_place).views(), in_place.views());
+      EXPECT_EQ(in_place.hashes(), alone.hashes()) << "in place";
+
+      Sequence one_by_one(7);
+      Stack again(in, out);
       for (std::size_t slice = 0; slice < in.images.size(); ++slice) {
-        TestImage alone(slice_spec, Layout::interleaved);
-        engine.run(in.images[slice].view(), alone.view());
-        EXPECT_EQ(hash_of(out.images[slice].view()), hash_of(alone.view()));
+        engine.run_slice(again, static_cast<int>(slice), one_by_one.images[slice].view());
       }
+      EXPECT_EQ(one_by_one.hashes(), alone.hashes()) << "one by one";
     }
   }
 }
