@@ -134,36 +134,49 @@ class UseSimdTarget {
 
 class Conformance : public ::testing::TestWithParam<Case> {};
 
+// One image; of a method that looks along sequences as many as it looks at, and one more.
+int images_for(const Denoiser& denoiser) {
+  const int slices = denoiser.reach().slices();
+  return slices == 1 ? 1 : slices + 1;
+}
+
+void expect_same_alpha(const TestImage& out, const TestImage& in) {
+  const ImageSpec& spec = in.view().spec;
+  const int alpha = spec.channels - 1;
+  for (int y = 0; y < spec.height; ++y) {
+    for (int x = 0; x < spec.width; ++x) ASSERT_EQ(out.at(x, y, alpha), in.at(x, y, alpha));
+  }
+}
+
 TEST_P(Conformance, AgreesWithReference) {
   const Case& c = GetParam();
   if (c.device.kind == Device::Kind::cuda) UNGRAIN_NEEDS_GPU();
-  TestImage in(c.image.spec, c.image.layout);
-  fill_with_picture(in);
-  const std::vector<std::byte> before = in.bytes();
+  Denoiser reference = Denoiser::create(c.params(), c.image.spec, {.device = {Device::Kind::reference}});
+  const int count = images_for(reference);
+  const ImageSequence in(count, c.image.spec, c.image.layout);
+  std::vector<std::vector<std::byte>> before;
+  for (const TestImage& image : in.images) before.push_back(image.bytes());
 
-  TestImage expected(c.image.spec, Layout::interleaved);
-  Denoiser::create(c.params(), c.image.spec, {.device = {Device::Kind::reference}})
-      .run(in.view(), expected.view());
+  ImageSequence expected(count, c.image.spec);
+  reference.run(in.views(), expected.views());
   // On the CPU with every set of vector instructions that there is.
   const bool on_cpu = c.device.kind == Device::Kind::cpu;
   for (const std::string& target : on_cpu ? simd_targets() : std::vector<std::string>{""}) {
     SCOPED_TRACE(target);
     const UseSimdTarget use(target);
-    TestImage out(c.image.spec, c.image.layout);
+    ImageSequence out(count, c.image.spec, c.image.layout);
     const Report report =
-        Denoiser::create(c.params(), c.image.spec, {.device = c.device}).run(in.view(), out.view());
+        Denoiser::create(c.params(), c.image.spec, {.device = c.device}).run(in.views(), out.views());
 
     EXPECT_EQ(report.device, c.device) << "another backend ran";
-    const Difference d = difference(out, expected);
-    EXPECT_TRUE(d.finite);
-    EXPECT_LE(d.largest, tolerance_of(c)) << d.where;
-    EXPECT_TRUE(out.guards_intact()) << "bytes outside the samples were written";
-    EXPECT_EQ(in.bytes(), before) << "the input was changed";
-    if (c.image.spec.alpha) {
-      const int alpha = c.image.spec.channels - 1;
-      for (int y = 0; y < c.image.spec.height; ++y) {
-        for (int x = 0; x < c.image.spec.width; ++x) ASSERT_EQ(out.at(x, y, alpha), in.at(x, y, alpha));
-      }
+    for (std::size_t slice = 0; slice < in.images.size(); ++slice) {
+      SCOPED_TRACE(fmt::format("image {} of {}", slice, count));
+      const Difference d = difference(out.images[slice], expected.images[slice]);
+      EXPECT_TRUE(d.finite);
+      EXPECT_LE(d.largest, tolerance_of(c)) << d.where;
+      EXPECT_TRUE(out.images[slice].guards_intact()) << "bytes outside the samples were written";
+      EXPECT_EQ(in.images[slice].bytes(), before[slice]) << "the input was changed";
+      if (c.image.spec.alpha) expect_same_alpha(out.images[slice], in.images[slice]);
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -117,6 +118,15 @@ TEST_P(Contract, InPlaceGivesTheSameBits) {
   }
 }
 
+void copy_rows(const ConstImageView& from, const ImageView& to) {
+  const auto bytes =
+      static_cast<std::size_t>(from.spec.width * from.spec.channels * bytes_per_sample(from.spec.type));
+  for (int y = 0; y < from.spec.height; ++y) {
+    std::memcpy(static_cast<std::byte*>(to.data) + y * to.strides.y,
+                static_cast<const std::byte*>(from.data) + y * from.strides.y, bytes);
+  }
+}
+
 // A view as a stream of rows that insists on the promised order.
 class Rows : public RowReader, public RowWriter {
  public:
@@ -126,23 +136,15 @@ class Rows : public RowReader, public RowWriter {
       EXPECT_EQ(first, next_) << "rows were asked for out of order";
     }
     next_ = first + rows.spec.height;
-    copy(view_.rows(first, rows.spec.height), rows);
+    copy_rows(view_.rows(first, rows.spec.height), rows);
   }
   void write_rows(int first, const ConstImageView& rows) override {
     EXPECT_EQ(first, next_);
     next_ = first + rows.spec.height;
-    copy(rows, view_.rows(first, rows.spec.height));
+    copy_rows(rows, view_.rows(first, rows.spec.height));
   }
 
  private:
-  static void copy(const ConstImageView& from, const ImageView& to) {
-    const auto bytes =
-        static_cast<std::size_t>(from.spec.width * from.spec.channels * bytes_per_sample(from.spec.type));
-    for (int y = 0; y < from.spec.height; ++y) {
-      std::memcpy(static_cast<std::byte*>(to.data) + y * to.strides.y,
-                  static_cast<const std::byte*>(from.data) + y * from.strides.y, bytes);
-    }
-  }
   ImageView view_;
   bool wraps_;
   int next_ = 0;
@@ -211,6 +213,69 @@ TEST_P(Contract, StreamsGiveTheSameBits) {
           EXPECT_EQ(std::isnan(out.at(5, 25, 0)), rule == NonFinite::keep);
         }
       }
+    }
+  }
+}
+
+// A sequence as a stream that insists on the promised order of what is written.
+class Slices : public SliceReader, public SliceWriter {
+ public:
+  Slices(const ImageSequence& in, ImageSequence& out) : in_(in), out_(out) {}
+  bool has(int slice) override { return slice < static_cast<int>(in_.images.size()); }
+  void read_rows(int slice, int first, const ImageView& rows) override {
+    copy_rows(in_.images[static_cast<std::size_t>(slice)].view().rows(first, rows.spec.height), rows);
+  }
+  void write_rows(int slice, int first, const ConstImageView& rows) override {
+    EXPECT_EQ(std::pair(slice, first), next_);
+    const ImageView image = out_.images[static_cast<std::size_t>(slice)].view();
+    const int end = first + rows.spec.height;
+    next_ = end == image.spec.height ? std::pair(slice + 1, 0) : std::pair(slice, end);
+    copy_rows(rows, image.rows(first, rows.spec.height));
+  }
+
+ private:
+  const ImageSequence& in_;
+  ImageSequence& out_;
+  std::pair<int, int> next_;
+};
+
+// As views, in place, streamed and image by image. Where nothing looks along the sequence every image is as
+// it is by itself.
+TEST_P(Contract, SequencesGiveTheSameBits) {
+  constexpr int count = 4;
+  const ImageSpec spec = spec_in_time(subject(), 34, 26, PixelType::f32);
+  const ImageSequence in(count, spec);
+  std::vector<std::uint64_t> expected;
+  for (const int band : {0, 5}) {
+    SCOPED_TRACE(band);
+    Denoiser d = Denoiser::create(subject().params(spec), spec,
+                                  {.device = subject().device, .threads = 2, .band_rows = band});
+    ImageSequence out(count, spec);
+    d.run(in.views(), out.views());
+    if (expected.empty()) expected = out.hashes();
+    EXPECT_EQ(out.hashes(), expected) << "as views";
+
+    ImageSequence in_place(count, spec);
+    d.run(std::as_const(in_place).views(), in_place.views());
+    EXPECT_EQ(in_place.hashes(), expected) << "in place";
+
+    ImageSequence streamed(count, spec);
+    Slices stream(in, streamed);
+    d.run(stream, stream, spec);
+    EXPECT_EQ(streamed.hashes(), expected) << "streamed";
+
+    for (int slice = 0; slice < count; ++slice) {
+      TestImage& one = out.images[static_cast<std::size_t>(slice)];
+      const std::uint64_t hash = expected[static_cast<std::size_t>(slice)];
+      fill_with(one, 0);
+      d.run(in.views(), slice, one.view());
+      EXPECT_EQ(hash_of(one.view()), hash) << "image " << slice << " of a window";
+      fill_with(one, 0);
+      d.run(stream, slice, one.view());
+      EXPECT_EQ(hash_of(one.view()), hash) << "image " << slice << " of a stream";
+      if (d.reach().slices() > 1) continue;
+      d.run(in.images[static_cast<std::size_t>(slice)].view(), one.view());
+      EXPECT_EQ(hash_of(one.view()), hash) << "image " << slice << " by itself";
     }
   }
 }

@@ -247,28 +247,8 @@ Pipeline through_slices(Border border, int before = 2, int after = 1) {
 
 const ImageSpec slice_spec{.width = 19, .height = 33, .type = PixelType::f32};
 
-struct Sequence {
-  explicit Sequence(int count, const ImageSpec& spec = slice_spec) {
-    for (int slice = 0; slice < count; ++slice) {
-      images.push_back(picture(spec, static_cast<std::uint32_t>(slice) + 1));
-    }
-  }
-  std::vector<ConstImageView> views() const {
-    std::vector<ConstImageView> list;
-    for (const TestImage& image : images) list.push_back(image.view());
-    return list;
-  }
-  std::vector<ImageView> views() {
-    std::vector<ImageView> list;
-    for (TestImage& image : images) list.push_back(image.view());
-    return list;
-  }
-  std::vector<std::uint64_t> hashes() const {
-    std::vector<std::uint64_t> list;
-    for (const TestImage& image : images) list.push_back(hash_of(image.view()));
-    return list;
-  }
-  std::vector<TestImage> images;
+struct Sequence : ImageSequence {
+  explicit Sequence(int count, const ImageSpec& spec = slice_spec) : ImageSequence(count, spec) {}
 };
 
 class Stack : public SliceReader, public SliceWriter {
@@ -285,7 +265,7 @@ class Stack : public SliceReader, public SliceWriter {
   bool starts_scene(int slice) override { return std::count(cuts_.begin(), cuts_.end(), slice) > 0; }
   void write_rows(int slice, int first, const ConstImageView& rows) override {
     EXPECT_EQ(std::pair(slice, first), next_out_);
-    const bool last = first + rows.spec.height == slice_spec.height;
+    const bool last = first + rows.spec.height == in_.images.front().view().spec.height;
     next_out_ = last ? std::pair(slice + 1, 0) : std::pair(slice, first + rows.spec.height);
     Rows::copy(rows, out_.images[static_cast<std::size_t>(slice)].view().rows(first, rows.spec.height));
   }
@@ -429,21 +409,54 @@ TEST(SlowAxis, NothingIsUploadedOrComputedTwice) {
   EXPECT_EQ(gpus.work_done(0), 20 * (1 + 4 + 1));
 }
 
+// Larger than a band of a single image would be.
+TEST(SlowAxis, LargeSlicesThatFitTheMemoryAreReadOnce) {
+  ImageSpec spec = slice_spec;
+  spec.width = 1100;
+  spec.height = 1000;
+  spec.type = PixelType::u8;
+  const Sequence in(4, spec);
+  MadeUpGpus gpus(1, std::size_t{1} << 30U);
+  for (std::unique_ptr<Backend>& backend : backends(gpus)) {
+    Sequence out(4, spec);
+    Stack stack(in, out);
+    Engine engine(through_slices(Border::clamp), spec, {.threads = 2}, std::move(backend));
+    engine.run(stack, stack, spec);
+    EXPECT_EQ(stack.rows_read, 4 * spec.height);
+  }
+}
+
 TEST(SlowAxis, AStackOfSingleImagesWhereNothingLooksAlong) {
   const Sequence in(7);
   MadeUpGpus gpus(2, plenty);
-  for (const int band : {0, 8}) {
+  for (const int band : {0, 1, 8}) {
     for (const bool on_gpu : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << "bands of " << band << (on_gpu ? " on GPUs" : " on the CPU"));
       Engine engine(two_means(), slice_spec, {.threads = 2, .band_rows = band},
                     on_gpu ? gpus.backend({0, 1}) : make_cpu_backend(2));
+      Sequence alone(7);
+      for (std::size_t slice = 0; slice < in.images.size(); ++slice) {
+        engine.run(in.images[slice].view(), alone.images[slice].view());
+      }
       Sequence out(7);
       Stack stack(in, out);
       engine.run(stack, stack, slice_spec);
+      EXPECT_EQ(out.hashes(), alone.hashes()) << "streamed";
+
+      Sequence made(7);
+      engine.run(in.views(), made.views());
+      EXPECT_EQ(made.hashes(), alone.hashes()) << "views";
+
+      Sequence in_place(7);
+      engine.run(std::as_const(in_place).views(), in_place.views());
+      EXPECT_EQ(in_place.hashes(), alone.hashes()) << "in place";
+
+      Sequence one_by_one(7);
+      Stack again(in, out);
       for (std::size_t slice = 0; slice < in.images.size(); ++slice) {
-        TestImage alone(slice_spec, Layout::interleaved);
-        engine.run(in.images[slice].view(), alone.view());
-        EXPECT_EQ(hash_of(out.images[slice].view()), hash_of(alone.view()));
+        engine.run_slice(again, static_cast<int>(slice), one_by_one.images[slice].view());
       }
+      EXPECT_EQ(one_by_one.hashes(), alone.hashes()) << "one by one";
     }
   }
 }

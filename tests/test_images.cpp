@@ -123,6 +123,31 @@ void fill_with(TestImage& image, double value) {
   }
 }
 
+ImageSequence::ImageSequence(int count, const ImageSpec& spec, Layout layout) {
+  for (int slice = 0; slice < count; ++slice) {
+    images.emplace_back(spec, layout);
+    fill_with_picture(images.back(), static_cast<std::uint32_t>(slice) + 1);
+  }
+}
+
+std::vector<ImageView> ImageSequence::views() {
+  std::vector<ImageView> list;
+  for (TestImage& image : images) list.push_back(image.view());
+  return list;
+}
+
+std::vector<ConstImageView> ImageSequence::views() const {
+  std::vector<ConstImageView> list;
+  for (const TestImage& image : images) list.push_back(image.view());
+  return list;
+}
+
+std::vector<std::uint64_t> ImageSequence::hashes() const {
+  std::vector<std::uint64_t> list;
+  for (const TestImage& image : images) list.push_back(hash_of(image.view()));
+  return list;
+}
+
 Difference difference(const TestImage& image, const TestImage& expected) {
   Difference worst;
   const ImageSpec& spec = image.view().spec;

@@ -33,6 +33,17 @@ class TestImage {
 void fill_with_picture(TestImage& image, std::uint32_t seed = 1);
 void fill_with(TestImage& image, double value);
 
+// Pictures that all differ.
+class ImageSequence {
+ public:
+  ImageSequence(int count, const ImageSpec& spec, Layout layout = Layout::interleaved);
+  std::vector<ImageView> views();
+  std::vector<ConstImageView> views() const;
+  std::vector<std::uint64_t> hashes() const;
+
+  std::vector<TestImage> images;
+};
+
 struct Difference {
   double largest = 0;  // absolute, in pixel units
   std::string where;   // "(x, y) channel c: got …, expected …"

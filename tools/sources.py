@@ -3,7 +3,8 @@
 A page names roots: files as git names them (`src/methods/nlm/*.cpp`; * matches / too). It depends on the roots and on what they need:
 
 - files that they include (`#include "…"`), and files that those include;
-- for each of these headers the sources that implement it: those of its folder that include it before any other file. A method's own
+- for each of these headers the sources that implement it: those that include it before any other file and are in its folder, or in
+  another folder of src/ under its name (core/workers.h is implemented by cpu/workers.cpp). A method's own
   header (src/methods/NAME/NAME.h) brings none, because it declares all backends: the roots say which of them.
 
 `without:src/io` leaves that folder out, except its roots. What runs on a GPU belongs to a page only if a root is a .cu file; test cases of
@@ -99,12 +100,16 @@ class Sources:
         return found
 
     def _implementations(self, header):
-        folder = pathlib.PurePosixPath(header).parent
+        path = pathlib.PurePosixPath(header)
         if re.fullmatch(r"src/methods/(\w+)/\1\.h", header):
             return []
+
+        def implements(source):
+            same_name = source.stem == path.stem and header.startswith("src/") and source.is_relative_to("src")
+            return source.suffix in (".cpp", ".cu") and (source.parent == path.parent or same_name)
+
         return [name for name, included in self._included.items()
-                if included[:1] == [header] and pathlib.PurePosixPath(name).parent == folder
-                and self._suffix(name) in (".cpp", ".cu")]
+                if included[:1] == [header] and implements(pathlib.PurePosixPath(name))]
 
     def files(self, roots):
         """All files that a page with these roots depends on, sorted."""

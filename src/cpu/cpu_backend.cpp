@@ -216,8 +216,10 @@ class CpuBackend : public Backend {
   std::size_t memory_to_take() const override { return free_memory() / 2; }
 
   int band_rows(const Pipeline& pipeline, const ImageSpec& spec, const Options&) const override {
-    // What each pixel and each other one have in common is found once where both are in one band.
-    if (total_reach(pipeline, {spec.width, spec.height}).whole) return spec.height;
+    // What each pixel and each other one have in common is found once where both are in one band, and slices
+    // are read and computed once where a band is a whole slice.
+    const Reach reach = total_reach(pipeline, {spec.width, spec.height});
+    if (reach.whole || reach.slices() > 1) return spec.height;
     int repeated = 0;
     for (const Stage& stage : pipeline.stages) repeated = std::max(repeated, stage.repeated_rows);
     const int rows =

@@ -915,7 +915,10 @@ class Tell(Workspace):
         page = REPOSITORY / "docs/methods.md"
         if not page.exists():
             self.skipTest("docs/methods.md is not there yet")
-        self.assertEqual(page.read_text(), text, "docs/methods.md is not what ungrain methods --markdown prints")
+        expected = page.read_text()
+        if not any(method["cuda"] for method in self.methods()):  # this build has none
+            expected = expected.replace(", cuda.", ".")
+        self.assertEqual(expected, text, "docs/methods.md is not what ungrain methods --markdown prints")
 
     def test_every_method_runs(self) -> None:
         for method in self.methods():

@@ -64,6 +64,14 @@ class Repository(unittest.TestCase):
                           "src/methods/a/a.h", "src/methods/a/cpu.cpp"])
         self.assertEqual(self.files("src/methods/b/*.cpp"), ["src/methods/b/b.h", "src/methods/b/cpu.cpp"])
 
+    def test_a_header_of_core_may_be_implemented_by_a_backend(self):
+        self.write("src/core/threads.h", "int threads();\n")
+        self.write("src/cpu/threads.cpp", '#include "core/threads.h"\nint threads() { return 2; }\n')
+        self.write("src/cpu/sums.cpp", '#include "core/threads.h"\nint sums() { return threads(); }\n')
+        self.write("src/noise/noise.cpp", '#include "core/threads.h"\n')
+        self.git("add", "-A")
+        self.assertEqual(self.files("src/noise/*.cpp"), ["src/core/threads.h", "src/cpu/threads.cpp", "src/noise/noise.cpp"])
+
     def test_a_gpu_page_has_the_headers_of_its_kernels(self):
         self.assertEqual(self.files("src/methods/a/*.cu"),
                          ["src/cuda/load.cuh", "src/methods/a/a.h", "src/methods/a/cuda.cu", "src/methods/a/tuning.h"])
@@ -147,7 +155,7 @@ class Pages(unittest.TestCase):
         for roots in groups:
             self.assertTrue(sources.files(roots), roots)
         for_bm3d = sources.files([machine.method_code("bm3d")])
-        self.assertIn("src/cpu/parallel.cpp", for_bm3d)
+        self.assertIn("src/cpu/workers.cpp", for_bm3d)
         self.assertNotIn("src/methods/nlm/cpu.cpp", for_bm3d)
         self.assertFalse([name for name in for_bm3d if name.endswith((".cu", ".cuh")) or name.startswith("src/cuda/")])
         on_gpu = sources.files(["src/methods/*.cu", "src/cuda/*.cu"])

@@ -1,0 +1,58 @@
+"""Which folder may include which: the drawing of docs/architecture.md."""
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+INCLUDE = re.compile(r'^#include ["<]([a-z_]+)/', re.M)
+
+MAY_INCLUDE = {
+    "core": {"device", "noise"},
+    "device": {"core"},
+    "cpu": {"core", "device"},
+    "cuda": {"core", "device"},
+    "methods": {"core", "noise", "cpu", "cuda"},
+    "noise": {"core"},
+    "metrics": {"core"},
+    "scene": {"core"},
+    "io": {"core"},
+    "page": {"core", "io"},
+    "cli": {"core", "noise", "io", "page", "scene"},
+    "python": set(),
+}
+# The one list of backends, and a constant that both kinds of kernel share.
+BESIDES = {"src/device/backends.cpp": {"cpu", "cuda"}}
+SHARED = {"cpu/exp.h"}
+
+
+def _sources(folder):
+    base = ROOT / {"cli": "cli", "python": "python/src"}.get(folder, f"src/{folder}")
+    return sorted(path for path in base.rglob("*") if path.suffix in (".h", ".cpp", ".cu", ".cuh"))
+
+
+class Floors(unittest.TestCase):
+    def test_every_folder_is_in_the_table(self):
+        folders = {path.name for path in (ROOT / "src").iterdir() if path.is_dir()}
+        self.assertEqual(folders | {"cli", "python"}, set(MAY_INCLUDE))
+
+    def test_folders_include_what_is_below_them(self):
+        for folder, allowed in MAY_INCLUDE.items():
+            for path in _sources(folder):
+                name = path.relative_to(ROOT).as_posix()
+                text = path.read_text()
+                for header in SHARED:
+                    text = text.replace(f'"{header}"', "")
+                above = set(INCLUDE.findall(text)) & set(MAY_INCLUDE)
+                above -= allowed | {folder} | BESIDES.get(name, set())
+                with self.subTest(file=name):
+                    self.assertFalse(above, "docs/architecture.md says what may be included")
+
+    def test_methods_include_no_other_method(self):
+        for path in _sources("methods"):
+            with self.subTest(file=path.relative_to(ROOT).as_posix()):
+                included = set(re.findall(r'^#include "methods/(\w+)/', path.read_text(), re.M))
+                self.assertLessEqual(included, {path.parent.name})
+
+
+if __name__ == "__main__":
+    unittest.main()
