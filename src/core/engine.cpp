@@ -133,17 +133,29 @@ class Input : public Slices {
  public:
   // Where the slice lies, if stages can read it there and it stays as it is; null: it is read.
   virtual const ConstImageView* view(int /*slice*/) const { return nullptr; }
+  // Where it lies on the host, if it stays there as it is and can be uploaded from there; null: it is read.
+  virtual const ConstImageView* upload_view(int /*slice*/) const { return nullptr; }
   virtual void read_rows(int slice, int first, const ImageView& rows) = 0;
   virtual bool takes_time() const { return true; }  // reading beside the filtering pays
+  virtual bool reads_once() const { return true; }  // false: rows may be read again, while they are there
 };
 
 class ViewInput : public Input {
  public:
-  ViewInput(std::span<const ConstImageView> views, bool in_place, Workers& workers)
-      : views_(views), in_place_(in_place), workers_(&workers) {}
+  // How the views get to where the stages work.
+  enum class Way { as_they_lie, uploaded, copied, copied_in_place };
+
+  ViewInput(std::span<const ConstImageView> views, Way way, Workers& workers)
+      : views_(views), way_(way), workers_(&workers) {}
   bool exists(int slice) override { return slice < static_cast<int>(views_.size()); }
   bool starts_scene(int slice) override { return slice == 0; }
-  const ConstImageView* view(int slice) const override { return in_place_ ? nullptr : &at(slice); }
+  const ConstImageView* view(int slice) const override {
+    return way_ == Way::as_they_lie ? &at(slice) : nullptr;
+  }
+  const ConstImageView* upload_view(int slice) const override {
+    return way_ == Way::uploaded ? &at(slice) : nullptr;
+  }
+  bool reads_once() const override { return way_ == Way::copied_in_place; }
   void read_rows(int slice, int first, const ImageView& rows) override {
     copy_rows(at(slice).rows(first - rect_of(at(slice)).y0, rows.spec.height), rows, *workers_);
   }
@@ -152,7 +164,7 @@ class ViewInput : public Input {
  private:
   const ConstImageView& at(int slice) const { return views_[static_cast<std::size_t>(slice)]; }
   std::span<const ConstImageView> views_;
-  bool in_place_;
+  Way way_;
   Workers* workers_;
 };
 
@@ -185,6 +197,8 @@ class Output {
  public:
   virtual ~Output() = default;
   virtual const ImageView* view(int /*slice*/) const { return nullptr; }  // null: rows are written
+  // Where it lies on the host, if it can be downloaded to there; null: rows are written.
+  virtual const ImageView* download_view(int /*slice*/) const { return nullptr; }
   virtual void write_rows(int slice, int first, const ConstImageView& rows) = 0;
   virtual bool takes_time() const { return true; }
   virtual void slice_done(int /*slice*/) {}
@@ -193,10 +207,15 @@ class Output {
 
 class ViewOutput : public Output {
  public:
-  // `reached`: stages can write there.
-  ViewOutput(std::span<const ImageView> views, int first_slice, bool reached, Workers& workers)
-      : views_(views), first_slice_(first_slice), reached_(reached), workers_(&workers) {}
-  const ImageView* view(int slice) const override { return reached_ ? &at(slice) : nullptr; }
+  // How the results get there from where the stages work.
+  enum class Way { as_they_lie, downloaded, copied };
+
+  ViewOutput(std::span<const ImageView> views, int first_slice, Way way, Workers& workers)
+      : views_(views), first_slice_(first_slice), way_(way), workers_(&workers) {}
+  const ImageView* view(int slice) const override { return way_ == Way::as_they_lie ? &at(slice) : nullptr; }
+  const ImageView* download_view(int slice) const override {
+    return way_ == Way::downloaded ? &at(slice) : nullptr;
+  }
   void write_rows(int slice, int first, const ConstImageView& rows) override {
     copy_rows(rows, at(slice).rows(first - rect_of(at(slice)).y0, rows.spec.height), *workers_);
   }
@@ -209,7 +228,7 @@ class ViewOutput : public Output {
  private:
   std::span<const ImageView> views_;
   int first_slice_;
-  bool reached_;
+  Way way_;
   Workers* workers_;
 };
 
@@ -218,7 +237,7 @@ class ViewOutput : public Output {
 class LateOutput : public ViewOutput {
  public:
   LateOutput(std::span<const ImageView> views, int delay, Workers& workers)
-      : ViewOutput(views, 0, false, workers), delay_(delay) {}
+      : ViewOutput(views, 0, Way::copied, workers), delay_(delay) {}
   void write_rows(int slice, int first, const ConstImageView& rows) override {
     if (waiting_.empty() || waiting_.back().slice != slice) {
       ImageSpec spec = at(slice).spec;
@@ -346,7 +365,8 @@ struct Engine::Slot {
   bool busy = false;
   int slice = 0;
   RowRange rows;
-  std::optional<ImageView> made;  // on the host, to be written; none: it is where it belongs
+  std::optional<ImageView> made;  // on the host; none: it is where it belongs
+  bool to_be_written = false;     // `made` is a buffer on the way
 
   NonFiniteStats* device_stats() const { return static_cast<NonFiniteStats*>(stats.data()); }
   void mark(int stage_before) {
@@ -555,8 +575,17 @@ Report Engine::run_views(std::span<const ConstImageView> in, std::span<const Ima
   }
   // In place, rows are copied before they are overwritten; on a device one band reads all before it writes.
   const bool copied = !in_reached || (in_place && host_memory);
-  ViewInput source(in, copied, backend_->workers());
-  ViewOutput target(out, first_slice, out_reached, backend_->workers());
+  const auto can_be_copied = [&](const auto& views) {
+    return !in_place && std::all_of(views.begin(), views.end(),
+                                    [&](const ConstImageView& view) { return backend_->copies_from(view); });
+  };
+  ViewInput::Way way_in = copied ? ViewInput::Way::copied : ViewInput::Way::as_they_lie;
+  if (copied && in_place) way_in = ViewInput::Way::copied_in_place;
+  if (!in_reached && can_be_copied(in)) way_in = ViewInput::Way::uploaded;
+  ViewOutput::Way way_out = out_reached ? ViewOutput::Way::as_they_lie : ViewOutput::Way::copied;
+  if (!out_reached && can_be_copied(out)) way_out = ViewOutput::Way::downloaded;
+  ViewInput source(in, way_in, backend_->workers());
+  ViewOutput target(out, first_slice, way_out, backend_->workers());
   // Folded at an end, the way from image to image may turn round once.
   const bool wraps_slices = pipeline_.slow_border == Border::wrap;
   const int delay = wraps_slices ? static_cast<int>(in.size()) : reach_.before + reach_.after;
@@ -641,7 +670,9 @@ Report Engine::run_slice(SliceReader& in, int slice, const ImageView& out) {
   check_writer(out.spec, spec_);
   const Rect whole{0, 0, spec_.width, spec_.height};
   Job job(whole, whole, spec_, out.spec);
-  ViewOutput target({&out, 1}, slice, backend_->reaches(out, "output"), backend_->workers());
+  const bool reached = backend_->reaches(out, "output");
+  ViewOutput target({&out, 1}, slice, reached ? ViewOutput::Way::as_they_lie : ViewOutput::Way::copied,
+                    backend_->workers());
   job.out = &target;
   job.first_slice = job.last_slice = slice;
   job.resumes = held_.reader == &in;
@@ -681,8 +712,8 @@ void Engine::run_async(const ConstImageView& in, const ImageView& out, Stream st
     throw Error(ErrorCode::out_of_memory,
                 "the GPU's memory does not hold the image: it cannot be worked on in place there");
   }
-  ViewInput source({&from, 1}, false, backend_->workers());
-  ViewOutput target({&to, 1}, 0, true, backend_->workers());
+  ViewInput source({&from, 1}, ViewInput::Way::as_they_lie, backend_->workers());
+  ViewOutput target({&to, 1}, 0, ViewOutput::Way::as_they_lie, backend_->workers());
   job.in = &source;
   job.out = &target;
   job.fill = is_float(spec_.type);
@@ -714,7 +745,7 @@ void Engine::wait() {
   NonFiniteStats stats;
   std::memcpy(&stats, resident_->slots[0].stats_on_host.data(), sizeof(stats));
   if (stats.pixels > 0 && options_.nonfinite == NonFinite::error) {
-    refuse_pixel(static_cast<int>(stats.first & 0xffffffffU), static_cast<int>(stats.first >> 32U));
+    refuse_pixel(stats.first_x(), stats.first_y());
   }
 }
 
@@ -782,7 +813,7 @@ void Engine::start_feed(Job& job, Workplace& place) {
   place.feed.start(
       row_spec,
       [&job](int slice, int first, const ImageView& rows) { job.in->read_rows(slice, first, rows); },
-      job.in->takes_time());
+      job.in->takes_time(), job.in->reads_once());
 }
 
 void Engine::walk_bands(Job& job, Workplace& place) {
@@ -806,7 +837,7 @@ void Engine::walk_bands(Job& job, Workplace& place) {
     place.feed.settle();
     std::optional<Step> next = walk.next();
     slot.timed.clear();
-    slot.lane->compute->clear(slot.device_stats());
+    if (job.fill) slot.lane->compute->clear(slot.device_stats());
     start_band(job, place, slot, *step, next);
     if (place.plan.host_memory) finish_band(job, slot);
     step = std::move(next);
@@ -882,7 +913,7 @@ void Engine::start_band(Job& job, Workplace& place, Slot& slot, const Step& step
   if (slot.made && !place.plan.host_memory) {
     lane.out->download(slot.made->data, out.data, packed_bytes(out.spec));
   }
-  lane.out->download(slot.stats_on_host.data(), slot.stats.data(), sizeof(NonFiniteStats));
+  if (job.fill) lane.out->download(slot.stats_on_host.data(), slot.stats.data(), sizeof(NonFiniteStats));
   lane.out->record(*slot.done);
 }
 
@@ -911,9 +942,15 @@ ConstImageView Engine::samples_of(Job& job, Workplace& place, Slot& slot, int sl
                                   const std::optional<RowRequest>& next) {
   if (const ConstImageView* view = job.in->view(slice)) return with_region(*view, job.in_rect, spec_);
   Lane& lane = *slot.lane;
-  RowFeed::Buffer& buffer = place.feed.get({slice, rows}, next);
-  const ConstImageView on_host = with_region(place.feed.view(buffer, rows),
-                                             {job.in_rect.x0, rows.begin, job.in_rect.x1, rows.end}, spec_);
+  const Rect rect{job.in_rect.x0, rows.begin, job.in_rect.x1, rows.end};
+  RowFeed::Buffer* buffer = nullptr;
+  ConstImageView on_host;
+  if (const ConstImageView* view = job.in->upload_view(slice)) {
+    on_host = with_region(view->rows(rows.begin - job.in_rect.y0, rows.count()), rect, spec_);
+  } else {
+    buffer = &place.feed.get({slice, rows}, next);
+    on_host = with_region(place.feed.view(*buffer, rows), rect, spec_);
+  }
   if (place.plan.host_memory) return on_host;
 
   Lane::DeviceRaw& raw = lane.raws[lane.next_raw];
@@ -922,9 +959,14 @@ ConstImageView Engine::samples_of(Job& job, Workplace& place, Slot& slot, int sl
   raw.holds = {slice, rows};
   raw.in_use = raw.just_used = true;
   lane.in->upload(raw.memory.data(), on_host.data, packed_bytes(on_host.spec));
-  lane.in->record(*buffer.uploaded);
-  buffer.uploads = lane.in;
-  if (lane.in != lane.compute) lane.compute->follow(*buffer.uploaded);
+  if (buffer != nullptr) {
+    lane.in->record(*buffer->uploaded);
+    buffer->uploads = lane.in;
+  }
+  if (lane.in != lane.compute) {
+    lane.in->record(*slot.uploaded);
+    lane.compute->follow(*slot.uploaded);
+  }
   return {raw.memory.data(), on_host.spec, on_host.strides, {}, on_host.region};
 }
 
@@ -1040,8 +1082,13 @@ ImageView Engine::room_for_output(Job& job, Workplace& place, Slot& slot, const 
   ImageSpec band = job.out_spec;
   band.width = rect.width();
   band.height = rect.height();
-  const std::size_t buffer = static_cast<std::size_t>(job.report.bands) % place.host_outputs.size();
-  slot.made = ImageView(place.host_outputs[buffer].data(), band);
+  slot.to_be_written = job.out->download_view(step.slice) == nullptr;
+  if (const ImageView* out = job.out->download_view(step.slice)) {
+    slot.made = out->rows(step.output.begin - job.out_rect.y0, step.output.count());
+  } else {
+    const std::size_t buffer = static_cast<std::size_t>(job.report.bands) % place.host_outputs.size();
+    slot.made = ImageView(place.host_outputs[buffer].data(), band);
+  }
   if (place.plan.host_memory) return with_region(*slot.made, rect, spec_);
   return with_region(ImageView(slot.out.data(), band), rect, spec_);
 }
@@ -1052,16 +1099,17 @@ void Engine::finish_band(Job& job, Slot& slot) {
   lane.out->wait(*slot.done);
   slot.busy = false;
   NonFiniteStats stats;
-  std::memcpy(&stats, slot.stats_on_host.data(), sizeof(stats));
+  if (job.fill) std::memcpy(&stats, slot.stats_on_host.data(), sizeof(stats));
   if (stats.pixels > 0 && options_.nonfinite == NonFinite::error) {
-    refuse_pixel(static_cast<int>(stats.first & 0xffffffffU), static_cast<int>(stats.first >> 32U));
+    refuse_pixel(stats.first_x(), stats.first_y());
   }
   job.report.nonfinite_pixels += static_cast<std::int64_t>(stats.pixels);
   for (std::size_t index = 1; index < slot.timed.size(); ++index) {
     job.report.stages[static_cast<std::size_t>(slot.timed[index])].ms +=
         lane.compute->ms_between(*slot.marks[index - 1], *slot.marks[index]);
   }
-  if (slot.made && job.out->takes_time()) {
+  const bool writes = slot.made && slot.to_be_written;
+  if (writes && job.out->takes_time()) {
     job.writing.wait();
     const auto write = [&job, slice = slot.slice, first = slot.rows.begin, rows = *slot.made] {
       job.out->write_rows(slice, first, rows);
@@ -1072,7 +1120,7 @@ void Engine::finish_band(Job& job, Slot& slot) {
     } else {
       job.writing.start(write);
     }
-  } else if (slot.made) {
+  } else if (writes) {
     job.out->write_rows(slot.slice, slot.rows.begin, *slot.made);
   }
   if (slot.rows.end == job.out_rect.y1) job.out->slice_done(slot.slice);

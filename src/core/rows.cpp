@@ -34,10 +34,11 @@ void RowFeed::reserve(Queue& queue, int buffers, std::size_t bytes_each, bool up
   bytes_each_ = bytes_each;
 }
 
-void RowFeed::start(const ImageSpec& row_spec, Read read, bool ahead) {
+void RowFeed::start(const ImageSpec& row_spec, Read read, bool ahead, bool once) {
   row_spec_ = row_spec;
   read_ = std::move(read);
   ahead_ = ahead && buffers_.size() > 1;
+  once_ = once;
   for (Buffer& buffer : buffers_) buffer.holds = {};
   last_ = read_ahead_ = nullptr;
 }
@@ -82,7 +83,7 @@ RowFeed::Buffer& RowFeed::fill(const RowRequest& request) {
   // What the request before has of these rows. Readers go on where they stopped, so it has all that were
   // read.
   RowRange had{request.rows.begin, request.rows.begin};
-  if (last_ != nullptr && last_->holds.slice == request.slice &&
+  if (once_ && last_ != nullptr && last_->holds.slice == request.slice &&
       last_->holds.rows.begin <= request.rows.begin && request.rows.begin <= last_->holds.rows.end) {
     had.end = std::min(last_->holds.rows.end, request.rows.end);
     std::memmove(room.data,

@@ -50,7 +50,8 @@ class RowFeed {
   void reserve(Queue& queue, int buffers, std::size_t bytes_each, bool uploads);
   // For a new run. `row_spec` says what a row is; `ahead`: on a thread of its own, while others are worked
   // on.
-  void start(const ImageSpec& row_spec, Read read, bool ahead);
+  // `once`: no row is read twice.
+  void start(const ImageSpec& row_spec, Read read, bool ahead, bool once);
   // The rows; `next` is what will be asked for after them. They stay until as many requests have followed as
   // there are buffers, less one that is read ahead.
   Buffer& get(const RowRequest& request, const std::optional<RowRequest>& next);
@@ -68,6 +69,7 @@ class RowFeed {
   ImageSpec row_spec_;
   Read read_;
   bool ahead_ = false;
+  bool once_ = true;
   std::size_t next_buffer_ = 0;
   Buffer* last_ = nullptr;  // what was filled last
   Buffer* read_ahead_ = nullptr;

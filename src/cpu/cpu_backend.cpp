@@ -121,7 +121,7 @@ void CpuQueue::load(const LoadCall& call) {
           std::all_of(rows, rows + planes.count, [&](const float* r) { return std::isfinite(r[x]); });
       if (whole) continue;
       ++found.pixels;
-      found.first = static_cast<unsigned long long>(y) << 32U | static_cast<unsigned>(planes.rect.x0 + x);
+      found.inverse_first = NonFiniteStats::inverse_of(planes.rect.x0 + x, y);
     }
     for (int channel = 0; channel < planes.count; ++channel) {
       fill_nonfinite(call.raw, raw_y, channel, rows[channel], planes.rect.x0 - raw_rect.x0, width);
@@ -129,7 +129,7 @@ void CpuQueue::load(const LoadCall& call) {
     if (y < call.counted.begin || y >= call.counted.end) return;
     const std::lock_guard lock(mutex);
     call.stats->pixels += found.pixels;
-    call.stats->first = std::min(call.stats->first, found.first);
+    call.stats->inverse_first = std::max(call.stats->inverse_first, found.inverse_first);
   });
 }
 

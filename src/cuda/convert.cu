@@ -88,7 +88,7 @@ __global__ void load_kernel(Samples raw, Planes planes, int count_from, int coun
   }
   if (!finite && y >= count_from && y < count_to) {
     atomicAdd(&stats->pixels, 1ULL);
-    atomicMin(&stats->first, static_cast<unsigned long long>(y) << 32U | static_cast<unsigned>(x));
+    atomicMax(&stats->inverse_first, ~(static_cast<unsigned long long>(y) << 32U | static_cast<unsigned>(x)));
   }
 }
 

@@ -60,8 +60,7 @@ class CudaQueue : public Queue {
 
   void clear(NonFiniteStats* stats) override {
     const CurrentDevice current(gpu_);
-    check(cudaMemsetAsync(&stats->pixels, 0, sizeof(stats->pixels), stream_), "clearing memory");
-    check(cudaMemsetAsync(&stats->first, 0xff, sizeof(stats->first), stream_), "clearing memory");
+    check(cudaMemsetAsync(stats, 0, sizeof(*stats), stream_), "clearing memory");
   }
   void load(const LoadCall& call) override {
     const CurrentDevice current(gpu_);

@@ -14,12 +14,15 @@ void check(cudaError_t status, const char* what) {
   throw Error(code, fmt::format("{}: {}", what, cudaGetErrorString(status)));
 }
 
-CurrentDevice::CurrentDevice(int index) {
+// Asking is much quicker than choosing.
+CurrentDevice::CurrentDevice(int index) : index_(index) {
   check(cudaGetDevice(&before_), "asking for the GPU");
-  check(cudaSetDevice(index), "choosing the GPU");
+  if (before_ != index_) check(cudaSetDevice(index_), "choosing the GPU");
 }
 
-CurrentDevice::~CurrentDevice() { cudaSetDevice(before_); }
+CurrentDevice::~CurrentDevice() {
+  if (before_ != index_) cudaSetDevice(before_);
+}
 
 OwnStream::OwnStream() {
   cudaStream_t stream = nullptr;

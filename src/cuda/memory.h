@@ -21,6 +21,7 @@ class CurrentDevice {
   CurrentDevice& operator=(const CurrentDevice&) = delete;
 
  private:
+  int index_;
   int before_ = 0;
 };
 

@@ -29,7 +29,15 @@ struct Memory {
 // Pixels with a sample that is not finite.
 struct NonFiniteStats {
   unsigned long long pixels = 0;
-  unsigned long long first = ~0ULL;  // y << 32 | x of the first one in reading order
+  // The largest complement of y << 32 | x: the first pixel in reading order. 0: there is none, so that a
+  // device clears both numbers at once.
+  unsigned long long inverse_first = 0;
+
+  static constexpr unsigned long long inverse_of(int x, int y) {
+    return ~(static_cast<unsigned long long>(y) << 32U | static_cast<unsigned>(x));
+  }
+  constexpr int first_x() const { return static_cast<int>(~inverse_first & 0xffffffffU); }
+  constexpr int first_y() const { return static_cast<int>(~inverse_first >> 32U); }
 };
 
 // A point in a queue's work.
