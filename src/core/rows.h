@@ -24,7 +24,7 @@ View columns_of(View view, int first, int count) {
   return view;
 }
 
-// Between views of one type on the host, of any layouts.
+// Copies between views of one type on the host, of any layouts.
 void copy_rows(const ConstImageView& from, const ImageView& to, Workers& workers);
 
 // Rows of one slice of the input.
@@ -33,7 +33,7 @@ struct RowRequest {
   RowRange rows;
 };
 
-// Reads rows straight into buffers on the host. Rows that the request before had are copied from there: each
+// Reads rows straight into buffers on the host. Rows of the previous request are copied from its buffer: each
 // row is read once and in order.
 class RowFeed {
  public:
@@ -48,17 +48,17 @@ class RowFeed {
   };
 
   void reserve(Queue& queue, int buffers, std::size_t bytes_each, bool uploads);
-  // For a new run. `row_spec` says what a row is; `ahead`: on a thread of its own, while others are worked
-  // on.
+  // Starts a new run. `row_spec` describes a row; `ahead`: reads on a thread of its own, while other rows are
+  // worked on.
   void start(const ImageSpec& row_spec, Read read, bool ahead);
-  // The rows; `next` is what will be asked for after them. They stay until as many requests have followed as
-  // there are buffers, less one that is read ahead.
+  // The rows; `next` is the request that will follow. They stay valid for as many further requests as there
+  // are buffers, less one that is read ahead.
   Buffer& get(const RowRequest& request, const std::optional<RowRequest>& next);
   // A buffer that holds these rows; null: none does.
   const Buffer* find(const RowRequest& request) const;
   ConstImageView view(const Buffer& buffer, RowRange rows) const;
   void settle();  // until nothing is being read
-  void stop();    // the same; what reading throws is lost
+  void stop();    // the same; its exception is lost
 
  private:
   Buffer& fill(const RowRequest& request);  // chooses the buffer; reading_job_ then reads into it
@@ -69,7 +69,7 @@ class RowFeed {
   Read read_;
   bool ahead_ = false;
   std::size_t next_buffer_ = 0;
-  Buffer* last_ = nullptr;  // what was filled last
+  Buffer* last_ = nullptr;  // filled last
   Buffer* read_ahead_ = nullptr;
   std::function<void()> reading_job_;
   Background reading_;
