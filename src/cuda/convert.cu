@@ -11,7 +11,7 @@ namespace {
 constexpr int block_width = 32;
 constexpr int block_height = 8;
 
-// A view as kernels take it.
+// A view as a kernel argument.
 struct Samples {
   unsigned char* data;
   Strides strides;
@@ -119,7 +119,7 @@ __global__ void store_kernel(Storing s) {
   }
   if (s.alpha < 0) return;
   if constexpr (In == Out) {
-    // Bit by bit: a half NaN stays the NaN it was.
+    // Bit by bit: a NaN of a half keeps its bits.
     constexpr int bytes = bytes_per_sample(In);
     for (int byte = 0; byte < bytes; ++byte) {
       s.out.at(x, y, s.alpha)[byte] = s.raw.at(x, y, s.alpha)[byte];

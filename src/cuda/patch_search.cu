@@ -1,4 +1,4 @@
-// Which kernel serves which search, the one that serves any, and the joining of sums that were split.
+// Chooses the kernel for a search; the kernel that serves any search; joining of split sums.
 #include "cuda/patch_search.h"
 
 #include <algorithm>
@@ -26,12 +26,12 @@ struct AnySearchCall {
   PatchSearchCall common;
   int around;              // of a patch
   bool whole;              // search of the image, not of a window
-  const unsigned* wanted;  // where that is 0 there is nothing to do; null: always
+  const unsigned* wanted;  // at 0 there is nothing to do; null: always filters
   float taps[most_patch];
 };
 
-// A block owns a tile; for every shift its squared differences, with a patch's reach around, are summed along
-// rows and then along columns in shared memory.
+// A block owns a tile; for every shift the squared differences of the tile and a halo of the patch's reach
+// are summed along rows and then along columns in shared memory.
 template <int Channels>
 class AnySearchBlock {
  public:
@@ -103,7 +103,7 @@ class AnySearchBlock {
           sum = fmaf(difference, difference, sum);
         }
       }
-      squares_[i] = fminf(sum, 1e30F);  // so that no weight of 0 meets an infinity
+      squares_[i] = fminf(sum, 1e30F);  // so that no weight of 0 is multiplied by infinity
     }
   }
 
@@ -117,7 +117,7 @@ class AnySearchBlock {
     }
   }
 
-  // Of a patch's weights along one axis, those of pairs that count.
+  // Share of a patch's weights along one axis that belongs to pairs that count.
   __device__ float share(int position, int shift, int n) const {
     float sum = 0;
     for (int tap = 0; tap <= 2 * around_; ++tap) {
@@ -215,7 +215,7 @@ void launch_any(int channels, const AnySearchCall& call, Stream stream) {
 
 constexpr int join_threads = 256;
 
-// A split block's sums: each pixel's of all groups in their order, and the pixel itself.
+// Sums of a split block: adds each pixel's sums of all groups in their order, and the pixel itself.
 __global__ void __launch_bounds__(join_threads)
     join_kernel(const __grid_constant__ PatchSearchCall call, int channels, bool adds_self, int own_columns,
                 int own_rows) {
@@ -248,23 +248,23 @@ __global__ void __launch_bounds__(join_threads)
 
 // ---- which kernel
 
-// Which blocks of an image are split, and into how many groups. Whole blocks first, as many as fill the GPU
-// for some rounds; then pieces, which keep all of it busy to the end. By the number of blocks that the whole
-// image takes, so that its parts are filtered alike, and for one size of GPU, so that bits do not depend on
-// it: the split is made before the GPU is known.
+// Which blocks of an image are split, and into how many groups. Whole blocks come first, as many as fill the
+// GPU for some rounds; then pieces, which keep all of it busy to the end. The number of blocks of the whole
+// image decides, so that parts of an image are filtered like the whole. One size of GPU is assumed, so that
+// bits do not depend on the GPU: the split is made before it is known.
 struct Split {
   int first = 0;
   int groups = 1;
 };
 
-// The time that a split takes, in rows of the search.
+// The estimated time of a split, in rows of the search.
 double time_of(const Split& split, int blocks, const tuning::Split& gpu, int side) {
   const int resident = gpu.resident_blocks();
   const double whole = side + gpu.rows_to_load;
   const double piece = std::ceil(static_cast<double>(side) / split.groups) + gpu.rows_to_load;
   const double pieces = static_cast<double>(blocks - split.first) * split.groups;
   if (split.first == 0) return std::ceil(pieces / resident) * piece;
-  // Blocks that start together end up half a block apart after some rounds: pieces fill the gaps.
+  // Blocks that start together end half a block apart after some rounds: pieces fill the gaps.
   const double rounds = static_cast<double>(split.first) / resident;
   const double gaps = whole / 2 * std::clamp((rounds - 1) / gpu.rounds_to_spread, 0.0, 1.0);
   const double in_pieces = pieces * piece / resident;
@@ -309,7 +309,7 @@ Choice choose(const PatchSearch& search, int together) {
   return {flat_search_kernel(together, patch, plain)};
 }
 
-// What does not depend on the call. `flat`: the patch's weights are in the scale.
+// The part of the arguments that does not depend on the call. `flat`: the patch's weights are in the scale.
 PatchSearchCall settings(const PatchSearch& search, int divisor, bool flat) {
   // Bounds that keep every scaled value and every square finite; beyond them the weights are 0 or 1 anyway.
   constexpr double weakest = 1e-15;
@@ -354,7 +354,7 @@ Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const Im
     const Split split = split_for(setup.blocks_across * down, setup.side());
     setup.first_split = split.first;
     setup.groups = split.groups;
-    // Whole rows of blocks, because an area may begin anywhere in one.
+    // Whole rows of blocks, because an area may begin anywhere in a row.
     const int split_rows = split.groups > 1 ? down - split.first / setup.blocks_across : 0;
     filter.scratch = static_cast<std::size_t>(split_rows) * static_cast<std::size_t>(setup.blocks_across) *
                      static_cast<std::size_t>(split.groups) * static_cast<std::size_t>(together + 2) *

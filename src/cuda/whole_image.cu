@@ -1,5 +1,5 @@
-// What is done before and after the products: the range of the values, the pixels as vectors, the choice
-// between halves and pairs of them, the joining of sums that were split.
+// The steps before and after the products: the range of the values, the vectors of the pixels, the choice
+// between halves and pairs of halves, the joining of split sums.
 #include "cuda/whole_image.h"
 
 #include <algorithm>
@@ -70,7 +70,7 @@ class PatchComponents {
   bool held_;
 };
 
-// A warp writes the vectors of a tile of 8 keys: a lane two of every eight numbers of one of them.
+// A warp writes the vectors of a tile of 8 keys; a lane writes two of every eight numbers of one of them.
 template <int Patch>
 __global__ void __launch_bounds__(vector_threads)
     vectors_kernel(const __grid_constant__ WholeImageCall call, int tiles) {
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(vector_threads)
   const bool pairs = call.precision == WholeImagePrecision::pairs;
 
   float norm = 0;
-  // Each component is once in the first part of the vector; there it counts for the norm, as it is rounded.
+  // Each component occurs once in the first part of the vector; there its rounded value counts for the norm.
   const auto component = [&](int slot) {
     if (!exists) return __half{};
     const int part = slot < count ? 0 : slot < 2 * count ? 1 : 2;
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(vector_threads)
   }
   norm += __shfl_xor_sync(~0U, norm, 1);
   norm += __shfl_xor_sync(~0U, norm, 2);
-  // A key that only fills up a stage is far from everything.
+  // A key that only pads a stage is far from everything.
   constexpr float far_away = -60000;
   const float with_noise = exists ? call.noise - norm : far_away;
   for (int word = whole_words; word < layout.words; ++word) {
@@ -168,7 +168,7 @@ VectorsKernel vectors_kernel_for(int patch) {
   }
 }
 
-// After a sample was searched for.
+// Runs after the search for the sampled pixels.
 __global__ void __launch_bounds__(most_samples)
     choose_precision_kernel(const __grid_constant__ WholeImageCall call, int most_again) {
   const auto sample = static_cast<int>(threadIdx.x);
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(most_samples)
 
 constexpr int join_threads = 256;
 
-// A pixel's sums of all groups in their order, and the pixel itself.
+// Adds a pixel's sums of all groups in their order, and the pixel itself.
 __global__ void __launch_bounds__(join_threads)
     join_groups_kernel(const __grid_constant__ WholeImageCall call) {
   const Wanted which = wanted(call);
@@ -214,8 +214,8 @@ __global__ void __launch_bounds__(join_threads)
   }
 }
 
-// Into how many groups the keys are split, so that a small image keeps the GPU busy: by the image's size
-// alone and for one size of GPU, so that bits do not depend on the parts in which it is filtered.
+// Number of groups into which the keys are split, so that a small image keeps the GPU busy. The image's size
+// alone decides, for one size of GPU, so that bits do not depend on the parts in which the image is filtered.
 int groups_for(long long pixels, const WholeImageKernel& kernel, const tuning::Split& gpu) {
   const auto blocks = static_cast<double>((pixels + kernel.queries - 1) / kernel.queries);
   const auto stages = static_cast<double>((pixels + kernel.layout.keys - 1) / kernel.layout.keys);
@@ -231,7 +231,7 @@ int groups_for(long long pixels, const WholeImageKernel& kernel, const tuning::S
   return best;
 }
 
-// A kernel for an image, and the memory it takes.
+// A kernel for an image, and the memory that it needs.
 struct Plan {
   WholeImageKernel kernel;
   const tuning::Split* gpu;
@@ -282,9 +282,10 @@ int compute_capability() {
   return 10 * major + minor;
 }
 
-// What does not depend on the call.
+// The part of the arguments that does not depend on the call.
 WholeImageCall settings(const PatchSearch& search, int together, int divisor, bool has_pairs) {
-  // Bounds that keep every factor and its square finite; beyond them differences of floats decide.
+  // Bounds that keep every factor and its square finite; beyond them the kernel with differences of floats is
+  // used.
   constexpr double weakest = 1e-15;
   constexpr double strongest = 1e15;
   const int patch = static_cast<int>(search.patch.size());
@@ -302,7 +303,8 @@ WholeImageCall settings(const PatchSearch& search, int together, int divisor, bo
   call.noise = static_cast<float>(std::min(1e4, 2 * std::pow(search.noise / search.strength, 2) * log2_e));
   call.space_root = static_cast<float>(std::min(1e3, std::sqrt(log2_e / 2) / search.space));
   call.self_is_max = search.self == SelfWeight::max;
-  // What halves are not enough for is searched for again in pairs; without these they cannot be trusted.
+  // Pixels for which halves are not precise enough are searched for again with pairs; without a kernel for
+  // pairs, halves cannot be used.
   call.halves_allowed = search.precision == Precision::half && (has_pairs || !call.self_is_max);
   return call;
 }
@@ -343,8 +345,8 @@ void launch_kernel(const WholeImageCall& call, const WholeImageKernel& kernel, i
   launch(kernel.kernel, grid, dim3(static_cast<unsigned>(kernel.threads)), kernel.shared, stream, call);
 }
 
-// Whether halves are worth it. Nothing but largest weights comes from these groups: any number of them gives
-// the same.
+// Decides whether halves are worthwhile. These groups give only largest weights, which are the same for any
+// number of groups.
 void launch_choice(const WholeImageCall& call, const Plans& plans, Stream stream) {
   const WholeImageKernel& kernel = plans.halves.kernel;
   WholeImageCall sample = call;

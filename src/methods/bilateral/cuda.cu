@@ -1,5 +1,5 @@
-// Bilateral on a GPU: which kernel serves which window, and the one that serves any, cuda/window.cuh's tile
-// with one exponential a tap.
+// Bilateral on a GPU: chooses the kernel for a window. The kernel that serves any window is cuda/window.cuh's
+// tile with one exponential a tap.
 #include "core/window.h"
 #include "cuda/window.cuh"
 #include "methods/bilateral/bilateral.h"
@@ -58,8 +58,8 @@ struct Instance {
   std::size_t shared;
 };
 
-// City block has kernels for windows of up to 15 rows, as OpenCV's users mostly ask for. The taller ones,
-// which take longest to compile, are left to the generic kernel.
+// City block has kernels for windows of up to 15 rows, which OpenCV's users mostly ask for. Taller windows,
+// which take longest to compile, use the generic kernel.
 template <ColourDistance Distance, int Channels>
 using CompiledReaches =
     std::conditional_t<Distance == ColourDistance::city_block && Channels == 3,
@@ -73,7 +73,7 @@ Instance instance_for(const Reach& reach) {
   });
 }
 
-// Of several channels: of one, the distances are the same.
+// For several channels: for one, the distances are equal.
 template <ColourDistance Distance>
 Instance instance_for_colour(int channels, const Reach& reach) {
   switch (channels) {
@@ -95,11 +95,11 @@ Instance instance_for(ColourDistance distance, int channels, const Reach& reach)
 
 enum class Form {
   one_sided,  // cuda/window.cuh
-  symmetric,  // each weight for both its pixels
+  symmetric,  // each weight serves both its pixels
   streamed,   // small windows, through registers
 };
 
-// By the whole image's size, so that its parts are filtered alike.
+// Decided by the whole image's size, so that its parts are filtered alike.
 Form form_for(const BilateralParams& params, const ImageSpec& spec, int together) {
   const bool plain = (together == 1 || together == 3) && params.window == Window::square &&
                      params.quality != BilateralQuality::separable &&

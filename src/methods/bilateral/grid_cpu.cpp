@@ -1,6 +1,5 @@
-// The bilateral grid on the CPU, tile by tile: the grid of a tile and what reaches it stays in a core's
-// cache. Every cell's sums are taken in the order of the rows and columns, so that they do not depend on the
-// tile.
+// The bilateral grid on the CPU, tile by tile: the grid of a tile and its halo stays in a core's cache. Every
+// cell's sums are taken in the order of the rows and columns, so that they do not depend on the tile.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -40,14 +39,14 @@ struct GridTile {
     return wide * wide * static_cast<std::size_t>(most_levels);
   }
   std::size_t cell_floats() const { return 2 * cells() + blur_slack; }
-  // A line of cells with room on both sides, whose neighbours are less than a vector apart.
+  // A line of cells with padding on both sides, whose neighbours are less than a vector apart.
   std::size_t line_floats() const {
     const int along_range = 2 * (most_levels + 2 * grid.range_reach());
     const int along_x = static_cast<int>(blur_slack) * (tile_cells + 4 * grid.space_reach() + 6);
     return static_cast<std::size_t>(along_range + along_x) + blur_slack;
   }
-  // The pixels, then the cells' weights and values, twice; a line of them; where a row's pixels lie between
-  // the columns.
+  // The pixels; the cells' weights and values, twice; a line of cells; the positions of a row's pixels
+  // between the columns.
   std::size_t scratch() const {
     constexpr std::size_t floats_of_column = sizeof(BetweenColumns) / sizeof(float);
     return pixels() + 2 * cell_floats() + line_floats() +
@@ -141,7 +140,7 @@ class Worker {
     box_.levels = empty ? 0 : setup_.level_of(high) + 2 - box_.level0;
   }
 
-  // Where a position lies between two cells.
+  // The position of a pixel between two cells.
   struct Between {
     int first;
     float after;  // the share of the next one
@@ -191,7 +190,7 @@ class Worker {
   float* line_;
   BetweenColumns* columns_;
   Rect area_{};
-  Rect inside_{};  // of the area, where pixels take part
+  Rect inside_{};  // the part of the area where pixels count
   Box box_{};
 };
 

@@ -32,7 +32,7 @@ class Cells {
     return sums_[static_cast<std::size_t>(row + x - x0_)];
   }
 
-  // Along one axis, given as a step in x, y or level; beyond them there is nothing.
+  // Blurs along one axis, given as a step in x, y or level; zero beyond the cells.
   void blur(const std::vector<double>& taps, int step_x, int step_y, int step_level) {
     const int reach = static_cast<int>(taps.size()) / 2;
     Cells before = *this;
