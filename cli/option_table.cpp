@@ -25,7 +25,7 @@ std::string help_line(const std::string& name, const std::string& help) {
 
 }  // namespace
 
-// An option as it was typed; whether it is right depends on the method.
+// An option as it was typed; the method decides whether it is valid.
 struct OptionTable::Typed {
   std::string word;  // whole
   std::string name;
@@ -90,7 +90,8 @@ void OptionTable::refuse(const std::string& name) const {
                   near.empty() ? "; --help lists them" : fmt::format("; did you mean {}?", near)));
 }
 
-// An option's value may be joined to it or be the next word: -3 can be one, but an option such as -q cannot.
+// An option's value may be joined to it or be the next word: -3 can be a value, but an option such as -q
+// cannot.
 std::vector<OptionTable::Typed> OptionTable::split(const Arguments& words, Arguments& files) const {
   std::vector<Typed> typed;
   for (auto word = words.begin(); word != words.end(); ++word) {
@@ -183,7 +184,7 @@ std::string OptionTable::help() const {
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const auto& each) { return each.first == option.group; });
     if (group == groups.end()) group = groups.emplace(groups.end(), option.group, "");
-    // A method's option says in its help what it takes.
+    // The help of a method's option already says which values it takes.
     const std::string value = option.flag() || option.value == "VALUE" ? "" : " " + option.value;
     group->second += help_line(fmt::format("{}{}", fmt::join(option.names, ","), value), option.help);
   }

@@ -32,7 +32,7 @@ const io::ScratchFolder& scratch() {
   return folder;
 }
 
-// What stands for a stream, once it is there.
+// The temporary files of the streams, once they exist.
 struct StandIns {
   std::filesystem::path input;
   std::filesystem::path output;
@@ -60,7 +60,8 @@ class Descriptor {
   int number_;
 };
 
-// Waits until a call would not block. Our signals are another thread's, so that no call ends by one: we look.
+// Waits until a call would not block. Another thread handles signals, so they do not interrupt calls: this
+// polls.
 void wait_for(int descriptor, short events) {
   constexpr int milliseconds = 50;
   for (;;) {
@@ -189,7 +190,7 @@ void ResultFile::deliver() const {
   if (!streamed_) return;
   const Descriptor result(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
   if (result.number() < 0) fail(output_text, "its temporary file is gone", errno);
-  // A pipe that is ready takes this much without making us wait.
+  // A pipe that is ready takes this many bytes without blocking.
   struct stat status {};
   const bool regular = ::fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode);
   const std::size_t most = regular ? std::size_t{1} << 20U : PIPE_BUF;
