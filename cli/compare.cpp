@@ -24,9 +24,9 @@ namespace ungrain::cli {
 namespace {
 
 // The rows scaled to the truth's white level, so that an 8-bit file can be compared with a 16-bit one.
-class Rescaled {
+class RescaledRows {
  public:
-  Rescaled(const ImageSpec& image, double white)
+  RescaledRows(const ImageSpec& image, double white)
       : band_(as_float(image, white)), scale_(white / image.white()) {}
 
   ConstImageView rows_of(RowBand& from) {
@@ -57,7 +57,7 @@ Metrics compare_page(io::InputFile& truth, const ImageSpec& truth_spec, io::Inpu
   Comparison comparison(truth_spec);
   RowBand truth_rows(truth_spec);
   RowBand other_rows(other_spec);
-  std::optional<Rescaled> rescaled;
+  std::optional<RescaledRows> rescaled;
   if (other_spec.white() != truth_spec.white()) rescaled.emplace(other_spec, truth_spec.white());
   while (truth_rows.read_next(truth) && other_rows.read_next(other)) {
     comparison.add_rows(truth_rows.view(), rescaled ? rescaled->rows_of(other_rows) : other_rows.view());

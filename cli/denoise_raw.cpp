@@ -35,9 +35,9 @@ const std::array<std::array<double, 3>, 3>& opponent() {
 std::size_t pixels_of(const ImageSpec& spec) { return static_cast<std::size_t>(spec.width) * spec.height; }
 
 // Stabilises the noise of samples in place, and transforms them back.
-class Stabilized {
+class ChannelStabilizers {
  public:
-  explicit Stabilized(const std::vector<PoissonGaussian>& noise) {
+  explicit ChannelStabilizers(const std::vector<PoissonGaussian>& noise) {
     for (const PoissonGaussian& channel : noise) stabilizers_.emplace_back(channel);
   }
 
@@ -109,7 +109,7 @@ class RawRun {
                                 : "measured");
     params_.set("sigma", 1.0);
     if (!outcome_.noise_found) return;
-    const Stabilized stabilized(noise);
+    const ChannelStabilizers stabilized(noise);
     const double white = stabilized.white(samples_.spec());
     stabilized.forward(samples_);
     if (has_common_groups()) {

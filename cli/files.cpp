@@ -65,7 +65,8 @@ fs::path inside(const fs::path& folder, const fs::path& input) {
 // A canonical name, so that different spellings of the same file are equal.
 std::string identity(const fs::path& path) {
   std::error_code error;
-  const fs::path whole = fs::absolute(path, error);  // else a name that does not exist yet would stay relative
+  const fs::path whole =
+      fs::absolute(path, error);  // else a name that does not exist yet would stay relative
   const fs::path known = fs::weakly_canonical(whole, error);
   return error ? path.string() : known.string();
 }

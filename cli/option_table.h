@@ -77,8 +77,8 @@ class OptionTable {
   const std::vector<Option>& options() const { return options_; }
 
  private:
-  struct Typed;
-  std::vector<Typed> split(const Arguments& words, Arguments& files) const;
+  struct TypedOption;
+  std::vector<TypedOption> split(const Arguments& words, Arguments& files) const;
   const Option* find(std::string_view name, bool of_any_method) const;
   bool chosen(const Option& option) const;
   [[noreturn]] void refuse(const std::string& name) const;

@@ -84,7 +84,7 @@ void ProgressBar::draw(bool at_once) {
   double done = work_done_;
   double measured = work_measured_;
   double spent = seconds_measured_;
-  for (const Running& file : running_) {
+  for (const RunningFile& file : running_) {
     const double seconds = file.seconds_until(now);
     if (seconds > 0) rate += file.fraction * file.pixels / seconds / 1e6;
     done += file.fraction * file.work;

@@ -13,7 +13,7 @@ namespace ungrain::cli {
 class ProgressBar {
   using Clock = std::chrono::steady_clock;
 
-  struct Running {
+  struct RunningFile {
     std::string name;
     double work = 0;
     Clock::time_point start;
@@ -47,7 +47,7 @@ class ProgressBar {
 
    private:
     ProgressBar& bar_;
-    std::list<Running>::iterator file_;
+    std::list<RunningFile>::iterator file_;
     bool done_ = false;
   };
 
@@ -64,7 +64,7 @@ class ProgressBar {
   int jobs_;
   std::mutex mutex_;  // for all members below, and the terminal
   int started_ = 0;
-  std::list<Running> running_;
+  std::list<RunningFile> running_;
   double work_done_ = 0;
   double work_measured_ = 0;  // done in the seconds below
   double seconds_measured_ = 0;

@@ -33,13 +33,13 @@ const io::ScratchFolder& scratch() {
 }
 
 // The temporary files of the streams, once they exist.
-struct StandIns {
+struct StreamFiles {
   std::filesystem::path input;
   std::filesystem::path output;
 };
 
-StandIns& stand_ins() {
-  static StandIns paths;
+StreamFiles& stream_files() {
+  static StreamFiles paths;
   return paths;
 }
 
@@ -166,15 +166,15 @@ std::string shown_output(const std::filesystem::path& name) {
 
 std::string with_stream_names(std::string_view message) {
   std::string text(message);
-  replace_all(text, stand_ins().input.native(), input_text);
-  replace_all(text, stand_ins().output.native(), output_text);
+  replace_all(text, stream_files().input.native(), input_text);
+  replace_all(text, stream_files().output.native(), output_text);
   return text;
 }
 
 std::unique_ptr<io::InputFile> open_input(const std::filesystem::path& name, const io::OpenOptions& options) {
   if (name != stream_name) return io::InputFile::open(name, options);
-  if (stand_ins().input.empty()) stand_ins().input = copy_of_input();
-  return io::InputFile::open(stand_ins().input, options);
+  if (stream_files().input.empty()) stream_files().input = copy_of_input();
+  return io::InputFile::open(stream_files().input, options);
 }
 
 ResultFile::ResultFile(const std::filesystem::path& named, const std::string& input_format,
@@ -183,7 +183,7 @@ ResultFile::ResultFile(const std::filesystem::path& named, const std::string& in
   if (!streamed_) return;
   const std::string extension =
       format.empty() ? result_extension("x" + io::extension_of(input_format)) : dotted(format);
-  path_ = stand_ins().output = scratch().file("result" + extension);
+  path_ = stream_files().output = scratch().file("result" + extension);
 }
 
 void ResultFile::deliver() const {

@@ -166,8 +166,8 @@ class Denoiser {
   // Row by row in bounded memory. `out_spec` is the spec with the type and range that the writer wants.
   Report run(RowReader& in, RowWriter& out, const ImageSpec& out_spec);
 
-  // Sequences (ungrain/sequence.h). Every image has the spec, and so has every result, with one type and range
-  // for all. Results may lie where their own images lie.
+  // Sequences (ungrain/sequence.h). Every image has the spec, and so has every result, with one type and
+  // range for all. Results may lie where their own images lie.
   Report run(std::span<const ConstImageView> in, std::span<const ImageView> out);
   // One image of a window of a sequence. Where the window has fewer than reach().before images before it, or
   // fewer than reach().after behind, the sequence ends there.

@@ -80,8 +80,8 @@ using ParamValue = std::variant<std::monostate, double, std::string, std::vector
 // Where resolve() looks for noise that was cut off at black and white, as in integer files, to undo the cut:
 // samples at the limit are replaced by likely values from before the cut, and means stay the same.
 enum class Clipping : std::uint8_t {
-  measured,  // where the noise is measured
-  known,     // also where sigma or a noise model is given: resolve() then needs the image for this alone
+  measured,    // where the noise is measured
+  known,       // also where sigma or a noise model is given: resolve() then needs the image for this alone
   everywhere,  // with every method: where it needs no noise, the noise is measured for this alone
   keep,        // nowhere
 };

@@ -16,8 +16,8 @@ class SliceReader {
   // Whether the slice exists. Asked only for slices a few ahead of those that were read.
   virtual bool has(int slice) = 0;
   // Fills `rows` with the slice's rows [first, first + rows.spec.height). Slices are read in order, each once
-  // and each row once and in order, with three exceptions: where a slice does not fit the memory, its rows are
-  // read again for every slice that looks at it; a wrap border looks at the slices of the other end; and
+  // and each row once and in order, with three exceptions: where a slice does not fit the memory, its rows
+  // are read again for every slice that looks at it; a wrap border looks at the slices of the other end; and
   // Denoiser::run() on one slice reads what that needs.
   virtual void read_rows(int slice, int first, const ImageView& rows) = 0;
   // Whether a new scene starts with this slice: no slice of one scene is used for a slice of another.

@@ -72,17 +72,17 @@ class SampledRows : public RowReader {
 };
 
 // Allows only one run at a time.
-class Busy {
+class RunLock {
  public:
-  explicit Busy(std::atomic_flag& flag) : flag_(flag) {
+  explicit RunLock(std::atomic_flag& flag) : flag_(flag) {
     if (flag_.test_and_set()) {
       throw Error(ErrorCode::invalid_argument,
                   "this Denoiser is at work in another thread: each thread takes its own, by clone()");
     }
   }
-  ~Busy() { flag_.clear(); }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
+  ~RunLock() { flag_.clear(); }
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
 
  private:
   std::atomic_flag& flag_;
@@ -234,7 +234,7 @@ void HeldDenoiser::make(const MethodParams& params, const ImageSpec& spec) {
 
 void HeldDenoiser::run(const InputImages& in, const OutputImages& out, nb::handle progress, Stream stream) {
   check_fit(in, out);
-  const Busy busy(busy_);
+  const RunLock busy(busy_);
   listener_->listen(progress, in.offsets.size());
   try {
     const nb::gil_scoped_release unlocked;
@@ -265,7 +265,7 @@ void HeldDenoiser::run(const InputImages& in, const OutputImages& out, nb::handl
 
 void HeldDenoiser::run_region(const InputImages& in, Place in_at, const OutputImages& out, Place out_at,
                               Stream stream) {
-  const Busy busy(busy_);
+  const RunLock busy(busy_);
   listener_->listen(nb::none(), 1);
   const nb::gil_scoped_release unlocked;
   const ImageSpec& whole = denoiser_->spec();
@@ -278,7 +278,7 @@ void HeldDenoiser::run_region(const InputImages& in, Place in_at, const OutputIm
 }
 
 void HeldDenoiser::wait() {
-  const Busy busy(busy_);
+  const RunLock busy(busy_);
   const nb::gil_scoped_release unlocked;
   denoiser_->wait();
 }

@@ -105,7 +105,7 @@ std::optional<double> noise_on_255(const Params& params, const ImageSpec& spec) 
 
 // Whether several channels share a weight: their differences average out, so that less strength suffices.
 template <class Params>
-bool weighs_together(const Params& params, const ImageSpec& spec) {
+bool has_joint_weight(const Params& params, const ImageSpec& spec) {
   return params.colour == ColourMode::joint && spec.colour_channels() > 1;
 }
 
@@ -124,7 +124,7 @@ Descriptor sigma_space(std::optional<double> Params::*member) {
       +[](const Params& p, const ImageSpec& spec) -> std::optional<double> {
         const std::optional<double> noise = noise_on_255(p, spec);
         if (!noise) return 3;  // as in the papers
-        return (weighs_together(p, spec) ? 1.6 : 1.2) + 0.01 * std::min(*noise, 100.0);
+        return (has_joint_weight(p, spec) ? 1.6 : 1.2) + 0.01 * std::min(*noise, 100.0);
       },
       "how far away a pixel may be and still count; 0 returns the input");
 }
@@ -137,7 +137,7 @@ inline constexpr NumberRange patch_sides{.min = 1, .max = 31, .unit = Unit::pixe
 template <class Params>
 std::optional<double> noise_averaged_on_255(const Params& params, const ImageSpec& spec) {
   const std::optional<double> noise = noise_on_255(params, spec);
-  if (!noise || !weighs_together(params, spec)) return noise;
+  if (!noise || !has_joint_weight(params, spec)) return noise;
   return *noise / std::sqrt(spec.colour_channels());
 }
 

@@ -13,8 +13,8 @@ Rect rect_of(const ConstImageView& view);
 
 // Throws unless both fit the denoiser's spec and `in` covers what `out` needs. `reach` is that of all stages
 // together.
-void check_images(const ConstImageView& in, const ImageView& out, const ImageSpec& spec,
-                  const Reach& reach, bool wraps, const Options& options);
+void check_images(const ConstImageView& in, const ImageView& out, const ImageSpec& spec, const Reach& reach,
+                  bool wraps, const Options& options);
 void check_writer(const ImageSpec& out_spec, const ImageSpec& spec);
 
 // Whether the two share memory; throws where they do without being the same view.

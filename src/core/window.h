@@ -18,7 +18,7 @@ inline bool in_window(Window window, int radius, int dx, int dy) {
 }
 
 // How many channels share a weight.
-inline int channels_together(ColourMode mode, int channels) {
+inline int channels_per_weight(ColourMode mode, int channels) {
   return mode == ColourMode::per_channel ? 1 : channels;
 }
 
@@ -50,11 +50,11 @@ void filter_working_copy(const StageCall& call, ColourMode mode, double white, B
   const WorkingCopy copy(call.in[0], mode, white);
   const BorderedPlanes image(copy.planes(), call.image, border);
   const int channels = call.out.count;
-  const int together = channels_together(mode, channels);
+  const int channels_per_weight = ungrain::channels_per_weight(mode, channels);
   for_each_pixel(call, [&](int x, int y) {
     std::vector<double> pixel(static_cast<std::size_t>(channels));
-    for (int first = 0; first < channels; first += together) {
-      filter(image, x, y, first, together, &pixel[static_cast<std::size_t>(first)]);
+    for (int first = 0; first < channels; first += channels_per_weight) {
+      filter(image, x, y, first, channels_per_weight, &pixel[static_cast<std::size_t>(first)]);
     }
     store_working_pixel(pixel, mode, white, call.out, x, y);
   });

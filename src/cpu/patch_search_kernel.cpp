@@ -20,7 +20,7 @@ float scale_of(double strength, int divisor) {
 SearchKernel::SearchKernel(const PatchSearch& s, const ImageSpec& spec)
     : search(s.search), border(s.border), space(s.space) {
   reach = static_cast<int>(s.patch.size()) / 2;
-  channels = channels_together(s.colour, spec.colour_channels());
+  channels = channels_per_weight(s.colour, spec.colour_channels());
   largest = s.self == SelfWeight::max;
   flat = std::all_of(s.patch.begin(), s.patch.end(), [&](double w) { return w == s.patch[0]; });
   // No weight is 0: it might be multiplied by an infinite square.

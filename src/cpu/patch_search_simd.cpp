@@ -375,9 +375,9 @@ struct WeightRows {
 };
 
 // The exponent of 2 of a weight, for nlm.
-class PatchesAlone {
+class PatchExponent {
  public:
-  explicit PatchesAlone(const WeightRows& rows) : scale_(rows.kernel.scale), noise_(rows.kernel.noise) {}
+  explicit PatchExponent(const WeightRows& rows) : scale_(rows.kernel.scale), noise_(rows.kernel.noise) {}
 
   void NextRow() {}
   HWY_INLINE Vector Exponent(int, Vector distance) const {
@@ -391,9 +391,9 @@ class PatchesAlone {
 };
 
 // For nlm-bilateral.
-class PatchesAndPixels {
+class PatchPixelExponent {
  public:
-  explicit PatchesAndPixels(const WeightRows& rows)
+  explicit PatchPixelExponent(const WeightRows& rows)
       : still_(rows.still),
         still_pitch_(rows.still_pitch),
         still_plane_(rows.still_plane),
@@ -478,24 +478,24 @@ FindWeightsFunction ChooseFlatWeights(int reach, bool shares) {
 }
 
 FindWeightsFunction ChooseWeightedWeights(int reach, bool shares) {
-  if (shares) return FindWeights<WeightedPatch<any_reach>, PatchesAlone, true>;
-  if (reach == 2) return FindWeights<WeightedPatch<2>, PatchesAlone, false>;
-  if (reach == 3) return FindWeights<WeightedPatch<3>, PatchesAlone, false>;
-  if (reach == 4) return FindWeights<WeightedPatch<4>, PatchesAlone, false>;
-  if (reach == 5) return FindWeights<WeightedPatch<5>, PatchesAlone, false>;
-  return FindWeights<WeightedPatch<any_reach>, PatchesAlone, false>;
+  if (shares) return FindWeights<WeightedPatch<any_reach>, PatchExponent, true>;
+  if (reach == 2) return FindWeights<WeightedPatch<2>, PatchExponent, false>;
+  if (reach == 3) return FindWeights<WeightedPatch<3>, PatchExponent, false>;
+  if (reach == 4) return FindWeights<WeightedPatch<4>, PatchExponent, false>;
+  if (reach == 5) return FindWeights<WeightedPatch<5>, PatchExponent, false>;
+  return FindWeights<WeightedPatch<any_reach>, PatchExponent, false>;
 }
 
 // The usual patch sides each have code compiled for them.
 FindWeightsFunction ChooseFindWeights(const PatchKernel& kernel, bool shares) {
-  if (kernel.compares_pixels) return ChooseFlatWeights<PatchesAndPixels>(kernel.reach, shares);
-  if (kernel.flat) return ChooseFlatWeights<PatchesAlone>(kernel.reach, shares);
+  if (kernel.compares_pixels) return ChooseFlatWeights<PatchPixelExponent>(kernel.reach, shares);
+  if (kernel.flat) return ChooseFlatWeights<PatchExponent>(kernel.reach, shares);
   return ChooseWeightedWeights(kernel.reach, shares);
 }
 
 // What the pixels of a rectangle read and sum: pointers for the first shift, from which the others lie at
 // constant distances.
-struct TakenRows {
+struct ShiftRows {
   const float* weights;  // of p for p + shift
   const float* values;
   const float* back_weights;  // of p - shift for p
@@ -511,29 +511,29 @@ struct TakenRows {
 };
 
 // Which weights a pixel uses.
-enum class Taken {
+enum class WeightDirection {
   forth,  // its own for p + shift
   back,   // those of p - shift
   both
 };
 
 // Distance from the weights of one shift to those of the next.
-constexpr std::ptrdiff_t to_next_shift(Taken which) {
-  return which == Taken::both ? weights_of_shift : block_of_shift;
+constexpr std::ptrdiff_t to_next_shift(WeightDirection which) {
+  return which == WeightDirection::both ? weights_of_shift : block_of_shift;
 }
-template <Taken Which>
+template <WeightDirection Which>
 HWY_INLINE Vector Forth(const float* weights, int s) {
   return hn::LoadU(d, weights + s * to_next_shift(Which));
 }
-template <Taken Which>
+template <WeightDirection Which>
 HWY_INLINE Vector Back(const float* weights, int s) {
   return hn::LoadU(d, weights + s * (to_next_shift(Which) - 1));
 }
 
 // Sums the weights and the first channel. All loads come before the first store, so that each weight is read
 // once.
-template <int Shifts, Taken Which, bool Largest>
-void TakeFirst(const TakenRows& rows, int y) {
+template <int Shifts, WeightDirection Which, bool Largest>
+void TakeFirst(const ShiftRows& rows, int y) {
   const int n = Lanes();
   const int width = rows.width;
   const float* forth = rows.weights + y * pitch;
@@ -548,8 +548,8 @@ void TakeFirst(const TakenRows& rows, int y) {
     auto most = Largest ? hn::LoadU(d, largest + x) : weight_sum;
     auto sum = hn::LoadU(d, sums + x);
     const auto take = [&](int s) HWY_ATTR {
-      if (Which != Taken::both) {
-        const bool goes = Which == Taken::forth;
+      if (Which != WeightDirection::both) {
+        const bool goes = Which == WeightDirection::forth;
         const auto w = InRegister(goes ? Forth<Which>(forth + x, s) : Back<Which>(back + x, s));
         weight_sum = hn::Add(weight_sum, w);
         if (Largest) most = hn::Max(most, w);
@@ -571,8 +571,8 @@ void TakeFirst(const TakenRows& rows, int y) {
   }
 }
 
-template <int Shifts, Taken Which>
-void TakeChannel(const TakenRows& rows, int y, int c) {
+template <int Shifts, WeightDirection Which>
+void TakeChannel(const ShiftRows& rows, int y, int c) {
   const int n = Lanes();
   const int width = rows.width;
   const float* forth = rows.weights + y * pitch;
@@ -584,26 +584,26 @@ void TakeChannel(const TakenRows& rows, int y, int c) {
     auto sum = hn::LoadU(d, sums + x);
     UNGRAIN_UNROLL
     for (int s = 0; s < Shifts; ++s) {
-      if (Which != Taken::back)
+      if (Which != WeightDirection::back)
         sum = hn::MulAdd(Forth<Which>(forth + x, s), hn::LoadU(d, values + s + x), sum);
-      if (Which != Taken::forth)
+      if (Which != WeightDirection::forth)
         sum = hn::MulAdd(Back<Which>(back + x, s), hn::LoadU(d, back_values - s + x), sum);
     }
     hn::StoreU(sum, d, sums + x);
   }
 }
 
-template <int Shifts, Taken Which, bool Largest>
-void TakeRows(const TakenRows& rows) {
+template <int Shifts, WeightDirection Which, bool Largest>
+void TakeRows(const ShiftRows& rows) {
   for (int y = 0; y < rows.height; ++y) {
     TakeFirst<Shifts, Which, Largest>(rows, y);
     for (int c = 1; c < rows.channels; ++c) TakeChannel<Shifts, Which>(rows, y, c);
   }
 }
 
-using TakeRowsFunction = void (*)(const TakenRows&);
+using TakeRowsFunction = void (*)(const ShiftRows&);
 
-template <int Shifts, Taken Which>
+template <int Shifts, WeightDirection Which>
 TakeRowsFunction ChooseTakeRows(int shifts, bool largest) {
   if constexpr (Shifts > 1) {
     if (shifts < Shifts) return ChooseTakeRows<Shifts - 1, Which>(shifts, largest);
@@ -612,9 +612,9 @@ TakeRowsFunction ChooseTakeRows(int shifts, bool largest) {
 }
 
 // Compiled for the largest number of shifts, and for few.
-template <Taken Which>
+template <WeightDirection Which>
 TakeRowsFunction ChooseTakeRows(int shifts, bool largest) {
-  if constexpr (Which != Taken::both) {
+  if constexpr (Which != WeightDirection::both) {
     if (shifts > shifts_at_once) {
       return largest ? TakeRows<most_shifts_at_once, Which, true>
                      : TakeRows<most_shifts_at_once, Which, false>;
@@ -740,17 +740,17 @@ void AddPatchShifts(const PatchKernel& kernel, const ConstPlanes& still, const C
   const int dy = around ? first.dy : 0;
   const Rect& found = first.weights;
   float* weights = first_weight(memory);
-  // With `both`, pixels in this many columns before and behind the weights use p - shift.
+  // With `both`, p - shift of several shifts reads this many columns before and behind the weights.
   const int beside = shifts.use == WeightUse::both ? shifts.count - 1 : 0;
   // Blocks of rows overwrite each other, unless rows below still use them.
   const auto weight = [&](int x, int y, int first_row) {
     return weights + static_cast<std::ptrdiff_t>(y - (around ? found.y0 : first_row)) * pitch +
            (x - found.x0);
   };
-  const auto take_rows = around ? ChooseTakeRows<Taken::both>(shifts.count, kernel.largest)
-                                : ChooseTakeRows<Taken::forth>(shifts.count, kernel.largest);
-  const auto take_rows_back = ChooseTakeRows<Taken::back>(shifts.count, kernel.largest);
-  const std::ptrdiff_t next_shift = to_next_shift(around ? Taken::both : Taken::forth);
+  const auto take_rows = around ? ChooseTakeRows<WeightDirection::both>(shifts.count, kernel.largest)
+                                : ChooseTakeRows<WeightDirection::forth>(shifts.count, kernel.largest);
+  const auto take_rows_back = ChooseTakeRows<WeightDirection::back>(shifts.count, kernel.largest);
+  const std::ptrdiff_t next_shift = to_next_shift(around ? WeightDirection::both : WeightDirection::forth);
   for (int y = area.y0, row = found.y0; y < area.y1;) {
     const int next = std::min(area.y1, y + block_rows - (y & 1));
     for (int s = 0; s < shifts.count; ++s) {
@@ -760,7 +760,7 @@ void AddPatchShifts(const PatchKernel& kernel, const ConstPlanes& still, const C
       Shift(kernel, still, moving, part, weight(found.x0, row, row) + s * next_shift, memory)
           .find_weights(beside);
     }
-    TakenRows taken{.weights = weight(area.x0, y, row),
+    ShiftRows taken{.weights = weight(area.x0, y, row),
                     .values = &moving.at(0, area.x0 + first.dx, y + first.dy),
                     .back_weights = weight(area.x0 - dx, y - dy, row),
                     .back_values = &moving.at(0, area.x0 - dx, y - dy),

@@ -46,7 +46,7 @@ class WindowTile {
   template <class Params>
   WindowTile(const Params& params, const Reach& reach_of_pass, const ImageSpec& spec,
              ColourDistance colour_distance = ColourDistance::euclidean)
-      : WindowTile(reach_of_pass, channels_together(params.colour, spec.colour_channels()), params.border) {
+      : WindowTile(reach_of_pass, channels_per_weight(params.colour, spec.colour_channels()), params.border) {
     distance = colour_distance;
     divisor = distance == ColourDistance::city_block ? 1 : difference_divisor(params.colour, channels);
     set_scale(inverse_range(params.sigma_range.value(), divisor),
@@ -97,9 +97,9 @@ class WindowTile {
   static constexpr double white_of_lab = 100;
   static constexpr int longest_vector = 64;  // floats: rows are written in whole vectors
 
-  WindowTile(const Reach& reach_of_pass, int together, Border border_rule)
+  WindowTile(const Reach& reach_of_pass, int channels_per_weight, Border border_rule)
       : reach(reach_of_pass),
-        channels(together),
+        channels(channels_per_weight),
         border(border_rule),
         pitch((width + 2 * reach.x + longest_vector - 1) / longest_vector * longest_vector),
         plane(static_cast<std::ptrdiff_t>(pitch) * (height + 2 * reach.y)) {}

@@ -24,9 +24,9 @@ constexpr int any_threads = tile_side * tile_side / tile_rows_each;
 
 struct AnySearchCall {
   PatchSearchCall common;
-  int around;              // of a patch
-  bool whole;              // search of the image, not of a window
-  const unsigned* wanted;  // at 0 there is nothing to do; null: always filters
+  int around;                   // of a patch
+  bool whole;                   // search of the image, not of a window
+  const unsigned* left_undone;  // at 0 there is nothing to do; null: always filters
   float taps[most_patch];
 };
 
@@ -197,7 +197,7 @@ class AnySearchBlock {
 template <int Channels>
 __global__ void __launch_bounds__(any_threads) any_search_kernel(const __grid_constant__ AnySearchCall call) {
   extern __shared__ float shared[];
-  if (call.wanted != nullptr && *call.wanted == 0) return;
+  if (call.left_undone != nullptr && *call.left_undone == 0) return;
   AnySearchBlock<Channels>(call, shared).filter();
 }
 
@@ -296,17 +296,17 @@ struct Choice {
   bool adds_self = true;
 };
 
-Choice choose(const PatchSearch& search, int together) {
+Choice choose(const PatchSearch& search, int channels_per_weight) {
   if (search.search == whole_image || search.border == Border::shrink) return {};
   const int patch = static_cast<int>(search.patch.size());
   const bool weighs_pixels = !std::isinf(search.range) || !std::isinf(search.space);
   if (weighs_pixels) {
     const bool fits = is_flat(search.patch) && search.noise == 0 && search.self == SelfWeight::one;
-    return fits ? Choice{bilateral_search_kernel(together, patch), false} : Choice{};
+    return fits ? Choice{bilateral_search_kernel(channels_per_weight, patch), false} : Choice{};
   }
-  if (!is_flat(search.patch)) return {gaussian_search_kernel(together, patch)};
+  if (!is_flat(search.patch)) return {gaussian_search_kernel(channels_per_weight, patch)};
   const bool plain = search.noise == 0 && search.self == SelfWeight::one;
-  return {flat_search_kernel(together, patch, plain)};
+  return {flat_search_kernel(channels_per_weight, patch, plain)};
 }
 
 // The part of the arguments that does not depend on the call. `flat`: the patch's weights are in the scale.
@@ -334,13 +334,13 @@ constexpr std::size_t most_shared = 200 * 1024;
 }  // namespace
 
 Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const ImageSpec& spec) {
-  const int together = channels_together(search.colour, spec.colour_channels());
-  const int divisor = difference_divisor(search.colour, together);
+  const int channels_per_weight = ungrain::channels_per_weight(search.colour, spec.colour_channels());
+  const int divisor = difference_divisor(search.colour, channels_per_weight);
   Stage filter{.name = std::move(name),
                .reach = search_reach(search.search, static_cast<int>(search.patch.size())),
                .planes = spec.colour_channels()};
 
-  Choice choice = choose(search, together);
+  Choice choice = choose(search, channels_per_weight);
   const bool flat = is_flat(search.patch);
   PatchSearchCall setup = settings(search, divisor, choice.kernel.kernel != nullptr && flat);
   if (choice.kernel.kernel != nullptr && choice.kernel.shared_bytes(setup) > most_shared) {
@@ -357,7 +357,8 @@ Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const Im
     // Whole rows of blocks, because an area may begin anywhere in a row.
     const int split_rows = split.groups > 1 ? down - split.first / setup.blocks_across : 0;
     filter.scratch = static_cast<std::size_t>(split_rows) * static_cast<std::size_t>(setup.blocks_across) *
-                     static_cast<std::size_t>(split.groups) * static_cast<std::size_t>(together + 2) *
+                     static_cast<std::size_t>(split.groups) *
+                     static_cast<std::size_t>(channels_per_weight + 2) *
                      static_cast<std::size_t>(kernel.own_rows * kernel.own_columns);
     filter.launch = [=, border = search.border](const DeviceStageCall& call) {
       PatchSearchCall of_call = setup;
@@ -366,7 +367,7 @@ Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const Im
       of_call.sums = call.scratch.data();
       const SearchRaster raster(of_call, choice.kernel.own_columns, choice.kernel.own_rows);
       const int blocks = raster.blocks() + (setup.groups - 1) * raster.split_blocks();
-      for (int first = 0; first < call.out.count; first += together) {
+      for (int first = 0; first < call.out.count; first += channels_per_weight) {
         of_call.first_channel = first;
         launch(choice.kernel.kernel, dim3(static_cast<unsigned>(blocks)), dim3(choice.kernel.threads),
                choice.kernel.shared_bytes(of_call), call.stream, of_call);
@@ -374,31 +375,32 @@ Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const Im
         const int pixels = choice.kernel.own_columns * choice.kernel.own_rows;
         const dim3 joined(static_cast<unsigned>(raster.split_blocks()),
                           static_cast<unsigned>(blocks_for(pixels, join_threads)));
-        launch(join_kernel, joined, dim3(join_threads), 0, call.stream, of_call, together, choice.adds_self,
-               choice.kernel.own_columns, choice.kernel.own_rows);
+        launch(join_kernel, joined, dim3(join_threads), 0, call.stream, of_call, channels_per_weight,
+               choice.adds_self, choice.kernel.own_columns, choice.kernel.own_rows);
       }
     };
   } else {
     AnySearchCall any{.common = setup,
                       .around = static_cast<int>(search.patch.size()) / 2,
                       .whole = search.search == whole_image,
-                      .wanted = nullptr,
+                      .left_undone = nullptr,
                       .taps = {}};
     std::copy(search.patch.begin(), search.patch.end(), any.taps);
     std::optional<WholeImageSearch> products;
-    if (any.whole) products = whole_image_search(search, together, divisor, {spec.width, spec.height});
+    if (any.whole)
+      products = whole_image_search(search, channels_per_weight, divisor, {spec.width, spec.height});
     if (products) filter.scratch = products->scratch;
     filter.launch = [=, border = search.border](const DeviceStageCall& call) {
       AnySearchCall of_call = any;
       of_call.common.in = {call.in[0], call.image, border};
       of_call.common.out = call.out;
-      for (int first = 0; first < call.out.count; first += together) {
+      for (int first = 0; first < call.out.count; first += channels_per_weight) {
         of_call.common.first_channel = first;
         if (products) {
           products->launch(call, first);
-          of_call.wanted = products->left_undone(call);
+          of_call.left_undone = products->left_undone(call);
         }
-        launch_any(together, of_call, call.stream);
+        launch_any(channels_per_weight, of_call, call.stream);
       }
     };
   }

@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(vector_threads)
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     call.header[left_undone] = range.precision(call) == WholeImagePrecision::floats ? 1 : 0;
   }
-  if (wanted(call) == Wanted::none) return;
+  if (query_set(call) == QuerySet::none) return;
   const int tile = static_cast<int>(blockIdx.x * vector_threads + threadIdx.x) / 32;
   if (tile >= tiles) return;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -182,12 +182,12 @@ constexpr int join_threads = 256;
 // Adds a pixel's sums of all groups in their order, and the pixel itself.
 __global__ void __launch_bounds__(join_threads)
     join_groups_kernel(const __grid_constant__ WholeImageCall call) {
-  const Wanted which = wanted(call);
-  if (which == Wanted::none) return;
+  const QuerySet which = query_set(call);
+  if (which == QuerySet::none) return;
   const Rect& area = call.out.rect;
   const int pixels = area.width() * area.height();
   int pixel = static_cast<int>(blockIdx.x * join_threads + threadIdx.x);
-  if (which == Wanted::listed) {
+  if (which == QuerySet::listed) {
     if (pixel >= static_cast<int>(call.header[listed])) return;
     pixel = static_cast<int>(call.list[pixel]);
   }
@@ -242,7 +242,7 @@ struct Plan {
   std::size_t list = 0;
   std::size_t sums = 0;
 
-  Plan(const WholeImageKernel& chosen, long long pixels, int together, int capability)
+  Plan(const WholeImageKernel& chosen, long long pixels, int channels_per_weight, int capability)
       : kernel(chosen), gpu(&tuning::split_on(capability)) {
     if (kernel.kernel == nullptr) return;
     const KeyLayout& layout = kernel.layout;
@@ -253,7 +253,7 @@ struct Plan {
     norms = static_cast<std::size_t>(pixels);
     list = (norms + 3) / 4 * 4;  // keys follow, which are copied by 16 bytes
     if (groups > 1) {
-      sums = static_cast<std::size_t>(groups) * static_cast<std::size_t>(together + 2) *
+      sums = static_cast<std::size_t>(groups) * static_cast<std::size_t>(channels_per_weight + 2) *
              static_cast<std::size_t>(pixels);
     }
   }
@@ -283,14 +283,14 @@ int compute_capability() {
 }
 
 // The part of the arguments that does not depend on the call.
-WholeImageCall settings(const PatchSearch& search, int together, int divisor, bool has_pairs) {
+WholeImageCall settings(const PatchSearch& search, int channels_per_weight, int divisor, bool has_pairs) {
   // Bounds that keep every factor and its square finite; beyond them the kernel with differences of floats is
   // used.
   constexpr double weakest = 1e-15;
   constexpr double strongest = 1e15;
   const int patch = static_cast<int>(search.patch.size());
   WholeImageCall call{};
-  call.channels = together;
+  call.channels = channels_per_weight;
   call.patch = patch;
   const double scale = std::clamp(std::sqrt(log2_e / divisor) / search.strength, weakest, strongest);
   call.scale = static_cast<float>(scale);
@@ -369,8 +369,8 @@ void launch_search(const WholeImageCall& call, const Plan& plan, Stream stream) 
 
 }  // namespace
 
-std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, int together, int divisor,
-                                                   const Extent& image) {
+std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, int channels_per_weight,
+                                                   int divisor, const Extent& image) {
   const int patch = static_cast<int>(search.patch.size());
   const long long pixels = static_cast<long long>(image.width) * image.height;
   constexpr long long most_pixels = 1LL << 28;  // beyond which it would take days
@@ -382,18 +382,18 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
   }
   const auto kernels = [&](bool hopper, int numbers) {
     if (hopper) {
-      return has_space    ? hopper::whole_image_bilateral(together, numbers)
-             : is_general ? hopper::whole_image_general(together, numbers)
-                          : hopper::whole_image_plain(together, numbers);
+      return has_space    ? hopper::whole_image_bilateral(channels_per_weight, numbers)
+             : is_general ? hopper::whole_image_general(channels_per_weight, numbers)
+                          : hopper::whole_image_plain(channels_per_weight, numbers);
     }
-    return has_space    ? whole_image_bilateral(together, numbers)
-           : is_general ? whole_image_general(together, numbers)
-                        : whole_image_plain(together, numbers);
+    return has_space    ? whole_image_bilateral(channels_per_weight, numbers)
+           : is_general ? whole_image_general(channels_per_weight, numbers)
+                        : whole_image_plain(channels_per_weight, numbers);
   };
   const auto plan_for = [&](bool hopper, int factors) {
-    const int numbers = factors * together * patch * patch + 4;
+    const int numbers = factors * channels_per_weight * patch * patch + 4;
     const WholeImageKernel kernel = kernels(hopper, numbers);
-    return Plan(kernel.kernel != nullptr ? kernel : kernels(false, numbers), pixels, together,
+    return Plan(kernel.kernel != nullptr ? kernel : kernels(false, numbers), pixels, channels_per_weight,
                 hopper ? hopper_capability : tuning::any_capability);
   };
   const Plans plans[] = {{plan_for(false, 1), plan_for(false, 3)}, {plan_for(true, 1), plan_for(true, 3)}};
@@ -401,30 +401,31 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
 
   WholeImageSearch result;
   result.scratch = header_words + std::max(plans[0].floats(), plans[1].floats());
-  result.launch = [setup = settings(search, together, divisor, plans[0].pairs.kernel.kernel != nullptr),
-                   border = search.border, any = plans[0],
-                   on_hopper = plans[1]](const DeviceStageCall& call, int first) {
-    constexpr int least_capability = 80;  // that has these products
-    const int capability = compute_capability();
-    const Plans& plan = capability == hopper_capability ? on_hopper : any;
-    const WholeImageCall halves =
-        call_for(setup, plan.halves, WholeImagePrecision::halves, call, border, first);
-    check(cudaMemsetAsync(halves.header, 0, header_words * sizeof(unsigned), handle(call.stream)),
-          "clearing what kernels leave for others");
-    if (capability < least_capability) {
-      check(cudaMemsetAsync(halves.header + left_undone, 1, sizeof(unsigned), handle(call.stream)),
-            "leaving the search to differences");
-      return;
-    }
-    launch(range_kernel, dim3(range_blocks), dim3(range_threads), 0, call.stream, halves);
-    launch_vectors(halves, plan.halves, call.stream);
-    if (setup.halves_allowed && setup.self_is_max) launch_choice(halves, plan, call.stream);
-    launch_search(halves, plan.halves, call.stream);
-    if (plan.pairs.kernel.kernel == nullptr) return;
-    const WholeImageCall pairs = call_for(setup, plan.pairs, WholeImagePrecision::pairs, call, border, first);
-    launch_vectors(pairs, plan.pairs, call.stream);
-    launch_search(pairs, plan.pairs, call.stream);
-  };
+  result.launch =
+      [setup = settings(search, channels_per_weight, divisor, plans[0].pairs.kernel.kernel != nullptr),
+       border = search.border, any = plans[0], on_hopper = plans[1]](const DeviceStageCall& call, int first) {
+        constexpr int least_capability = 80;  // that has these products
+        const int capability = compute_capability();
+        const Plans& plan = capability == hopper_capability ? on_hopper : any;
+        const WholeImageCall halves =
+            call_for(setup, plan.halves, WholeImagePrecision::halves, call, border, first);
+        check(cudaMemsetAsync(halves.header, 0, header_words * sizeof(unsigned), handle(call.stream)),
+              "clearing what kernels leave for others");
+        if (capability < least_capability) {
+          check(cudaMemsetAsync(halves.header + left_undone, 1, sizeof(unsigned), handle(call.stream)),
+                "leaving the search to differences");
+          return;
+        }
+        launch(range_kernel, dim3(range_blocks), dim3(range_threads), 0, call.stream, halves);
+        launch_vectors(halves, plan.halves, call.stream);
+        if (setup.halves_allowed && setup.self_is_max) launch_choice(halves, plan, call.stream);
+        launch_search(halves, plan.halves, call.stream);
+        if (plan.pairs.kernel.kernel == nullptr) return;
+        const WholeImageCall pairs =
+            call_for(setup, plan.pairs, WholeImagePrecision::pairs, call, border, first);
+        launch_vectors(pairs, plan.pairs, call.stream);
+        launch_search(pairs, plan.pairs, call.stream);
+      };
   result.left_undone = [](const DeviceStageCall& call) {
     return reinterpret_cast<const unsigned*>(call.scratch.data()) + left_undone;
   };

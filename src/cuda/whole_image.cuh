@@ -84,11 +84,11 @@ class WholeImageBlock {
   using Stages = KeyStages<words, keys, Rows::planes>;
   static constexpr KeyLayout layout{words, words == 2 ? 2 : 4, keys, Rows::planes};
 
-  __device__ WholeImageBlock(const WholeImageCall& call, Wanted which, float* shared)
+  __device__ WholeImageBlock(const WholeImageCall& call, QuerySet which, float* shared)
       : rows_(call, which, static_cast<int>(blockIdx.x) * queries, queries,
               static_cast<int>(blockIdx.x) * queries + static_cast<int>(threadIdx.x) / 32 * 16 * tiles),
         stages_(call, shared) {
-    rows_.template load<K8, words, layout.together>(queries_);
+    rows_.template load<K8, words, layout.adjacent_words>(queries_);
   }
 
   __device__ void filter() {

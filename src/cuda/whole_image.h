@@ -19,7 +19,7 @@ struct WholeImageSearch {
 };
 
 // Empty where no kernel is compiled for the search.
-std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, int together, int divisor,
-                                                   const Extent& image);
+std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, int channels_per_weight,
+                                                   int divisor, const Extent& image);
 
 }  // namespace ungrain::cuda

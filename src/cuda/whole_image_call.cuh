@@ -41,13 +41,13 @@ enum class WholeImagePrecision {
 // The layout of the keys' vectors and values for the kernel that reads them: tiles of 8 keys. In a tile, lane
 // 4 n + t of a warp has the numbers 2 t and 2 t + 1 of every eight of key n, two to a word.
 struct KeyLayout {
-  int words = 0;     // of a lane in a tile
-  int together = 0;  // of them side by side: [tile][words / together][lane][together]
-  int keys = 0;      // of a stage
-  int planes = 0;    // of values: the channels, and both coordinates where they count
+  int words = 0;           // of a lane in a tile
+  int adjacent_words = 0;  // of them side by side: [tile][words / adjacent_words][lane][adjacent_words]
+  int keys = 0;            // of a stage
+  int planes = 0;          // of values: the channels, and both coordinates where they count
 
   __host__ __device__ int word(int word, int lane) const {
-    return (word / together * 32 + lane) * together + word % together;
+    return (word / adjacent_words * 32 + lane) * adjacent_words + word % adjacent_words;
   }
 };
 
@@ -138,17 +138,17 @@ struct ValueRange {
 };
 
 // Which pixels a call's kernels search for.
-enum class Wanted { none, all, listed };
+enum class QuerySet { none, all, listed };
 
-__device__ inline Wanted wanted(const WholeImageCall& call) {
+__device__ inline QuerySet query_set(const WholeImageCall& call) {
   WholeImagePrecision chosen = ValueRange(call).precision(call);
   if (chosen == WholeImagePrecision::halves && call.header[only_pairs] != 0) {
     chosen = WholeImagePrecision::pairs;
   }
-  if (chosen == call.precision) return Wanted::all;
+  if (chosen == call.precision) return QuerySet::all;
   const bool again = chosen == WholeImagePrecision::halves && call.precision == WholeImagePrecision::pairs &&
                      call.header[listed] > 0;
-  return again ? Wanted::listed : Wanted::none;
+  return again ? QuerySet::listed : QuerySet::none;
 }
 
 // From a pixel's sums: whether halves were precise enough for it. See the README of nlm for the bound.
@@ -166,9 +166,9 @@ __device__ inline __half low_half(float value) {
 }
 
 // Two numbers of a query's vector, made from its pixel's vector as a key.
-template <int Words, int Together>
+template <int Words, int AdjacentWords>
 __device__ std::uint32_t query_word(const WholeImageCall& call, int position, float norm, int slot) {
-  constexpr KeyLayout layout{Words, Together};
+  constexpr KeyLayout layout{Words, AdjacentWords};
   const auto number = [&](int at) {
     const int after = at - call.factors();
     if (after == 0) return high_half(norm);
@@ -207,10 +207,11 @@ class QueryRows {
   };
 
   // `first` is the warp's first query; a block has `of_block` from `first_of_block` on.
-  __device__ QueryRows(const WholeImageCall& call, Wanted which, int first_of_block, int of_block, int first)
+  __device__ QueryRows(const WholeImageCall& call, QuerySet which, int first_of_block, int of_block,
+                       int first)
       : call_(call),
         area_(call.out.rect),
-        from_list_(which == Wanted::listed),
+        from_list_(which == QuerySet::listed),
         lane_(static_cast<int>(threadIdx.x) % 32),
         first_of_block_(first_of_block),
         last_of_block_(min(first_of_block + of_block, count()) - 1),
@@ -249,7 +250,7 @@ class QueryRows {
   __device__ bool is_idle() const { return first_of_block_ >= count(); }
   __device__ int lane() const { return lane_; }
   // A lane's numbers of the queries' vectors, `K8` times eight of them: [tile][2 k + half].
-  template <int K8, int Words, int Together>
+  template <int K8, int Words, int AdjacentWords>
   __device__ void load(std::uint32_t (&numbers)[Tiles][2 * K8]) const {
 #pragma unroll
     for (int tile = 0; tile < Tiles; ++tile) {
@@ -260,7 +261,7 @@ class QueryRows {
 #pragma unroll
         for (int k = 0; k < K8; ++k) {
           numbers[tile][2 * k + half] =
-              query_word<Words, Together>(call_, position, norm, 8 * k + 2 * (lane_ % 4));
+              query_word<Words, AdjacentWords>(call_, position, norm, 8 * k + 2 * (lane_ % 4));
         }
       }
     }
@@ -454,8 +455,8 @@ WholeImageKernel kernel_of(void (*kernel)(WholeImageCall)) {
 // The body of such a kernel: does nothing unless the image needs it.
 template <class Block>
 __device__ void search_whole_image(const WholeImageCall& call, float* shared) {
-  const Wanted which = wanted(call);
-  if (which != Wanted::none) Block(call, which, shared).filter();
+  const QuerySet which = query_set(call);
+  if (which != QuerySet::none) Block(call, which, shared).filter();
 }
 
 // The kernel for vectors of at least `numbers` numbers; null where none is compiled for that many.

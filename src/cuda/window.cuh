@@ -179,22 +179,22 @@ class WindowBlock {
   template <class Read>
   __device__ void load_column(int column, Read read) {
     constexpr int each = (loaded_rows + tile_warps - 1) / tile_warps;
-    constexpr int together = 12 / Channels;
+    constexpr int pixels_at_once = 12 / Channels;
     const auto exists = [&](int i) {  // the warp's row i
       return i < each && ((i + 1) * tile_warps <= loaded_rows || warp_ + i * tile_warps < loaded_rows);
     };
 #pragma unroll
-    for (int first = 0; first < each; first += together) {
-      float values[together][Channels];
+    for (int first = 0; first < each; first += pixels_at_once) {
+      float values[pixels_at_once][Channels];
 #pragma unroll
-      for (int i = 0; i < together; ++i) {
+      for (int i = 0; i < pixels_at_once; ++i) {
 #pragma unroll
         for (int c = 0; c < Channels; ++c) {
           if (exists(first + i)) values[i][c] = read(c, warp_ + (first + i) * tile_warps);
         }
       }
 #pragma unroll
-      for (int i = 0; i < together; ++i) {
+      for (int i = 0; i < pixels_at_once; ++i) {
         float* to = shared_ + (warp_ + (first + i) * tile_warps) * pitch_ + column;
 #pragma unroll
         for (int c = 0; c < Channels; ++c) {

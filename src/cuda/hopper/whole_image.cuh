@@ -175,12 +175,12 @@ class WholeImageBlock {
   using Stages = KeyStages<words, keys, Rows::planes, threads>;
   static constexpr KeyLayout layout{words, 1, keys, Rows::planes};
 
-  __device__ WholeImageBlock(const WholeImageCall& call, Wanted which, float* shared)
+  __device__ WholeImageBlock(const WholeImageCall& call, QuerySet which, float* shared)
       : rows_(call, which, static_cast<int>(blockIdx.x) * queries, queries,
               static_cast<int>(blockIdx.x) * queries + static_cast<int>(threadIdx.x) / 128 * 64 * tiles +
                   static_cast<int>(threadIdx.x) / 32 % 4 * 16),
         stages_(call, shared) {
-    rows_.template load<2 * K16, words, layout.together>(queries_);
+    rows_.template load<2 * K16, words, layout.adjacent_words>(queries_);
   }
 
   __device__ void filter() {

@@ -56,7 +56,7 @@ int cell_for(const BilateralParams& params) {
 double counted_and_read(int distance, int cells, int cell) {
   double sum = 0;
   for (int place = 0; place < cell; ++place) {
-    const BetweenCells read = between_cells(place, cell);
+    const CellPosition read = between_cells(place, cell);
     const double after = read.after / (2.0 * cell);
     const int counted = cell_of(place + distance, cell);
     if (counted == read.first + cells) sum += 1 - after;

@@ -40,11 +40,11 @@ constexpr int cell_of(int position, int cell) {
 
 // The cell whose centre lies at a pixel or before it; the next cell's centre lies behind it. `after`, the
 // share of the next cell, is in half pixels: divide by 2 cell.
-struct BetweenCells {
+struct CellPosition {
   int first;
   int after;
 };
-constexpr BetweenCells between_cells(int position, int cell) {
+constexpr CellPosition between_cells(int position, int cell) {
   const int doubled = 2 * position - (cell - 1);
   const int first = cell_of(doubled, 2 * cell);
   return {first, doubled - first * 2 * cell};

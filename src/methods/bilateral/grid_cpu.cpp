@@ -48,7 +48,7 @@ struct GridTile {
   // The pixels; the cells' weights and values, twice; a line of cells; the positions of a row's pixels
   // between the columns.
   std::size_t scratch() const {
-    constexpr std::size_t floats_of_column = sizeof(BetweenColumns) / sizeof(float);
+    constexpr std::size_t floats_of_column = sizeof(ColumnPosition) / sizeof(float);
     return pixels() + 2 * cell_floats() + line_floats() +
            static_cast<std::size_t>(side()) * floats_of_column + 16;
   }
@@ -86,9 +86,9 @@ class Worker {
     second_ = first_ + setup.cell_floats();
     line_ = second_ + setup.cell_floats();
     void* behind = line_ + setup.line_floats();
-    std::size_t room = 64 + static_cast<std::size_t>(setup.side()) * sizeof(BetweenColumns);
-    columns_ = static_cast<BetweenColumns*>(
-        std::align(alignof(BetweenColumns), sizeof(BetweenColumns), behind, room));
+    std::size_t room = 64 + static_cast<std::size_t>(setup.side()) * sizeof(ColumnPosition);
+    columns_ = static_cast<ColumnPosition*>(
+        std::align(alignof(ColumnPosition), sizeof(ColumnPosition), behind, room));
   }
 
   void filter() {
@@ -141,12 +141,12 @@ class Worker {
   }
 
   // The position of a pixel between two cells.
-  struct Between {
+  struct CellShare {
     int first;
     float after;  // the share of the next one
   };
-  Between between(int position) const {
-    const BetweenCells cells = between_cells(position, grid_.cell);
+  CellShare between(int position) const {
+    const CellPosition cells = between_cells(position, grid_.cell);
     return {cells.first, static_cast<float>(cells.after) * setup_.half_inverse_cell};
   }
   void count() {
@@ -166,11 +166,11 @@ class Worker {
 
   void read() const {
     for (int x = tile_.x0; x < tile_.x1; ++x) {
-      const Between column = between(x);
+      const CellShare column = between(x);
       columns_[x - tile_.x0] = {box_.index(column.first, box_.y0, box_.level0), column.after};
     }
     for (int y = tile_.y0; y < tile_.y1; ++y) {
-      const Between row = between(y);
+      const CellShare row = between(y);
       const float* upper = second_ + (row.first - box_.y0) * box_.row_step();
       const GridRow cells{upper,       upper + box_.row_step(), row.after,  box_.column_step(),
                           box_.level0, setup_.inverse_level,    setup_.held};
@@ -188,7 +188,7 @@ class Worker {
   float* first_;
   float* second_;
   float* line_;
-  BetweenColumns* columns_;
+  ColumnPosition* columns_;
   Rect area_{};
   Rect inside_{};  // the part of the area where pixels count
   Box box_{};

@@ -197,7 +197,7 @@ class GridBlock {
   }
 
   // between_cells() of a position in the tile, without a division by the cell.
-  __device__ BetweenCells between(int position) const {
+  __device__ CellPosition between(int position) const {
     int first = __float2int_rd((static_cast<float>(2 * position + 1)) * call_.half_inverse_cell);
     int after = 2 * position - (call_.cell - 1) - 2 * call_.cell * first;
     if (after < 0) {
@@ -215,8 +215,8 @@ class GridBlock {
       const int level = __float2int_rd(position);
       const int index = level - first;
       if (index < 0 || index >= levels_kept - 1) return;
-      const BetweenCells column = between(x - column0_ * call_.cell);
-      const BetweenCells row = between(y - row0_ * call_.cell);
+      const CellPosition column = between(x - column0_ * call_.cell);
+      const CellPosition row = between(y - row0_ * call_.cell);
       const float right = static_cast<float>(column.after) * call_.half_inverse_cell;
       const float below = static_cast<float>(row.after) * call_.half_inverse_cell;
       const float above = position - static_cast<float>(level);

@@ -28,7 +28,7 @@ void blur_cells(const float* taps, int reach, const float* in, float* out, std::
                 std::ptrdiff_t step, float* padded);
 
 // The position of a pixel between the cells of a row.
-struct BetweenColumns {
+struct ColumnPosition {
   std::ptrdiff_t offset;  // of the first column, in floats
   float after;            // the share of the next
 };
@@ -43,7 +43,7 @@ struct GridRow {
   float inverse_level;
   HeldValues held;  // others are left as they are
 };
-void read_grid_row(const GridRow& row, const BetweenColumns* columns, const float* values, int width,
+void read_grid_row(const GridRow& row, const ColumnPosition* columns, const float* values, int width,
                    float* out);
 
 }  // namespace ungrain

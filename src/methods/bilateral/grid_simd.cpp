@@ -107,7 +107,7 @@ void CountRow(const float* values, int count, const HeldValues& held, float inve
 }
 
 // Interpolates between the four cells around a pixel, two levels of each: four loads of four floats.
-void ReadRow(const GridRow& row, const BetweenColumns* columns, const float* values, int width, float* out) {
+void ReadRow(const GridRow& row, const ColumnPosition* columns, const float* values, int width, float* out) {
   const hn::CappedTag<float, 4> d;  // fewer where there is no vector of four
   const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
   HWY_ALIGN float sums[4];
@@ -118,7 +118,7 @@ void ReadRow(const GridRow& row, const BetweenColumns* columns, const float* val
     const float position = value * row.inverse_level;
     const float first = std::floor(position);
     const float after = position - first;
-    const BetweenColumns& column = columns[x];
+    const ColumnPosition& column = columns[x];
     const std::ptrdiff_t at = column.offset + 2 * (static_cast<int>(first) - row.level0);
     const float lower_right = row.lower_share * column.after;
     const auto share00 = hn::Set(d, (1 - row.lower_share) * (1 - column.after));
@@ -165,7 +165,7 @@ void count_in_cell(const float* values, int count, const HeldValues& held, float
                    float* cell) {
   HWY_DYNAMIC_DISPATCH(CountRow)(values, count, held, inverse_level, level0, cell);
 }
-void read_grid_row(const GridRow& row, const BetweenColumns* columns, const float* values, int width,
+void read_grid_row(const GridRow& row, const ColumnPosition* columns, const float* values, int width,
                    float* out) {
   HWY_DYNAMIC_DISPATCH(ReadRow)(row, columns, values, width, out);
 }

@@ -146,7 +146,7 @@ class SymmetricBlock {
   }
 
   // A lane's column of a band: pixels and sums.
-  struct Own {
+  struct LaneColumn {
     float centre[Band];
     float weights[Band];
     float values[Band];
@@ -167,7 +167,7 @@ class SymmetricBlock {
   __device__ void meet(int band) {
     const int this_slot = slot_of(band);
     const int own_column = warp_ * lanes + lane_;
-    Own own;
+    LaneColumn own;
 #pragma unroll
     for (int k = 0; k < Band; ++k) {
       own.weights[k] = 1;  // a pixel and itself
@@ -197,7 +197,7 @@ class SymmetricBlock {
     }
   }
 
-  __device__ static void meet_itself(Own& own, const float (&exponents)[Radius + 1]) {
+  __device__ static void meet_itself(LaneColumn& own, const float (&exponents)[Radius + 1]) {
 #pragma unroll
     for (int k = 0; k < Band; ++k) {
 #pragma unroll
@@ -211,7 +211,7 @@ class SymmetricBlock {
 
   // Partners in the band `First` bands below and in those further down.
   template <bool Finished, int First, bool Below>
-  __device__ void meet_bands(int band, int dx, Own& own, const float (&exponents)[Radius + 1]) {
+  __device__ void meet_bands(int band, int dx, LaneColumn& own, const float (&exponents)[Radius + 1]) {
     if (Finished || finishes(band + First)) {
       meet_rows<First, Below>(dx, slot_of(band + First), own, exponents);
     }
@@ -233,7 +233,7 @@ class SymmetricBlock {
   // Partners in the column dx to the right and the band `Bands` below, whose rows start at `slot`. Below:
   // partners above or beside do not count.
   template <int Bands, bool Below>
-  __device__ void meet_rows(int dx, int slot, Own& own, const float (&exponents)[Radius + 1]) {
+  __device__ void meet_rows(int dx, int slot, LaneColumn& own, const float (&exponents)[Radius + 1]) {
     constexpr int origin = Bands * Band;
     const float* const pixels = pixels_ + (warp_ * lanes + lane_ + dx) * pitch + slot;
     float* const partner_sums = sums_ + (lane_ + dx) * pitch + slot;
