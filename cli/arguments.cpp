@@ -10,7 +10,7 @@
 namespace ungrain::cli {
 namespace {
 
-// Sees the next tables in the place of their reading anything; empty: nobody does.
+// If set, receives the next tables instead of their reading the arguments.
 std::function<void(const OptionTable&)>& onlooker() {
   static std::function<void(const OptionTable&)> see;
   return see;

@@ -1,4 +1,4 @@
-// Reading a command's arguments, and the options that several commands share.
+// Reads a command's arguments, and defines the options that several commands share.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace ungrain::cli {
 
-// Reads `arguments` into what the table's options set. False: help was asked for and printed. Throws
+// Reads `arguments` into the variables of the table's options. False: help was asked for and printed. Throws
 // UsageError.
 bool parse(OptionTable& table, const Arguments& arguments);
 
@@ -24,14 +24,14 @@ struct CommandText {
   std::string name;
   std::string summary;
   std::vector<Option> positionals = {};
-  std::vector<Option> options = {};  // of a command: without those of the methods
-  bool has_method = false;           // a command that takes a method's options besides
+  std::vector<Option> options = {};  // of a command: without the methods'
+  bool has_method = false;           // a command that also takes a method's options
 };
 struct Tables {
   std::vector<CommandText> commands;
   std::vector<CommandText> methods;
 };
-// From the very tables that read the command lines.
+// From the same tables that read the command lines.
 Tables describe();
 
 void add_format_option(OptionTable& table, std::string& format);
@@ -43,8 +43,7 @@ void add_open_options(OptionTable& table, io::OpenOptions& options);
 // --jpeg-quality and --compression.
 void add_save_options(OptionTable& table, io::SaveOptions& options, bool& quality_given);
 
-// Throws Error(no_device) with the reason, so that a device that is missing ends the run before the first
-// file.
+// Throws Error(no_device) with the reason, so that a missing device ends the run before the first file.
 void check_device(Device wanted);
 
 }  // namespace ungrain::cli

@@ -5,7 +5,7 @@
 namespace ungrain::cli {
 
 void ClippingWriter::write_rows(int first, const ConstImageView& rows) {
-  constexpr double tolerance = 0.05;  // what is left of noise on white
+  constexpr double tolerance = 0.05;  // noise that is left on white
   const double white = in_.white();
   const auto lowest = static_cast<float>(-tolerance * white);
   const auto highest = static_cast<float>((1 + tolerance) * white);

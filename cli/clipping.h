@@ -1,4 +1,4 @@
-// Floats on their way into a file of integers, which cuts off what lies below black and above white.
+// Converts floats for a file of integers, which clips values below black and above white.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class ClippingWriter : public RowWriter {
 
   void write_rows(int first, const ConstImageView& rows) override;
 
-  // The shares of the colours' samples that were cut off by more than 5 % of white.
+  // The shares of the colour samples that were clipped by more than 5 % of white.
   double below_black() const { return share(below_); }
   double above_white() const { return share(above_); }
 

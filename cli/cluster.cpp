@@ -1,5 +1,6 @@
-// ungrain cluster: Dask is Python's, so the Python package does it, with the options that were read here.
-// This process becomes that one: signals, the terminal and the exit status are its own.
+// ungrain cluster: Dask is a Python library, so the Python package does the work, with the options that were
+// read here. This process becomes the Python process (exec), which then owns signals, the terminal and the
+// exit status.
 #include <unistd.h>
 
 #include <cerrno>

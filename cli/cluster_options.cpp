@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* no_value = "null";
 
-// Values in JSON. An option's name and a colon begin their messages.
+// Values in JSON. Their messages begin with an option's name and a colon.
 
 std::string text_value(const std::string&, const std::string& text) { return json_string(text); }
 
@@ -145,7 +145,7 @@ std::string cluster_options(const std::function<bool(OptionTable& table)>& read)
   method.add_to(table);
   if (!read(table)) return "";
   check(values);
-  method.read();  // so that a wrong value ends the run before anything is opened
+  method.read();  // a wrong value ends the run before anything is opened
   const auto& [name, preset, given] = method.words();
   Values words;
   for (const auto& [parameter, text] : given) words[parameter] = json_string(text);

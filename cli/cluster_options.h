@@ -10,11 +10,11 @@
 
 namespace ungrain::cli {
 
-// Has `read` read the words by the table. What cluster.py works with, on one line of JSON: the method's
-// parameters are words whose values were checked, because their scale is the image's. Empty where `read`
-// returns false.
+// Calls `read` to read the words by the table. Returns cluster.py's settings as one line of JSON: the
+// method's parameters stay words whose values were checked, because their scale depends on the image. Empty
+// where `read` returns false.
 std::string cluster_options(const std::function<bool(OptionTable& table)>& read);
 
-std::string json_string(std::string_view text);  // bytes that are not ASCII as they are
+std::string json_string(std::string_view text);  // bytes that are not ASCII stay as they are
 
 }  // namespace ungrain::cli

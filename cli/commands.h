@@ -1,6 +1,5 @@
-// The subcommands, a file each. Every one takes its arguments without the program's and its own name and
-// returns the exit status: 0 done, 1 an input failed (the others are done). Wrong usage is thrown as
-// UsageError.
+// The subcommands, one file each. Each takes its arguments without the program's name and its own and returns
+// the exit status: 0 done, 1 an input failed (the others are done). Wrong usage is thrown as UsageError.
 #pragma once
 
 #include <span>

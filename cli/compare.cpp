@@ -1,4 +1,4 @@
-// ungrain compare: how far files are from a clean one.
+// ungrain compare: the difference of files from a clean one.
 #include <filesystem>
 #include <set>
 
@@ -23,10 +23,10 @@
 namespace ungrain::cli {
 namespace {
 
-// The rows with their white level moved to the truth's: an 8-bit file can be held against a 16-bit one.
-class Rescaled {
+// The rows scaled to the truth's white level, so that an 8-bit file can be compared with a 16-bit one.
+class RescaledRows {
  public:
-  Rescaled(const ImageSpec& image, double white)
+  RescaledRows(const ImageSpec& image, double white)
       : band_(as_float(image, white)), scale_(white / image.white()) {}
 
   ConstImageView rows_of(RowBand& from) {
@@ -57,7 +57,7 @@ Metrics compare_page(io::InputFile& truth, const ImageSpec& truth_spec, io::Inpu
   Comparison comparison(truth_spec);
   RowBand truth_rows(truth_spec);
   RowBand other_rows(other_spec);
-  std::optional<Rescaled> rescaled;
+  std::optional<RescaledRows> rescaled;
   if (other_spec.white() != truth_spec.white()) rescaled.emplace(other_spec, truth_spec.white());
   while (truth_rows.read_next(truth) && other_rows.read_next(other)) {
     comparison.add_rows(truth_rows.view(), rescaled ? rescaled->rows_of(other_rows) : other_rows.view());
@@ -118,7 +118,7 @@ void print_row(const std::string& file, std::optional<int> page, const Metrics& 
         text(metrics.fsim), text(metrics.fsimc), metrics.mse, metrics.max_abs, io::one_line(label));
 }
 
-// All pages of a file, told once the last of them is known to be sound.
+// Compares all pages of a file; the results are printed only when all pages could be read.
 std::vector<Metrics> compare_file(const Truth& truth, const std::string& name, const io::OpenOptions& open,
                                   std::optional<double> range) {
   const std::unique_ptr<io::InputFile> other = open_input(name, open);
@@ -137,8 +137,8 @@ std::vector<Metrics> compare_file(const Truth& truth, const std::string& name, c
   return pages;
 }
 
-// What --html writes: the pictures themselves beside their numbers. Of files with several pages the first is
-// shown, of very large pictures the middle at full size: averaged down, the noise would be gone.
+// The page of --html: the pictures beside their numbers. Of files with several pages it shows the first; of
+// very large pictures the middle at full size, because reduction would average the noise away.
 class ComparisonPage {
  public:
   ComparisonPage(const Truth& truth, const io::OpenOptions& open, std::optional<double> range)
@@ -181,7 +181,7 @@ class ComparisonPage {
  private:
   static constexpr double most_pixels = 4e6;
 
-  // Files' names without their folders, where those tell them apart.
+  // File names without their folders, where those are distinct.
   void shorten_names() {
     std::vector<page::Picture> shown = pictures_;
     std::set<std::string> names;

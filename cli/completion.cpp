@@ -1,5 +1,4 @@
-// ungrain completion: what bash, zsh and fish need to complete our command lines, from the same tables as
-// --help.
+// ungrain completion: completion scripts for bash, zsh and fish, from the same tables as --help.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -75,7 +74,7 @@ constexpr std::string_view bash_start = R"(# Completion of ungrain in bash; made
 
 )";
 
-// Bash cuts words at = and :, and replaces only what comes after the cut.
+// Bash splits words at = and :, and replaces only what follows the split.
 constexpr std::string_view bash_rest =
     R"bash(_ungrain_reply() {  # words, "@files" before them where files may stand too; what was typed
   local IFS=$' \t\n' words=${1#@files}
@@ -231,7 +230,8 @@ void print_zsh(const Tables& tables) {
     print("      )\n      ;;\n");
   }
   print("  esac\n  _arguments -s -S $specs\n}}\n\n");
-  // Loaded by its name from a folder of $fpath this file is the function's body; read by source it is not.
+  // Autoloaded from a folder of $fpath, this file is the function's body; read by `source`, it defines the
+  // function.
   print("if [[ $funcstack[1] == _ungrain ]]; then _ungrain \"$@\"; else compdef _ungrain ungrain; fi\n");
 }
 

@@ -1,4 +1,4 @@
-// ungrain demo: a scene that is computed on the spot, with noise, through every method; pictures and a table.
+// ungrain demo: computes a scene, adds noise and runs every method on it; writes pictures and a table.
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -21,8 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the method took away, four times enlarged, around mid-gray: a good residual shows noise and no
-// picture.
+// What the method removed, amplified four times, around mid-gray: a good residual shows noise and no picture.
 Image residual(const Image& noisy, const Image& clean) {
   constexpr double enlarged = 4;
   ImageSpec spec = noisy.spec();
@@ -52,7 +51,7 @@ void print_row(const std::string& what, const Metrics& metrics, const std::strin
         text(metrics.fsim), time, file.string());
 }
 
-// Of the noise in 0-255 pictures, with the demo's own default.
+// The option for the noise of 0-255 pictures, with the demo's own default.
 ParamInfo gaussian_amount(double standard) {
   ParamInfo amount = noise_models().front().amount;
   for (const NoiseInfo& info : noise_models()) {
@@ -62,8 +61,7 @@ ParamInfo gaussian_amount(double standard) {
   return amount;
 }
 
-// The pictures are held whole: a size that does not fit would otherwise end in the kernel's killing the
-// program.
+// The pictures are held in memory: a size that does not fit would otherwise make the kernel kill the program.
 void check_memory(const ImageSpec& spec) {
   constexpr std::size_t pictures = 4;  // clean, noisy, a result, its residual
   const std::size_t needed = pictures * static_cast<std::size_t>(spec.width) * spec.height * spec.channels;

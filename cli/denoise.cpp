@@ -101,7 +101,7 @@ std::string device_text(const Report& report) {
                      report.gpus == 1 ? "" : "s");
 }
 
-// Where clipped noise was made up for: "black and white".
+// Where clipped noise was undone: "black and white".
 std::string undone_text(const Outcome& outcome) {
   if (outcome.undone_at_black) return outcome.undone_at_white ? "black and white" : "black";
   return outcome.undone_at_white ? "white" : "";
@@ -210,7 +210,7 @@ double bytes_of(const std::vector<FilePair>& files) {
   return bytes;
 }
 
-// The settings of each of the threads that the files are spread over: its device and its share of the memory.
+// The settings of each thread that works on files: its device and its share of the memory.
 std::vector<Settings> settings_of_jobs(const Settings& settings, std::size_t files) {
   const std::vector<Device> places = queues(settings.options.device);
   // Fewer files than queues: one after the other, each over all queues.
@@ -228,7 +228,7 @@ std::vector<Settings> settings_of_jobs(const Settings& settings, std::size_t fil
   return list;
 }
 
-// All files, on one thread or several; one that fails does not stop the others.
+// All files, on one thread or several; a file that fails does not stop the others.
 class Batch {
  public:
   Batch(const std::vector<FilePair>& files, const MethodOptions& method, const Settings& settings)
@@ -302,7 +302,7 @@ class Batch {
       progress.done();
       tell(to_json(pair, outcome), line_text(pair, outcome));
     } catch (const Error& error) {
-      // Failures of files name them already.
+      // Messages about files name the file already.
       const bool named = error.code() == ErrorCode::io;
       fail(pair, error.code(),
            named ? error.what() : fmt::format("{}: {}", shown_input(pair.input), error.what()));
@@ -313,7 +313,7 @@ class Batch {
     }
   }
 
-  // The picture is written, whatever becomes of the journal.
+  // The picture is written even if the journal cannot be.
   void record(const FilePair& pair) {
     const std::string problem = journal_.record(pair.input, pair.output);
     if (problem.empty()) return;
@@ -399,7 +399,7 @@ int denoise_command(const Arguments& arguments) {
   }
   if (settings.noise.takes_sigma() && !method.given("sigma").empty())
     settings.noise.take_sigma(method.take("sigma"));
-  method.read();  // so that a wrong value ends the run before the first file
+  method.read();  // a wrong value ends the run before the first file
   settings.noise.check(table);
   check_device(settings.options.device);
   const std::vector<FilePair> files = pair_outputs(expand_inputs(settings.inputs), settings.output);

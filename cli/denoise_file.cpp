@@ -24,11 +24,12 @@
 namespace ungrain::cli {
 namespace {
 
-// What the output is to be: a type that was asked for is not replaced, but one that was not is.
+// The output's type and white level. A type that was asked for is never replaced; otherwise the format may
+// replace it.
 io::FileInfo output_info(const io::FileInfo& in, const fs::path& path, const Settings& settings) {
   io::FileInfo out = in;
   out.spec.type = settings.depth.value_or(io::writable_type(path, in.spec));
-  // Another type has another white level: its own. Floats have none.
+  // Another type has its own white level. Floats have none.
   const bool both_float = is_float(out.spec.type) && is_float(in.spec.type);
   if (out.spec.type != in.spec.type && !both_float) out.spec.range = 0;
   // Viewers of photographs take the type's white for white.
@@ -36,11 +37,11 @@ io::FileInfo output_info(const io::FileInfo& in, const fs::path& path, const Set
   return out;
 }
 
-// The report of a page, with what the pages before it took.
+// The report of a page, with the times of the pages before it.
 Report added_up(Report page, const Report& before) {
   page.nonfinite_pixels += before.nonfinite_pixels;
   page.ms += before.ms;
-  for (const StageTime& earlier : before.stages) {  // which a page with other noise may not have
+  for (const StageTime& earlier : before.stages) {  // a page with other noise may lack some of these stages
     const auto same = std::find_if(page.stages.begin(), page.stages.end(),
                                    [&](const StageTime& stage) { return stage.name == earlier.name; });
     if (same != page.stages.end()) {
@@ -52,7 +53,7 @@ Report added_up(Report page, const Report& before) {
   return page;
 }
 
-// Formats that do not tell alpha from other channels follow --alpha here.
+// Formats that do not distinguish alpha from other channels follow --alpha here.
 void set_alpha(const fs::path& file, const io::FileInfo& info, bool alpha, ImageSpec& spec) {
   if (info.model != io::ColourModel::usual || spec.alpha == alpha) return;
   if (spec.channels != 2 && spec.channels != 4) {
@@ -64,7 +65,7 @@ void set_alpha(const fs::path& file, const io::FileInfo& info, bool alpha, Image
   spec.colour = !alpha ? Colour::multi : spec.colour_channels() == 1 ? Colour::gray : Colour::rgb;
 }
 
-// Throws where the file's channels cannot be what --channels says.
+// Throws where --channels does not fit the file's channels.
 void set_channels(const fs::path& file, const std::string& kind, ImageSpec& spec) {
   if (kind == "auto") return;
   const int wanted = kind == "gray"         ? 1
@@ -84,13 +85,14 @@ double largest_deviation(const NoiseModelEstimate& found) {
   return *std::max_element(found.deviations.begin(), found.deviations.end());
 }
 
-// What rounding to integers makes (a deviation of 0.29), or what floats hardly tell apart, is none.
+// Deviations that rounding to integers causes (0.29), or that floats hardly resolve, do not count as noise.
 bool is_noise(const NoiseModelEstimate& found, const ImageSpec& spec) {
   return largest_deviation(found) >= (is_float(spec.type) ? 1e-6 * spec.white() : 0.3);
 }
 
-// Whether all of this noise is less than what the output's whole numbers can tell: half a step over all
-// levels, as much as rounding changes a sample, and nowhere a whole one. Floats tell everything.
+// Whether the noise is too weak to be visible in the output's integers: below half a step over all levels,
+// which is as much as rounding changes a sample, and below a whole step at each level. Floats resolve
+// everything.
 bool is_too_weak(const NoiseModelEstimate& found, const ImageSpec& spec, const ImageSpec& output) {
   if (is_float(output.type)) return false;
   const double step = spec.white() / output.white();
@@ -105,7 +107,7 @@ bool is_too_weak(const NoiseModelEstimate& found, const ImageSpec& spec, const I
   return largest_deviation(found) < step / 2 && at_any_level < step;
 }
 
-// The image as it is.
+// Parameters that leave the image as it is.
 MethodParams without_effect(MethodParams params) {
   NoiseHandling handling = params.noise();
   handling.keep_grain = 1;
@@ -177,7 +179,7 @@ class FileRun {
                   fmt::format("{}: --clipping undo is not for camera raw files", shown_input(files_.input)));
     }
     NoiseHandling handling = params_->noise();
-    handling.clipping = Clipping::keep;  // the mosaic's noise is evened as a whole
+    handling.clipping = Clipping::keep;  // the mosaic's noise is stabilised as a whole
     params_->set_noise(std::move(handling));
     denoise_raw(file, result.path(), *params_, options_, settings_, outcome_);
     result.deliver();
@@ -200,7 +202,7 @@ class FileRun {
     outcome_.range_from = white.from;
   }
 
-  // The page's rows and a denoiser for them: every page has noise of its own.
+  // The page's rows and a denoiser for them: the noise of pages differs.
   void prepare_page() {
     if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
     rows_ = std::make_unique<PageRows>(*input_, hold_);
@@ -220,8 +222,7 @@ class FileRun {
     make_denoiser(resolved.params);
   }
 
-  // Whether what was found on this page is too little to filter it. A picture that is left may be one of
-  // several.
+  // Whether the noise found on this page is too weak to filter it. Other pages of the file may be filtered.
   bool is_left(const NoiseModelEstimate& measured, std::optional<double> iso) {
     const NoiseHandling& asked = params_->noise();
     const bool more = asked.strength > 1 || asked.luminance > 1 || asked.chroma > 1;
@@ -237,8 +238,8 @@ class FileRun {
   void set_measured_line() {
     const Image pixels = rows_->all();
     ConstImageView view = pixels.view();
-    view.spec = spec();  // with the white level and the channels that were told
-    // The estimate's own lines are drawn through more levels, but it has them only where it is sure of them.
+    view.spec = spec();  // with the given white level and channels
+    // The estimate's own lines are fitted to more levels, but it has them only where it is certain of them.
     std::vector<PoissonGaussian> lines = estimate_noise_model(view).lines;
     if (lines.empty()) lines = fit_poisson_gaussian(view);
     NoiseHandling handling = settings_.noise.for_image(spec());
@@ -270,12 +271,12 @@ class FileRun {
     }
   }
 
-  // The bytes of the input are the result where nothing was to be done and nothing else was asked for.
+  // Whether the input's bytes are the result: nothing was to be done and nothing else was asked for.
   bool can_copy(const fs::path& output) const {
     const bool same_type = outcome_.out.spec.type == spec().type;
     const bool plain = !settings_.save.compression && !settings_.quality_given &&
                        settings_.open.pages.all() && settings_.channels == "auto" && !settings_.open.alpha;
-    // Floats may have a NaN that --nonfinite is about.
+    // Floats may contain a NaN, which --nonfinite handles.
     return outcome_.in.pages == 1 && same_type && plain && !is_float(spec().type) && !outcome_.in.turned &&
            files_.input != stream_name && io::is_format(output, outcome_.in.format);
   }

@@ -1,4 +1,4 @@
-// One file through one method, page by page, into a file of its own.
+// Filters one file with one method, page by page, into a file of its own.
 #pragma once
 
 #include <optional>
@@ -35,7 +35,7 @@ struct Settings {
   bool resume = false;
 };
 
-// What happened to one file.
+// The result of one file.
 struct Outcome {
   io::FileInfo in;
   io::FileInfo out;
@@ -44,12 +44,12 @@ struct Outcome {
   std::string method;
   double seconds = 0;
   std::string_view range_from = "type";  // or metadata, values, --range
-  bool noise_found = true;               // where it was measured
-  bool noise_too_weak = false;           // to make a difference: the picture is left as it is
-  std::string noise;                     // what was found, in words; empty: it was not measured
-  bool undone_at_black = false;          // noise that was cut off there
+  bool noise_found = true;               // where noise was measured: whether there is any
+  bool noise_too_weak = false;           // to be visible: the picture stays as it is
+  std::string noise;                     // measured, in words; empty: it was not measured
+  bool undone_at_black = false;          // the noise's cut at black was undone
   bool undone_at_white = false;
-  bool copied = false;   // byte by byte
+  bool copied = false;   // byte for byte
   std::string not_kept;  // metadata that the output's format cannot hold
 };
 

@@ -17,13 +17,13 @@ namespace {
 
 constexpr int channels_of_mosaic = 4;
 
-// Orthonormal, so that noise of the same strength in all four channels stays so and stays independent. The
-// first, all that the channels have in common, is what patches are matched by.
+// Orthonormal, so that noise of equal strength in all four channels stays equal and independent. Patches are
+// matched by the first row, the mean of the channels.
 constexpr double half = 0.5;
 constexpr double root = 0.70710678118654752;
 constexpr std::array<std::array<double, 4>, 4> decorrelation = {
     {{half, half, half, half}, {root, 0, 0, -root}, {half, -half, -half, half}, {0, root, -root, 0}}};
-// That of bm3d's rgb images: luminance and two colour differences.
+// bm3d's opponent space of rgb images: luminance and two colour differences.
 const std::array<std::array<double, 3>, 3>& opponent() {
   static const double third = 1 / std::sqrt(3.0);
   static const double sixth = 1 / std::sqrt(6.0);
@@ -34,14 +34,14 @@ const std::array<std::array<double, 3>, 3>& opponent() {
 
 std::size_t pixels_of(const ImageSpec& spec) { return static_cast<std::size_t>(spec.width) * spec.height; }
 
-// Samples whose noise is even, in place, and back.
-class Stabilized {
+// Stabilises the noise of samples in place, and transforms them back.
+class ChannelStabilizers {
  public:
-  explicit Stabilized(const std::vector<PoissonGaussian>& noise) {
+  explicit ChannelStabilizers(const std::vector<PoissonGaussian>& noise) {
     for (const PoissonGaussian& channel : noise) stabilizers_.emplace_back(channel);
   }
 
-  // Of the transform, up to the white level.
+  // The largest transformed value up to the white level.
   double white(const ImageSpec& spec) const {
     double largest = 0;
     for (const Stabilizer& one : stabilizers_) largest = std::max(largest, one.forward(spec.white()));
@@ -83,7 +83,7 @@ class RawRun {
     file.read_rows(0, samples_.view());
   }
 
-  // Resolved, where anything was filtered.
+  // Resolved, if anything was filtered.
   const MethodParams& params() const { return resolved_; }
 
   const Image& filtered() {
@@ -96,7 +96,7 @@ class RawRun {
   }
 
  private:
-  // The noise by the file, or else measured.
+  // Filters with the noise that the file gives, or else measured.
   void filter_evened() {
     const bool told = !file_.raw().noise.empty();
     std::vector<PoissonGaussian> noise = told ? file_.raw().noise : fit_poisson_gaussian(samples_.view());
@@ -109,7 +109,7 @@ class RawRun {
                                 : "measured");
     params_.set("sigma", 1.0);
     if (!outcome_.noise_found) return;
-    const Stabilized stabilized(noise);
+    const ChannelStabilizers stabilized(noise);
     const double white = stabilized.white(samples_.spec());
     stabilized.forward(samples_);
     if (has_common_groups()) {
@@ -122,7 +122,7 @@ class RawRun {
       std::copy_n(out.samples<float>(), pixels_of(spec) * spec.channels, samples_.samples<float>());
     }
     stabilized.inverse(samples_);
-    outcome_.report.strengths.clear();  // of the evened samples, which nobody sees
+    outcome_.report.strengths.clear();  // of the stabilised samples, which nobody sees
   }
 
   void filter_as_told() {
@@ -136,14 +136,14 @@ class RawRun {
            params_.get_text("colour") == "opponent";
   }
 
-  // bm3d groups patches of an rgb image by its luminance. An image whose luminance and colour differences are
-  // the mean and two differences of the mosaic's channels is filtered with the groups that the mean gives; a
-  // second one holds the mean again, which gives the same groups, and the third difference.
+  // bm3d groups patches of an rgb image by its luminance. The first image has the mean of the mosaic's
+  // channels as luminance and two of their differences as colour differences: the mean gives the groups. A
+  // second image has the mean again, which gives the same groups, and the third difference.
   void filter_with_common_groups(double white) {
     ImageSpec spec = samples_.spec();
     spec.channels = 3;
     spec.colour = Colour::rgb;
-    // The mean's largest value is 2 white, luminance's sqrt 3 times the range.
+    // The mean's largest value is 2 white; luminance's is sqrt 3 times the range.
     spec.range = 2 * white / std::sqrt(3.0);
     runs_ = 2;
     Image in(spec);
@@ -156,7 +156,7 @@ class RawRun {
     decompose(first, second);
   }
 
-  // The image whose luminance and colour differences are these of the decorrelated channels.
+  // The image whose luminance and colour differences are these decorrelated channels.
   void compose(const std::array<int, 3>& planes, Image& image) const {
     const float* from = samples_.samples<float>();
     float* to = image.samples<float>();
@@ -181,7 +181,7 @@ class RawRun {
       return opponent()[row][0] * rgb[0] + opponent()[row][1] * rgb[1] + opponent()[row][2] * rgb[2];
     };
     for (std::size_t i = 0; i < pixels_of(first.spec()); ++i, a += 3, b += 3, to += channels_of_mosaic) {
-      // Both colour differences of the second are the same channel, and were filtered alike.
+      // Both colour differences of the second image are the same channel and were filtered alike.
       const std::array<double, 4> values = {plane(a, 0), plane(a, 1), plane(a, 2),
                                             (plane(b, 1) + plane(b, 2)) / 2};
       for (int c = 0; c < channels_of_mosaic; ++c) {
@@ -205,8 +205,8 @@ class RawRun {
     ++done_;
   }
 
-  // Photosites of cameras hold 8000 electrons and more at ISO 100, in inverse proportion to the speed. A
-  // picture without flat areas measures as if they held less: its texture counts as noise.
+  // Photosites of cameras hold 8000 electrons or more at ISO 100, in inverse proportion to the ISO speed. A
+  // picture without flat areas appears to have fewer, because its texture counts as noise.
   bool limit_by_iso(std::vector<PoissonGaussian>& noise) const {
     constexpr double fewest_electrons = 8000 * 100;
     if (file_.raw().iso <= 0) return false;
@@ -222,7 +222,7 @@ class RawRun {
   }
 
   void note_noise(const std::vector<PoissonGaussian>& noise, std::string_view source) {
-    const PoissonGaussian& one = noise[noise.size() / 2];  // a green of a mosaic
+    const PoissonGaussian& one = noise[noise.size() / 2];  // a green channel of a mosaic
     outcome_.in.note += fmt::format("{}noise of variance {:.4g} level + {:.4g}, {}",
                                     outcome_.in.note.empty() ? "" : "; ", one.a, one.b, source);
   }
@@ -256,7 +256,7 @@ PixelType type_of_output(const fs::path& path, const Settings& settings) {
   return type;
 }
 
-// What a denoised DNG says: there is no profile of the noise that is left.
+// Writes a denoised DNG, which has no profile of the noise that is left.
 void write_dng(const io::RawFile& file, const Image& samples, const fs::path& path, Outcome& outcome) {
   io::RawInfo raw = file.raw();
   raw.noise.clear();

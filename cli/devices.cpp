@@ -1,4 +1,4 @@
-// ungrain devices: what the work can run on, and why not on what is missing.
+// ungrain devices: the devices of this machine, and why a missing one is missing.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

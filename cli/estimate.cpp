@@ -1,4 +1,4 @@
-// ungrain estimate: how strong the noise of files is, and which noise it is.
+// ungrain estimate: the strength and the kind of noise in files.
 #include "ungrain/estimate.h"
 
 #include <array>
@@ -50,7 +50,7 @@ struct EstimateSettings {
   bool model = false;
 };
 
-// What was found of one page.
+// The estimate of one page.
 struct PageEstimate {
   ImageSpec spec;
   std::optional<double> iso;
@@ -74,7 +74,7 @@ Part parse_region(const std::string& text) {
   return {numbers[0], numbers[1], numbers[2], numbers[3]};
 }
 
-// The page, or the part of it that --region names.
+// The page, or its part that --region names.
 Image read_pixels(io::InputFile& file, const std::string& name, const ImageSpec& spec,
                   const std::optional<Part>& region) {
   const Part part = region.value_or(Part{0, 0, spec.width, spec.height});
@@ -122,7 +122,7 @@ PageEstimate estimate_page(io::InputFile& file, const std::string& name, const I
   return page;
 }
 
-// All pages of a file, told once the last of them is known to be sound.
+// Measures all pages of a file; the results are printed only when all pages could be read.
 std::vector<PageEstimate> estimate_file(const std::string& name, const EstimateSettings& settings) {
   const std::unique_ptr<io::InputFile> file = open_input(name, settings.open);
   io::FileInfo info = file->info();
@@ -206,7 +206,7 @@ void print_head(const EstimateSettings& settings) {
   print("{:>10} {:>12} {:>24} {:>9}  file\n", "of 255", "pixel units", "channels, of 255", "noise");
 }
 
-// Every image by itself.
+// Measures every image by itself.
 int estimate_each(const EstimateSettings& settings) {
   int failed = 0;
   bool headed = false;
@@ -240,7 +240,7 @@ int estimate_each(const EstimateSettings& settings) {
   return failed > 0 ? exit_failed : exit_done;
 }
 
-// All pages of all files are frames of one camera.
+// Measures all pages of all files as frames of one camera.
 int estimate_frames(const EstimateSettings& settings) {
   std::vector<Image> frames;
   io::FileAccess access;

@@ -31,7 +31,7 @@ std::vector<fs::path> images_in(const fs::path& folder) {
     const bool hidden = path.filename().string().starts_with('.');
     const bool image = std::find(known.begin(), known.end(), lower(path.extension().string())) != known.end();
     const bool result = path.stem().extension() == result_mark;
-    std::error_code dangling;  // a link to nowhere is no image, and no reason to stop
+    std::error_code dangling;  // a dangling link is not an image, and no reason to stop
     if (image && !hidden && !result && entry.is_regular_file(dangling)) found.push_back(path);
   }
   if (error) throw Error(ErrorCode::io, fmt::format("{}: {}", folder.string(), error.message()));
@@ -62,10 +62,11 @@ fs::path inside(const fs::path& folder, const fs::path& input) {
   return folder / name;
 }
 
-// Under the file's own name, so that the same file is seen to be the same however it is written.
+// A canonical name, so that different spellings of the same file are equal.
 std::string identity(const fs::path& path) {
   std::error_code error;
-  const fs::path whole = fs::absolute(path, error);  // or a name that is yet to be made stays relative
+  const fs::path whole =
+      fs::absolute(path, error);  // else a name that does not exist yet would stay relative
   const fs::path known = fs::weakly_canonical(whole, error);
   return error ? path.string() : known.string();
 }
@@ -75,7 +76,7 @@ bool goes_to_folder(const std::string& output, std::size_t inputs) {
   if (output.empty()) return false;
   if (fs::is_directory(output, error) || output.ends_with('/')) return true;
   if (inputs < 2) return false;
-  // A folder called all.png would be a surprise.
+  // A folder called all.png would be unexpected.
   if (fs::exists(output, error) || io::can_write(output, nullptr)) {
     throw UsageError(
         fmt::format("{}: {} inputs need a folder to go to, and this is a file's name{}", output, inputs,
@@ -84,7 +85,7 @@ bool goes_to_folder(const std::string& output, std::size_t inputs) {
   return true;
 }
 
-// Throws where a result would take the place of another or of an input that is yet to be read.
+// Throws where a result would overwrite another result or an input that has not been read yet.
 void check_conflicts(const std::vector<FilePair>& pairs) {
   std::map<std::string, fs::path> inputs;
   for (const FilePair& pair : pairs) inputs.emplace(identity(pair.input), pair.input);

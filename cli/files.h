@@ -1,4 +1,4 @@
-// Which files a command reads, and where each result goes.
+// Finds the files that a command reads, and the path of each result.
 #pragma once
 
 #include <filesystem>
@@ -14,17 +14,18 @@ struct FilePair {
   fs::path output;
 };
 
-// Files as they are, folders as the images in them (but not earlier results), patterns as what they match.
+// Files as they are; for folders, the images in them (but not earlier results); for patterns, what they
+// match.
 std::vector<fs::path> expand_inputs(const std::vector<std::string>& arguments);
 
-// The input's own extension, or that of the nearest format that can be written, where we only read the
-// input's.
+// The input's own extension, or that of the nearest writable format where the input's format can only be
+// read.
 std::string result_extension(const fs::path& input);
 
-// `output` empty: NAME.ungrain.EXT beside each input. A folder (one that exists, or a name that ends in a
-// slash, or, where there are several inputs, one that is not an image's): the same name in there; the folder
-// itself is made where only it is missing. Otherwise the file itself, or the standard output (-). Throws
-// UsageError where a result would be written over another or over another's input.
+// `output` empty: NAME.ungrain.EXT beside each input. A folder (one that exists, a name that ends in a slash
+// or, with several inputs, a name without an image's extension): the same name in there; the folder itself is
+// created, but not its parents. Otherwise the file itself, or the standard output (-). Throws UsageError
+// where a result would overwrite another result or another input.
 std::vector<FilePair> pair_outputs(const std::vector<fs::path>& inputs, const std::string& output);
 
 }  // namespace ungrain::cli

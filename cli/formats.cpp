@@ -1,4 +1,4 @@
-// ungrain formats: what this build reads and writes and what is kept of it, from the table of src/io alone.
+// ungrain formats: what this build reads, writes and preserves, from the table of src/io alone.
 #include "io/formats.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// All rows of the table that have one name: extensions of a format can differ in what can be done.
+// All rows of the table with one name: extensions of a format can differ in their abilities.
 struct FormatText {
   std::string name;
   Words extensions = {};

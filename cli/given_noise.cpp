@@ -14,7 +14,7 @@
 namespace ungrain::cli {
 namespace {
 
-// Float, whatever the file has.
+// As floats, from any type.
 Image samples_of(const std::filesystem::path& path) {
   const Image file = io::read_image(path);
   ImageSpec spec = file.spec();
@@ -42,7 +42,7 @@ GivenNoise::GivenNoise(const std::filesystem::path& path, double sigma)
 NoiseModel GivenNoise::model_for(const ImageSpec& spec) const {
   const double scale = spec.white() / 255;
   if (!is_kernel_) return scaled(noise_model_of_psd(spec, samples_.view()), scale);
-  // Whatever the kernel's sum: all channels together have the deviation that was given.
+  // With a kernel of any sum, all channels together have the given deviation.
   const NoiseModel model = noise_model_of_kernel(spec, samples_.view(), 1);
   double variance = 0;
   for (const double deviation : image_deviations(model, spec)) variance += deviation * deviation;

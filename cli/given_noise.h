@@ -17,12 +17,12 @@ class GivenNoise {
  public:
   // --psd: on the 0-255 scale.
   explicit GivenNoise(const std::filesystem::path& path);
-  // --noise-kernel: `sigma` is the deviation of the noise as it is in the image, on the 0-255 scale.
+  // --noise-kernel: `sigma` is the deviation of the noise in the image, on the 0-255 scale.
   GivenNoise(const std::filesystem::path& path, double sigma);
 
   // In the pixel units of an image; throws Error(io) where the file has another number of channels.
   std::shared_ptr<const NoiseModel> for_image(const ImageSpec& spec) const;
-  std::string text() const;  // tells files with other numbers apart
+  std::string text() const;  // differs between files with different numbers
 
  private:
   NoiseModel model_for(const ImageSpec& spec) const;
@@ -31,7 +31,7 @@ class GivenNoise {
   Image samples_;
   bool is_kernel_;
   double sigma_ = 0;
-  // Of the last kind of image: a batch mostly has one.
+  // The model for the last spec: images of a batch mostly have the same.
   mutable std::mutex mutex_;
   mutable std::tuple<double, Colour, int> kind_;
   mutable std::shared_ptr<const NoiseModel> model_;

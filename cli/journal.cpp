@@ -30,7 +30,7 @@ fs::path folder_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
-// Changes whenever the file does; empty where there is none.
+// Changes whenever the file does; empty if there is no file.
 std::string stamp_of(const fs::path& file) {
   struct stat status {};
   if (stat(file.c_str(), &status) != 0) return "";
@@ -44,7 +44,7 @@ std::string origin(const fs::path& input, const std::string& input_stamp, const 
   return json_text({(error ? input : known).string(), input_stamp, output_stamp, settings});
 }
 
-// A journal that is open, or why it is not.
+// An open journal, or the reason why it is not open.
 class JournalFile {
  public:
   JournalFile(const fs::path& path, int flags)
@@ -127,7 +127,7 @@ std::string complaint(const fs::path& journal, std::string_view problem) {
   throw Error(ErrorCode::io, fmt::format("{}: --resume cannot use it", complaint(journal, problem)));
 }
 
-// Calls use(line) for each. Lines that are longer than any of ours are left out, never held in memory.
+// Calls use(line) for each line. Lines longer than any of ours are skipped and never held in memory.
 template <class Use>
 void for_each_line(JournalFile& file, Use use) {
   constexpr std::size_t longest = std::size_t{64} << 10U;
@@ -169,7 +169,7 @@ std::optional<JournalEntry> parse_journal_line(std::string_view line) {
 }
 
 void Journal::read(const std::vector<fs::path>& outputs) {
-  // Only what is asked for is kept, so that memory does not grow with the journal.
+  // Keeps only the entries asked for, so that memory does not grow with the journal.
   std::map<std::string, std::set<std::string>> wanted;
   for (const fs::path& output : outputs) {
     wanted[folder_of(output).string()].insert(output.filename().string());
@@ -206,7 +206,7 @@ std::string Journal::record(const fs::path& input, const fs::path& output) {
   const nlohmann::json entry{{"output", output.filename().string()},
                              {"from", origin(input, stamp_of(input), stamp_of(output), settings_)}};
   JournalFile file(path, O_RDWR | O_APPEND | O_CREAT);
-  // After a line that a crash cut off ours would be a part of it.
+  // Ends a line that a crash cut off, so that ours is not joined to it.
   if (file.problem().empty()) file.append((file.ends_inside_line() ? "\n" : "") + json_text(entry) + '\n');
   if (file.problem().empty()) return "";
   unwritable_.insert(path.string());

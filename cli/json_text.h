@@ -7,7 +7,7 @@
 
 namespace ungrain::cli {
 
-// One line; bytes of a file name that are not UTF-8 are replaced, never an error.
+// One line; bytes of a file name that are not UTF-8 are replaced without an error.
 inline std::string json_text(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -40,7 +40,7 @@ void print_help() {
   for (const Command& command : command_table) print("  {:<12}{}\n", command.name, command.summary);
 }
 
-// A command that is misspelt would otherwise be a file that is not there.
+// Otherwise a misspelt command would be taken for a missing file.
 void refuse_misspelt_command(const std::string& word) {
   std::error_code error;
   if (word.find_first_of("./*?[") != std::string::npos || word.starts_with('-')) return;

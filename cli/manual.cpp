@@ -11,8 +11,8 @@
 namespace ungrain::cli {
 namespace {
 
-// As the manual's language has it: a minus that can be copied into a shell, no character that means
-// something.
+// Escapes text for the manual's markup: a minus sign can be copied into a shell, and no character is taken
+// for markup.
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -30,7 +30,7 @@ std::string escaped(std::string_view text) {
 
 std::string bold(std::string_view text) { return fmt::format("\\fB{}\\fR", escaped(text)); }
 
-// A term and what it means.
+// Prints a term and its meaning.
 void print_item(const std::string& term, const std::string& meaning) {
   print(".TP\n{}\n{}\n", term, escaped(meaning));
 }

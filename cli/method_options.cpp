@@ -11,7 +11,8 @@
 namespace ungrain::cli {
 namespace {
 
-// Floats from 0 to 1 beside an image from 0 to 1: on the 0-255 scale they would do nothing.
+// Whether a map of floats from 0 to 1 accompanies an image from 0 to 1: read on the 0-255 scale it would have
+// no effect.
 bool is_in_own_units(const ConstImageView& map, double white) {
   if (!is_float(map.spec.type) || white >= 255) return false;
   std::vector<float> row(static_cast<std::size_t>(map.spec.width));
@@ -89,7 +90,7 @@ MethodParams MethodOptions::for_white(double white) const {
   };
   set_given();
   if (!words_.preset.empty()) {
-    // A preset may follow what was given, and what was given stands.
+    // A preset may depend on given values, and given values override it.
     naming_option("preset", [&] { params.apply_preset(words_.preset, 255); });
     set_given();
   }

@@ -16,7 +16,7 @@ namespace ungrain::cli {
 
 inline constexpr std::string_view default_method = "bm3d";
 
-// As the user wrote them.
+// Options as the user wrote them.
 struct MethodWords {
   std::string method = std::string(default_method);
   std::string preset = {};
@@ -40,9 +40,9 @@ class MethodOptions {
   MethodParams for_image(const ImageSpec& spec) const { return for_white(spec.white()); }
   // The text given for a parameter; empty: none.
   std::string given(const std::string& parameter) const;
-  // The same, which is then as if it were not given.
+  // The same, and removes it from the given parameters.
   std::string take(const std::string& parameter);
-  // What images among the parameters hold, for --resume.
+  // The content of images among the parameters, for --resume.
   std::string images_text() const;
 
  private:
@@ -50,8 +50,8 @@ class MethodOptions {
 
   ReadImage read_image_;
   MethodWords words_;
-  // By parameter and white level: files' samples are on the 0-255 scale, as all strengths are, unless they
-  // are floats up to the white level of an image whose white is less.
+  // By parameter and white level: samples of files are on the 0-255 scale, like all strengths, unless they
+  // are floats up to the white level of an image whose white is lower.
   mutable std::map<std::pair<std::string, double>, Image> images_;
   mutable std::mutex mutex_;
 };

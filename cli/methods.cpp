@@ -1,4 +1,4 @@
-// ungrain methods: what there is, from the descriptors alone. docs/methods.md is its --markdown.
+// ungrain methods: lists the methods, from the descriptors alone. docs/methods.md is its --markdown.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -36,7 +36,7 @@ void add_camera_options(OptionTable& table, CameraSettings& settings) {
             [&settings](const std::string&) { settings.noise = false; });
 }
 
-// "gaussian"; throws UsageError unless one was asked for, or where an option is another kind's.
+// "gaussian"; throws UsageError unless exactly one kind is given, or where an option belongs to another kind.
 std::string the_one_kind(const OptionTable& table) {
   std::vector<std::string> kinds;
   for (const auto& [option, text] : table.given(kinds_group)) kinds.push_back(option.substr(2));
@@ -59,10 +59,10 @@ CameraSettings of_page(CameraSettings settings, std::uint64_t seed) {
   return settings;
 }
 
-// Pages of one file differ: `page` is to be added to the seed.
+// Pages of one file get different noise: `page` is added to the seed.
 using AddNoise = std::function<void(const ConstImageView& in, const ImageView& out, std::uint64_t page)>;
 
-// `reach`: rows above and below its output that `add` looks at.
+// `reach`: rows above and below its output that `add` reads.
 void write_noisy_pages(io::InputFile& input, const io::FileInfo& in, io::OutputFile& output,
                        const ImageSpec& out, int reach, const AddNoise& add) {
   for (int page = 0; page < in.pages; ++page) {

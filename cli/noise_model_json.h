@@ -1,4 +1,4 @@
-// Noise models as JSON: what `estimate` prints and saves, and what --noise-model reads.
+// Noise models as JSON: printed and saved by `estimate`, read by --noise-model.
 #pragma once
 
 #include <filesystem>
@@ -19,9 +19,9 @@ nlohmann::json to_json(const NoiseModel& model);
 // The model and how it was found.
 nlohmann::json to_json(const NoiseModelEstimate& estimate);
 
-// A file that tells its white level and kind of image too, so that it can be used on images of another type.
-// One that is there is replaced only once the new one is complete. `access` is that of the images it was
-// measured in.
+// Writes a file with the white level and the kind of image, so that it can be used on images of another type.
+// An existing file is replaced only when the new one is complete. `access` is that of the images in which the
+// noise was measured.
 void write_noise_model(const std::filesystem::path& path, const NoiseModel& model, const ImageSpec& spec,
                        const io::FileAccess& access);
 
@@ -29,7 +29,7 @@ void write_noise_model(const std::filesystem::path& path, const NoiseModel& mode
 class NoiseModelFile {
  public:
   explicit NoiseModelFile(const std::filesystem::path& path);
-  // In the pixel units of an image; throws Error(io) where the model is of another kind of image.
+  // In the pixel units of an image; throws Error(io) where the model is for another kind of image.
   NoiseModel for_image(const ImageSpec& spec) const;
   const NoiseModel& model() const { return model_; }  // as it is in the file
 

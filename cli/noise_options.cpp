@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view group = "Noise (of every method)";
 
-// Like a method's parameter: the same messages.
+// Reads the number like a method's parameter, with the same messages.
 double number_of(const std::string& name, const std::string& text, double most) {
   ParamInfo info;
   info.name = name;

@@ -1,4 +1,4 @@
-// The options that say which noise a file has and how much of it goes, for every method.
+// The options for the noise of a file and how much of it is removed, for every method.
 #pragma once
 
 #include <map>
@@ -17,19 +17,18 @@ namespace ungrain::cli {
 class NoiseOptions {
  public:
   void add_to(OptionTable& table);
-  // After parsing and before the first file. Throws UsageError where options contradict each other.
+  // Called after parsing and before the first file. Throws UsageError where options contradict each other.
   void check(const OptionTable& table);
-  // --noise-kernel is given: its noise's strength is the method's --sigma, which is no longer the method's
-  // then.
+  // --noise-kernel is given: --sigma is then the strength of its noise, not the method's parameter.
   bool takes_sigma() const { return !kernel_path_.empty(); }
   void take_sigma(const std::string& text);
   // The option that excludes the method's --sigma; empty: none.
   std::string instead_of_sigma() const { return psd_path_.empty() ? "" : "--psd"; }
   // In an image's own units.
   NoiseHandling for_image(const ImageSpec& spec) const;
-  // --noise poisson-gaussian without numbers: the image must tell them.
+  // --noise poisson-gaussian without numbers: they are measured in the image.
   bool measures_line() const { return kind_ == "poisson-gaussian" && !gain_; }
-  std::string text() const;  // all that was given, for --resume
+  std::string text() const;  // all given options, for --resume
 
  private:
   NoiseHandling handling_ = {.clipping = Clipping::known};
@@ -41,7 +40,7 @@ class NoiseOptions {
   std::string psd_path_;
   std::string kernel_path_;
   std::optional<double> kernel_sigma_;
-  std::shared_ptr<const GivenNoise> given_noise_;  // of one of the two
+  std::shared_ptr<const GivenNoise> given_noise_;  // of --psd or --noise-kernel
   std::map<std::string, std::string> given_;
 };
 

@@ -23,7 +23,8 @@ double root_mean_square(const NoiseModel::Spectrum& spectrum) {
   return std::sqrt(squares / static_cast<double>(spectrum.size()));
 }
 
-// Deviations, of 255: over the levels, and at the middle one over frequencies and of each.
+// Deviations on the 0-255 scale: over the levels; at the middle level, over frequency bands and at each
+// frequency.
 json channel_json(const NoisePage& page, int c) {
   const NoiseModel::Channel& channel = page.model.channels[static_cast<std::size_t>(c)];
   const double white = page.spec.white();

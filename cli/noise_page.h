@@ -15,11 +15,11 @@ struct NoisePage {
   ImageSpec spec;                       //
   std::string found;                    // in one line
   NoiseModel model;                     //
-  Image picture;                        // the image, made small; empty: none is shown
-  std::vector<NoiseBlock> blocks = {};  // that were measured, in the image's own pixels
+  Image picture;                        // the image, reduced; empty: none is shown
+  std::vector<NoiseBlock> blocks = {};  // measured, in the image's own pixels
 };
 
-// An image of so many pixels along its longer side at most.
+// The image reduced to at most `longest` pixels along its longer side.
 Image made_small(const ConstImageView& image, int longest);
 
 std::string html_of(const NoisePage& page);

@@ -17,7 +17,7 @@ double root_mean_square(const std::vector<double>& values) {
   return std::sqrt(squares / static_cast<double>(values.size()));
 }
 
-// Luminance and the two colour differences together.
+// Luminance, and the two colour differences as one number.
 std::string luminance_and_chroma(const NoiseModel& model, double scale) {
   const auto strength = [&](int channel) {
     const NoiseModel::Channel& of = model.channels[static_cast<std::size_t>(channel)];
@@ -28,7 +28,7 @@ std::string luminance_and_chroma(const NoiseModel& model, double scale) {
   return fmt::format("{:.1f} luminance, {:.1f} chroma", strength(0), chroma);
 }
 
-// At the levels that the image has.
+// The range of deviations over the levels of the image.
 std::string range_over_levels(const NoiseModelEstimate& found, double scale) {
   double least = std::numeric_limits<double>::infinity();
   double most = 0;
@@ -45,7 +45,7 @@ std::string range_over_levels(const NoiseModelEstimate& found, double scale) {
   return fmt::format("{:.1f} to {:.1f}", least * scale, most * scale);
 }
 
-// Less at fine frequencies than at coarse ones.
+// Whether fine frequencies have less noise than coarse ones.
 bool is_coarse(const NoiseModel& model) {
   const NoiseModel::Channel& first = model.channels[0];
   const NoiseBands bands = noise_bands(model, 0, first.levels[first.levels.size() / 2]);

@@ -25,8 +25,8 @@ std::string help_line(const std::string& name, const std::string& help) {
 
 }  // namespace
 
-// An option as it was typed; whether it is right depends on the method.
-struct OptionTable::Typed {
+// An option as it was typed; the method decides whether it is valid.
+struct OptionTable::TypedOption {
   std::string word;  // whole
   std::string name;
   std::optional<std::string> value;
@@ -90,9 +90,10 @@ void OptionTable::refuse(const std::string& name) const {
                   near.empty() ? "; --help lists them" : fmt::format("; did you mean {}?", near)));
 }
 
-// An option's value may be joined to it or be the next word: -3 can be one, but an option such as -q cannot.
-std::vector<OptionTable::Typed> OptionTable::split(const Arguments& words, Arguments& files) const {
-  std::vector<Typed> typed;
+// An option's value may be joined to it or be the next word: -3 can be a value, but an option such as -q
+// cannot.
+std::vector<OptionTable::TypedOption> OptionTable::split(const Arguments& words, Arguments& files) const {
+  std::vector<TypedOption> typed;
   for (auto word = words.begin(); word != words.end(); ++word) {
     if (*word == "--") {
       files.insert(files.end(), word + 1, words.end());
@@ -103,7 +104,7 @@ std::vector<OptionTable::Typed> OptionTable::split(const Arguments& words, Argum
       continue;
     }
     const std::size_t end = word->starts_with("--") ? std::min(word->find('='), word->size()) : 2;
-    Typed option{*word, word->substr(0, end), std::nullopt};
+    TypedOption option{*word, word->substr(0, end), std::nullopt};
     const Option* known = find(option.name, true);
     const auto next = word + 1;
     if (end < word->size()) {
@@ -120,8 +121,8 @@ std::vector<OptionTable::Typed> OptionTable::split(const Arguments& words, Argum
 
 bool OptionTable::read(const Arguments& words) {
   Arguments files;
-  const std::vector<Typed> typed = split(words, files);
-  for (const Typed& each : typed) {
+  const std::vector<TypedOption> typed = split(words, files);
+  for (const TypedOption& each : typed) {
     const Option* option = find(each.name, true);
     if (option != nullptr && option->chooses_method && each.value) option->set(*each.value);
   }
@@ -183,7 +184,7 @@ std::string OptionTable::help() const {
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const auto& each) { return each.first == option.group; });
     if (group == groups.end()) group = groups.emplace(groups.end(), option.group, "");
-    // A method's option says in its help what it takes.
+    // The help of a method's option already says which values it takes.
     const std::string value = option.flag() || option.value == "VALUE" ? "" : " " + option.value;
     group->second += help_line(fmt::format("{}{}", fmt::join(option.names, ","), value), option.help);
   }

@@ -1,5 +1,5 @@
-// The options of a command, each described once: this table reads the command line, and --help, the manual
-// and the shells' completions are printed from it.
+// The options of a command, each described once. This table reads the command line; --help, the manual and
+// the shells' completions are printed from it.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace ungrain::cli {
 
-// What is done with the text of an option or, in short, where it is kept.
+// Receives the text of an option. Converts from a variable that stores it.
 struct SetText : std::function<void(const std::string& text)> {
   using function::function;
   SetText(std::string& to) : function([&to](const std::string& text) { to = text; }) {}  // NOLINT: implicit
@@ -25,20 +25,20 @@ struct SetText : std::function<void(const std::string& text)> {
 
 struct Option {
   std::vector<std::string> names;  // "-o", "--output"; one without dashes is found by its position
-  std::string value;               // what it is called in texts: "PATH"; empty: a flag
+  std::string value;               // its name in texts: "PATH"; empty: a flag
   std::string help;
   SetText set;
   std::string group;                      // its heading in --help
   std::vector<std::string> choices = {};  // values that are completed
-  bool only_choices = false;              // there are no others
+  bool only_choices = false;              // no other values are allowed
   bool file = false;                      // the value is a file's name
-  bool repeated = false;                  // by position: takes all that are left
+  bool repeated = false;                  // by position: takes all remaining words
   bool chooses_method = false;            // set before the others, which depend on it
-  std::string method = {};                // empty: of all
+  std::string method = {};                // that it belongs to; empty: to all
 
   bool positional() const { return !names.front().starts_with('-'); }
   bool flag() const { return !positional() && value.empty(); }
-  // Refuses other words. They are put in the place of "{}" in the help.
+  // Allows only these words, and lists them in the help in place of "{}".
   Option& only(std::vector<std::string> words);
 };
 
@@ -48,10 +48,10 @@ class OptionTable {
   OptionTable(const OptionTable&) = delete;
   OptionTable& operator=(const OptionTable&) = delete;
 
-  // `spelling`: "-o,--output PATH", "--flag", "file" or "files...". The reference is good until the next
+  // `spelling`: "-o,--output PATH", "--flag", "file" or "files...". The reference is valid until the next
   // call.
   Option& add(std::string_view spelling, std::string help, SetText set);
-  // One word of a list, each with its value.
+  // An option that takes one word of a list, each with its value.
   template <class Value>
   Option& add(std::string_view spelling, std::string help, Value& value,
               const std::type_identity_t<std::vector<std::pair<std::string, Value>>>& choices) {
@@ -61,24 +61,24 @@ class OptionTable {
     const auto set = [&value, values](const std::string& text) { value = values.at(text); };
     return add(spelling, std::move(help), set).only(std::move(words));
   }
-  void begin_group(std::string heading) { group_ = std::move(heading); }  // of what is added from here on
-  // Of the options that belong to methods, those of this one count. It may change while words are read.
+  void begin_group(std::string heading) { group_ = std::move(heading); }  // of the options added from here on
+  // Only this method's options count among those that belong to methods. It may change while words are read.
   void follow_method(const std::string& method) { method_ = &method; }
-  // Another beginning than "there is no option".
+  // Replaces "there is no option" at the beginning of the message.
   void refuse_with(std::string words) { refusal_ = std::move(words); }
 
-  // Sets what the words say, in the order of the table. False: help was asked for. Throws UsageError with one
-  // line that names the option; one that is not there comes with the nearest that is, or with the methods
-  // that have it.
+  // Sets the options' variables, in the order of the table. False: help was asked for. Throws UsageError with
+  // one line that names the option; for an unknown option it names the nearest one, or the methods that have
+  // it.
   bool read(const Arguments& words);
-  // What was read for a group's options, by their long names, in the order of the table.
+  // The values read for a group's options, by their long names, in the order of the table.
   std::vector<std::pair<std::string, std::string>> given(std::string_view group) const;
   std::string help() const;
   const std::vector<Option>& options() const { return options_; }
 
  private:
-  struct Typed;
-  std::vector<Typed> split(const Arguments& words, Arguments& files) const;
+  struct TypedOption;
+  std::vector<TypedOption> split(const Arguments& words, Arguments& files) const;
   const Option* find(std::string_view name, bool of_any_method) const;
   bool chosen(const Option& option) const;
   [[noreturn]] void refuse(const std::string& name) const;

@@ -1,4 +1,5 @@
-// Values of options. These throw UsageError that names the option, what it takes and what was given.
+// Values of options. These functions throw UsageError that names the option, what it takes and what was
+// given.
 #pragma once
 
 #include <charconv>
@@ -39,7 +40,7 @@ std::optional<Number> read_number(std::string_view text) {
   return value;
 }
 
-// The library names its parameters as C++ does; the user has typed an option.
+// Replaces the library's names of parameters in messages by the option that the user typed.
 template <class Work>
 auto naming_option(const std::string& parameter, Work work) {
   try {

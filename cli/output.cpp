@@ -13,7 +13,7 @@
 namespace ungrain::cli {
 namespace {
 
-// errno of the first write that failed; what comes after a gap is of no use to anybody.
+// errno of the first failed write; nothing is written after a gap.
 int& output_error() {
   static int number = 0;
   return number;
@@ -57,7 +57,7 @@ void flush_output() {
 }
 
 void put_aside(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);  // where this fails there is nobody to tell
+  std::fwrite(text.data(), 1, text.size(), stderr);  // if this fails there is nowhere to report it
   std::fflush(stderr);
 }
 

@@ -1,5 +1,5 @@
-// What the program says: lines on the standard output, errors on the other. A stream that cannot be written
-// never ends the work.
+// The program's messages: lines on the standard output, errors on the standard error. A stream that cannot be
+// written never ends the work.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace ungrain::cli {
 
-// First of all: a file that is opened while a standard stream is closed would take its place, and our lines
-// would be written into it.
+// Called first: a file that is opened while a standard stream is closed would get its descriptor, and our
+// lines would be written into that file.
 void hold_standard_streams();
 
-bool standard_output_was_closed();  // before that
+bool standard_output_was_closed();  // before hold_standard_streams()
 
 void put_reports_aside();               // from now on put() writes on the standard error
 void put(std::string_view text);        // on the standard output
@@ -26,10 +26,10 @@ void print(fmt::format_string<Args...> format, Args&&... arguments) {
   put(fmt::format(format, std::forward<Args>(arguments)...));
 }
 
-void print_error(std::string_view message);  // "ungrain: …", one line, whatever the message holds
+void print_error(std::string_view message);  // "ungrain: …", always one line
 
-// After the last line: false where something could not be written, and says so. A reader that has gone away
-// wanted no more: that is no failure.
+// Called after the last line: returns false, and says so, where something could not be written. A reader that
+// has closed the pipe wanted no more: that is not a failure.
 bool finish_output();
 
 }  // namespace ungrain::cli

@@ -1,4 +1,4 @@
-// A page of a file, decoded once although it is read twice: to measure its noise and to be filtered.
+// A page of a file, decoded once although it is read twice: to measure its noise and to filter it.
 #pragma once
 
 #include "io/image_file.h"
@@ -8,7 +8,7 @@ namespace ungrain::cli {
 
 class PageRows : public RowReader {
  public:
-  // Held in memory where `hold` says so; else every reading decodes. Throws Error(cancelled) after Ctrl-C.
+  // Holds the page in memory if `hold`; else every reading decodes it. Throws Error(cancelled) after Ctrl-C.
   PageRows(io::InputFile& file, bool hold);
   void read_rows(int first, const ImageView& rows) override;
   Image all();  // the page, in memory

@@ -26,7 +26,7 @@ std::string time_text(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-// The first `bytes` bytes, or a few less: not half of a UTF-8 character.
+// The first `bytes` bytes, or a few less, so that no UTF-8 character is split.
 std::string cut(const std::string& text, std::size_t bytes) {
   while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0U) == 0x80U) --bytes;
   return text.substr(0, bytes);
@@ -84,7 +84,7 @@ void ProgressBar::draw(bool at_once) {
   double done = work_done_;
   double measured = work_measured_;
   double spent = seconds_measured_;
-  for (const Running& file : running_) {
+  for (const RunningFile& file : running_) {
     const double seconds = file.seconds_until(now);
     if (seconds > 0) rate += file.fraction * file.pixels / seconds / 1e6;
     done += file.fraction * file.work;

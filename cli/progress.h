@@ -1,5 +1,5 @@
-// How far a batch is: a bar with rate and time left on a terminal, nothing elsewhere. Several files may be
-// worked on at once, each by a thread of its own.
+// The progress of a batch: a bar with rate and time left on a terminal, nothing elsewhere. Several files may
+// be worked on at once, each by a thread of its own.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace ungrain::cli {
 class ProgressBar {
   using Clock = std::chrono::steady_clock;
 
-  struct Running {
+  struct RunningFile {
     std::string name;
     double work = 0;
     Clock::time_point start;
@@ -26,14 +26,14 @@ class ProgressBar {
   };
 
  public:
-  // `work` is what all files together come to, in any unit (their bytes), `jobs` how many are worked on at
-  // once; no bar unless `wanted` and stderr is a terminal.
+  // `work` is the total of all files in any unit (their bytes), `jobs` the number of files worked on at once;
+  // no bar unless `wanted` and stderr is a terminal.
   ProgressBar(bool wanted, int files, double work, int jobs);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // A file that is being worked on, until it is gone.
+  // A file that is being worked on, for the lifetime of this object.
   class File {
    public:
     File(ProgressBar& bar, const std::string& name, double work);
@@ -43,15 +43,15 @@ class ProgressBar {
 
     void set_pixels(double pixels);  // as soon as they are known
     void update(double fraction);
-    void done() { done_ = true; }  // one that was skipped or failed says nothing about the speed
+    void done() { done_ = true; }  // a skipped or failed file says nothing about the speed
 
    private:
     ProgressBar& bar_;
-    std::list<Running>::iterator file_;
+    std::list<RunningFile>::iterator file_;
     bool done_ = false;
   };
 
-  // Lets `print` write where the bar stands.
+  // Clears the bar while `print` writes.
   void aside(const std::function<void()>& print);
 
  private:
@@ -62,11 +62,11 @@ class ProgressBar {
   int files_;
   double work_;
   int jobs_;
-  std::mutex mutex_;  // for all that follows, and the terminal
+  std::mutex mutex_;  // for all members below, and the terminal
   int started_ = 0;
-  std::list<Running> running_;
+  std::list<RunningFile> running_;
   double work_done_ = 0;
-  double work_measured_ = 0;  // that the seconds below went into
+  double work_measured_ = 0;  // done in the seconds below
   double seconds_measured_ = 0;
   Clock::time_point last_;
   bool drawn_ = false;

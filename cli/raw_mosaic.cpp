@@ -8,7 +8,7 @@
 namespace ungrain::cli {
 namespace {
 
-// 14 bits, as many cameras have.
+// 14 bits, like many cameras.
 constexpr double black_level = 512;
 constexpr double white_level = 16383;
 

@@ -1,4 +1,4 @@
-// ungrain noise --camera into a DNG file: what the simulated sensor says, before any processing.
+// ungrain noise --camera into a DNG file: the simulated sensor's data before any processing.
 #pragma once
 
 #include <filesystem>

@@ -32,7 +32,7 @@ bool RowBand::read_next(RowReader& file) {
   first_ += count_;
   count_ = std::min(rows_, image_.height - first_);
   if (count_ == 0) return false;
-  // Rows that both bands have are moved, not read again: going back in a file may decode it anew.
+  // Rows that both bands contain are moved, not read again: seeking back in a file may decode it again.
   const int first = std::max(0, first_ - reach_);
   const int end = std::min(image_.height, first_ + count_ + reach_);
   const ImageView held = view();

@@ -1,4 +1,4 @@
-// A file's rows a band at a time, for the commands that walk over it once.
+// A file's rows a band at a time, for commands that read it once.
 #pragma once
 
 #include "io/image_file.h"
@@ -11,14 +11,14 @@ int band_rows(const ImageSpec& image, int first);
 
 class RowBand {
  public:
-  // `reach`: rows that are held above and below the band too, as far as the image goes.
+  // `reach`: rows that are also held above and below the band, as far as the image goes.
   explicit RowBand(const ImageSpec& image, int reach = 0);
 
   // The next rows of the file, each read once; false after the last. Throws Error(cancelled) after Ctrl-C.
   bool read_next(RowReader& file);
-  // With the rows above and below; its region says where they lie.
+  // With the rows above and below; its region gives their position.
   ImageView view() { return rows(held_first_, held_end_ - held_first_); }
-  // Room for the rows that `other` has now, without those above and below.
+  // Memory for the rows that `other` has now, without those above and below.
   ImageView same_rows(const RowBand& other) { return rows(other.first_, other.count_); }
   int first() const { return first_; }
 

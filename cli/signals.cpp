@@ -32,14 +32,14 @@ void watch_signals() {
   sigset_t set;
   sigemptyset(&set);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    // Started in the background of a script, SIGINT is ignored, and stays so.
+    // In the background of a script SIGINT is ignored, and stays ignored.
     struct sigaction current {};
     if (sigaction(number, nullptr, &current) == 0 && current.sa_handler != SIG_IGN) sigaddset(&set, number);
   }
-  // Every thread inherits the mask, so that only the one below is told.
+  // Every thread inherits the mask, so that only the thread below receives signals.
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   std::thread([set] { serve(set); }).detach();
-  // A closed pipe or a full disk comes back as a failed write, with a message, not as a sudden end.
+  // A closed pipe or a full disk becomes a failed write with a message instead of ending the program.
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
 }

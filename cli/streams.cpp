@@ -32,14 +32,14 @@ const io::ScratchFolder& scratch() {
   return folder;
 }
 
-// What stands for a stream, once it is there.
-struct StandIns {
+// The temporary files of the streams, once they exist.
+struct StreamFiles {
   std::filesystem::path input;
   std::filesystem::path output;
 };
 
-StandIns& stand_ins() {
-  static StandIns paths;
+StreamFiles& stream_files() {
+  static StreamFiles paths;
   return paths;
 }
 
@@ -60,7 +60,8 @@ class Descriptor {
   int number_;
 };
 
-// Waits until a call would not block. Our signals are another thread's, so that no call ends by one: we look.
+// Waits until a call would not block. Another thread handles signals, so they do not interrupt calls: this
+// polls.
 void wait_for(int descriptor, short events) {
   constexpr int milliseconds = 50;
   for (;;) {
@@ -165,15 +166,15 @@ std::string shown_output(const std::filesystem::path& name) {
 
 std::string with_stream_names(std::string_view message) {
   std::string text(message);
-  replace_all(text, stand_ins().input.native(), input_text);
-  replace_all(text, stand_ins().output.native(), output_text);
+  replace_all(text, stream_files().input.native(), input_text);
+  replace_all(text, stream_files().output.native(), output_text);
   return text;
 }
 
 std::unique_ptr<io::InputFile> open_input(const std::filesystem::path& name, const io::OpenOptions& options) {
   if (name != stream_name) return io::InputFile::open(name, options);
-  if (stand_ins().input.empty()) stand_ins().input = copy_of_input();
-  return io::InputFile::open(stand_ins().input, options);
+  if (stream_files().input.empty()) stream_files().input = copy_of_input();
+  return io::InputFile::open(stream_files().input, options);
 }
 
 ResultFile::ResultFile(const std::filesystem::path& named, const std::string& input_format,
@@ -182,14 +183,14 @@ ResultFile::ResultFile(const std::filesystem::path& named, const std::string& in
   if (!streamed_) return;
   const std::string extension =
       format.empty() ? result_extension("x" + io::extension_of(input_format)) : dotted(format);
-  path_ = stand_ins().output = scratch().file("result" + extension);
+  path_ = stream_files().output = scratch().file("result" + extension);
 }
 
 void ResultFile::deliver() const {
   if (!streamed_) return;
   const Descriptor result(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
   if (result.number() < 0) fail(output_text, "its temporary file is gone", errno);
-  // A pipe that is ready takes this much without making us wait.
+  // A pipe that is ready takes this many bytes without blocking.
   struct stat status {};
   const bool regular = ::fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode);
   const std::size_t most = regular ? std::size_t{1} << 20U : PIPE_BUF;

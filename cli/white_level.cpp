@@ -14,11 +14,11 @@ namespace ungrain::cli {
 namespace {
 
 constexpr std::array usual_whites = {1.0, 255.0, 1023.0, 4095.0, 16383.0, 65535.0};
-// Noise goes beyond white.
+// Noise may exceed white.
 constexpr double headroom = 1.5;
-// In these formats 1 is white by definition, and lamps are brighter.
+// In these formats 1 is white by definition, and lights are brighter.
 constexpr double headroom_of_light = 16;
-// What lies above may be a few hot pixels.
+// Values above may be a few hot pixels.
 constexpr double share_above = 0.01;
 
 struct Values {
@@ -59,7 +59,7 @@ void count_rows(io::InputFile& file, const ImageSpec& spec, int first, int count
   }
 }
 
-// All rows of a page, or some bands of them where they are many.
+// Counts all rows of a page, or some bands of a large one.
 void count_page(io::InputFile& file, const ImageSpec& spec, Values& values) {
   constexpr double most_pixels = 16e6;
   constexpr int bands = 64;
@@ -73,7 +73,8 @@ void count_page(io::InputFile& file, const ImageSpec& spec, Values& values) {
   }
 }
 
-// Integers have no headroom: the smallest number of bits from 8 on that holds all of them, odd ones apart.
+// Integers have no headroom: the smallest number of bits, from 8 on, that holds all of them, outliers
+// excepted.
 double white_of_integers(const Values& values) {
   double white = 255;
   while (white < values.largest) white = 2 * white + 1;
@@ -103,7 +104,7 @@ WhiteLevel find_white_level(io::InputFile& file, const io::FileInfo& info) {
   }
   file.select_page(0);
   if (values.finite == 0 || values.largest <= 0) return {};
-  constexpr double darkest = 1.0 / 256;  // less, and it is another unit
+  constexpr double darkest = 1.0 / 256;  // below this the values are in another unit
   if (values.largest < darkest) return {values.largest, "values"};
   if (whole_numbers) return {std::min(white_of_integers(values), info.spec.range), "values"};
   for (std::size_t i = 0; i < usual_whites.size(); ++i) {

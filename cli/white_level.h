@@ -1,4 +1,4 @@
-// The white level of a file whose samples' type does not tell it: floats, and integers of 32 bits.
+// The white level of a file whose sample type does not determine it: floats, and integers of 32 bits.
 #pragma once
 
 #include <optional>
@@ -13,12 +13,12 @@ struct WhiteLevel {
   std::string_view from = "type";
 };
 
-// From the values of the file's samples, or a part of them where there are many: the smallest of 1, 255,
-// 1023, 4095, 16383 and 65535 that 99 % of them do not exceed by more than half, or else the largest value.
-// What is known is taken from `info`. Leaves page 0 selected. Throws Error(cancelled) after Ctrl-C.
+// From the values of the file's samples, or a part of them in a large file: the smallest of 1, 255, 1023,
+// 4095, 16383 and 65535 that 99 % of them do not exceed by more than half, or else the largest value. Takes
+// what `info` knows. Leaves page 0 selected. Throws Error(cancelled) after Ctrl-C.
 WhiteLevel find_white_level(io::InputFile& file, const io::FileInfo& info);
 
-// The same for a command with a --range: what is given is taken.
+// The same for a command with a --range: a given one is used.
 inline double white_level(io::InputFile& file, const io::FileInfo& info, std::optional<double> given) {
   return given ? *given : find_white_level(file, info).range;
 }

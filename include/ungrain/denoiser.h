@@ -1,4 +1,4 @@
-// The way in: make a Denoiser once, run it on many images.
+// The library's entry point: create a Denoiser once, run it on many images.
 //
 //   ungrain::Denoiser d = ungrain::Denoiser::create(ungrain::BilateralParams{.sigma = 10}, spec);
 //   d.run(noisy.view(), clean.view());
@@ -27,7 +27,7 @@ namespace ungrain {
 
 struct Device {
   enum class Kind : std::uint8_t {
-    automatic,  // the fastest that is there and that the method supports
+    automatic,  // the fastest usable device that the method supports
     reference,  // the readable definition: one thread, double sums, slow
     cpu,
     cuda,
@@ -50,7 +50,7 @@ struct DeviceInfo {
   Device device;
   std::string description;  // the processor's or GPU's name and size
   bool usable = true;
-  std::string reason;  // why not, where it is not
+  std::string reason;  // why it is not usable
 };
 
 std::vector<DeviceInfo> devices();
@@ -80,7 +80,7 @@ struct Options {
   int threads = 0;         // up to max_threads; 0: one for each processor
   std::size_t memory = 0;  // bytes for working buffers; 0: half of what is free
   NonFinite nonfinite = NonFinite::fill;
-  int band_rows = 0;  // rows worked on at a time; 0: planned from `memory`. Changes time, never pixels
+  int band_rows = 0;  // rows of a band; 0: planned from `memory`. Changes the time, never the pixels
   std::function<void(double fraction)> progress = {};  // called on the thread that called run(), 0 to 1
   CancelToken cancel = {};
 };
@@ -90,7 +90,7 @@ struct StageTime {
   double ms = 0;
 };
 
-// A strength both ways: in the image's own pixel units and on the 0-255 scale.
+// One strength in two units: the image's own pixel units and the 0-255 scale.
 struct Strength {
   std::string name;
   double value = 0;
@@ -102,7 +102,7 @@ struct Report {
   int threads = 1;
   int bands = 0;
   int gpus = 0;    // that took part
-  int queues = 0;  // of bands, on all of them together
+  int queues = 0;  // of bands, over all GPUs
   double ms = 0;
   std::vector<StageTime> stages;
   std::size_t buffer_bytes = 0;
@@ -127,13 +127,13 @@ class RowWriter {
   virtual void write_rows(int first, const ConstImageView& rows) = 0;  // once each, in order
 };
 
-// Turns what depends on the image (parameters left to "auto" or derived) into numbers, once for the whole
-// image. Where the noise differs by level or frequency the result has a noise model (MethodParams::noise())
-// instead of one sigma, provided that the method's other parameters allow one.
+// Replaces parameters that depend on the image ("auto" or derived) by numbers, once for the whole image.
+// Where the noise differs by level or frequency, the result has a noise model (MethodParams::noise()) instead
+// of one sigma, provided that the method's other parameters allow one.
 MethodParams resolve(const MethodParams& params, const ConstImageView& image);
 // The same from a stream of rows, which is read once, and only where params.needs_image().
 MethodParams resolve(const MethodParams& params, RowReader& image, const ImageSpec& spec);
-// The same, and what was measured of the noise: nothing where the method's parameters need none of it.
+// The same, with the measured noise: empty where the method's parameters need no measurement.
 struct Resolved {
   MethodParams params;
   std::optional<NoiseModelEstimate> noise;
@@ -142,15 +142,15 @@ Resolved resolve_with_noise(const MethodParams& params, const ConstImageView& im
                             const NoiseModelOptions& options = {});
 Resolved resolve_with_noise(const MethodParams& params, RowReader& image, const ImageSpec& spec,
                             const NoiseModelOptions& options = {});
-// The part of it that needs only the image's spec; what follows the noise's level stays unset until that is
-// set.
+// The part of resolve() that needs only the image's spec. Parameters that follow the noise's level stay unset
+// until that level is set.
 MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec);
 
-// Everything is checked, chosen, planned and allocated by create(); run() only executes. One Denoiser is not
-// for two threads at once: clone() it.
+// create() checks, chooses, plans and allocates everything; run() only executes. A Denoiser serves one thread
+// at a time: clone() it for others.
 class Denoiser {
  public:
-  // `spec` is the whole image's.
+  // `spec` describes the whole image.
   static Denoiser create(const MethodParams& params, const ImageSpec& spec, const Options& options = {});
 
   Denoiser(Denoiser&&) noexcept;
@@ -166,26 +166,26 @@ class Denoiser {
   // Row by row in bounded memory. `out_spec` is the spec with the type and range that the writer wants.
   Report run(RowReader& in, RowWriter& out, const ImageSpec& out_spec);
 
-  // Sequences (ungrain/sequence.h). Every image has the spec, and so has every result, with one type and range
-  // for all. Results may lie where their own images lie.
+  // Sequences (ungrain/sequence.h). Every image has the spec, and so has every result, with one type and
+  // range for all. Results may lie where their own images lie.
   Report run(std::span<const ConstImageView> in, std::span<const ImageView> out);
   // One image of a window of a sequence. Where the window has fewer than reach().before images before it, or
   // fewer than reach().after behind, the sequence ends there.
   Report run(std::span<const ConstImageView> window, int centre, const ImageView& out);
-  // From a reader to a writer, all images or one. What one image has made is kept for the next as long as the
-  // reader is the same: forget_slices() when it reads something else.
+  // From a reader to a writer, all images or one. Results of one image that the next one needs are kept as
+  // long as the reader is the same: call forget_slices() before it reads another sequence.
   Report run(SliceReader& in, SliceWriter& out, const ImageSpec& out_spec);
   Report run(SliceReader& in, int slice, const ImageView& out);
   void forget_slices();
 
-  // On a GPU: puts the work on the caller's stream and returns. The images lie on that GPU, or in page-locked
-  // host memory, and stay as they are until the stream has come this far. Memory for it is taken by the first
-  // call. Where nonfinite is `error`, wait() tells.
+  // On a GPU: enqueues the work on the caller's stream and returns. The images lie on that GPU or in
+  // page-locked host memory, and must not change until the stream has done the work. The first call allocates
+  // memory for it. Where nonfinite is `error`, wait() throws it.
   void run_async(const ConstImageView& in, const ImageView& out, Stream stream = {});
-  void wait();  // until the work of run_async() is done; what went wrong in it is thrown here
+  void wait();  // until the work of run_async() is done; throws its errors
 
   using Reach = ungrain::Reach;
-  Reach reach() const;                 // how far a pixel's neighbourhood goes, all stages together
+  Reach reach() const;                 // how far a pixel's neighbourhood extends through all stages
   const MethodParams& params() const;  // resolved
   const ImageSpec& spec() const;
   Device device() const;

@@ -9,7 +9,7 @@ namespace ungrain {
 
 // The numbers are stable: other languages' bindings carry them.
 enum class ErrorCode : int {
-  invalid_argument = 1,  // a parameter, option, size or layout that cannot be
+  invalid_argument = 1,  // an invalid parameter, option, size or layout
   unsupported = 2,       // a combination that is valid but that this build or method does not offer
   out_of_memory = 3,     // the work does not fit the memory it may use
   no_device = 4,         // the device asked for is not there
@@ -17,7 +17,7 @@ enum class ErrorCode : int {
   io = 6,                // a file could not be read or written
   cancelled = 7,         // the cancel token was set
   bad_pixels = 8,        // NaN or infinity where the caller asked for an error
-  internal = 9,          // a fault of ours
+  internal = 9,          // a bug of the library
 };
 
 std::string_view name(ErrorCode code);

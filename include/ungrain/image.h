@@ -1,4 +1,4 @@
-// Images as the library sees them: what they are (ImageSpec), where they lie (views), and one that owns its
+// Images: their description (ImageSpec), views of memory that the caller owns, and an image that owns its
 // memory.
 #pragma once
 
@@ -13,13 +13,13 @@ namespace ungrain {
 
 enum class PixelType : std::uint8_t { u8, u16, f16, f32 };
 
-// What depends on the type of samples: a row each, in PixelType's order.
+// Properties of a sample type: one row for each, in PixelType's order.
 struct PixelTypeInfo {
   PixelType type;
   std::string_view name;
   int bytes;
   bool is_float;
-  double white;  // level of an image that does not say otherwise
+  double white;  // default white level of an image
 };
 inline constexpr std::array<PixelTypeInfo, 4> pixel_types{{
     {PixelType::u8, "u8", 1, false, 255},
@@ -48,7 +48,7 @@ inline constexpr int max_channels = 4;
 struct Reach {
   int x = 0;
   int y = 0;
-  bool whole = false;  // at every pixel of the image
+  bool whole = false;  // every pixel of the image
   int before = 0;      // images before it in a sequence (frames, slices)
   int after = 0;       // and after it
 
@@ -91,8 +91,8 @@ struct Space {
   friend bool operator==(const Space&, const Space&) = default;
 };
 
-// Where a view lies in a larger image, so that borders and grids are the whole image's. Width and height 0:
-// the view is the whole image.
+// The position of a view in a larger image, so that borders and grids follow the whole image. Width and
+// height 0: the view is the whole image.
 struct Region {
   int x = 0;
   int y = 0;
@@ -103,7 +103,7 @@ struct Region {
   friend bool operator==(const Region&, const Region&) = default;
 };
 
-// A buffer that somebody else owns. Pointer is void* or const void*.
+// A buffer that the caller owns. Pointer is void* or const void*.
 template <class Pointer>
 struct BasicImageView {
   Pointer data = nullptr;  // first sample of the first row
@@ -142,7 +142,7 @@ struct BasicImageView {
 using ImageView = BasicImageView<void*>;
 using ConstImageView = BasicImageView<const void*>;
 
-// An image that owns its samples: interleaved, rows without padding, 64-byte aligned, zero at first.
+// An image that owns its samples: interleaved, rows without padding, 64-byte aligned, initially zero.
 class Image {
  public:
   Image() = default;

@@ -1,4 +1,4 @@
-// What is known of an image's noise: its deviation by level, by frequency and by channel.
+// An image's noise: its standard deviation by level, by frequency and by channel.
 #pragma once
 
 #include <array>
@@ -31,9 +31,9 @@ struct NoiseModel {
     std::vector<double> levels;      // ascending; at least one
     std::vector<double> deviations;  // at these levels
     Spectrum spectrum{};
-    // How much the noise of a pixel has in common with that of the pixel (dx, dy) away, -1 to 1: a square of
-    // an odd side, row by row, (0, 0) in the middle. Beyond it they have nothing in common. Empty: not known.
-    // The spectrum of a model that has it follows from it.
+    // Correlation of a pixel's noise with that of the pixel (dx, dy) away, -1 to 1: a square of an odd side,
+    // row by row, (0, 0) in the middle; 0 beyond it. Empty: not known. Where a model has it, the spectrum
+    // follows from it.
     std::vector<double> correlation = {};
     friend bool operator==(const Channel&, const Channel&) = default;
   };
@@ -48,11 +48,11 @@ struct NoiseModel {
 // Throws Error(invalid_argument) that names what is wrong.
 void validate(const NoiseModel& model);
 
-// Gaussian noise of these deviations (one for each colour channel, or one for all) of an image's channels,
-// pixel units. `correlation` is NoiseEstimate's.
+// White Gaussian noise with these standard deviations of the image's channels (one for each colour channel,
+// or one for all), pixel units. `correlation` is NoiseEstimate's.
 NoiseModel white_noise_model(const ImageSpec& spec, const std::vector<double>& sigma, double correlation = 0);
 
-// variance = a * level + b in each of the image's channels: what a sensor delivers, before any processing.
+// variance = a * level + b in each of the image's channels: a sensor's noise before any processing.
 NoiseModel poisson_gaussian_model(const ImageSpec& spec, double a, double b);
 
 // variance = a * level + b, in pixel units.
@@ -63,30 +63,30 @@ struct PoissonGaussian {
   friend bool operator==(const PoissonGaussian&, const PoissonGaussian&) = default;
 };
 
-// From the image alone, for each of its colour channels by itself; both numbers are 0 or more. The image is
-// linear: samples are proportional to light and their noise is white. Areas near white, or where black is cut
-// off, do not count. An image of less than 16 x 16 pixels tells nothing: both numbers are 0.
+// Measured in the image alone, for each of its colour channels by itself; both numbers are 0 or more. The
+// image must be linear: samples are proportional to light and their noise is white. Areas near white, or
+// where black is cut off, do not count. An image of less than 16 x 16 pixels gives 0 for both numbers.
 std::vector<PoissonGaussian> fit_poisson_gaussian(const ConstImageView& image);
 
-// Of such lines, one for each colour channel. An rgb image's are taken for one, their mean: its model has no
-// channel for each.
+// From such lines, one for each colour channel. For an rgb image their mean is used, because its model's
+// channels are not red, green and blue.
 NoiseModel poisson_gaussian_model(const ImageSpec& spec, const std::vector<PoissonGaussian>& channels);
 
-// Noise of a known power spectral density: of one channel for all of the image's, or of one for each. Any
+// Noise of a known power spectral density, which has one channel for all of the image's or one for each. Any
 // size, frequency 0 first, as a Fourier transform gives it; its mean over all frequencies is the variance of
-// a pixel, in pixel units². Channels have independent noise.
+// a pixel, in pixel units². The noise of the channels is independent.
 NoiseModel noise_model_of_psd(const ImageSpec& spec, const ConstImageView& psd);
 
-// White noise of deviation `sigma`, independent in all channels, that was convolved with a kernel: of one
-// channel for all of the image's, or of one for each; at most 255 x 255. A pixel's deviation is then sigma
-// times the root of the sum of the kernel's squares.
+// White noise of deviation `sigma`, independent in all channels, that was convolved with a kernel. The kernel
+// has one channel for all of the image's or one for each, and at most 255 x 255 pixels. A pixel's deviation
+// is then sigma times the root of the sum of the kernel's squares.
 NoiseModel noise_model_of_kernel(const ImageSpec& spec, const ConstImageView& kernel, double sigma);
 
 // Every deviation times `strength`.
 NoiseModel scaled(NoiseModel model, double strength);
 
-// The deviation of each of the image's own colour channels, root mean square over all levels of the model and
-// all frequencies.
+// The standard deviation of each of the image's own colour channels, root mean square over all levels of the
+// model and all frequencies.
 std::vector<double> image_deviations(const NoiseModel& model, const ImageSpec& spec);
 
 // The model's root mean square deviation over bands of frequency i + j, at one level.
@@ -101,15 +101,15 @@ NoiseBands noise_bands(const NoiseModel& model, int channel, double level);
 // scale where white is 255.
 std::string to_text(const NoiseModel& model, const ImageSpec& spec);
 
-// What the estimate found, and so what the model was made of.
+// What the estimate found, which decides what the model contains.
 enum class NoiseFinding : std::uint8_t {
-  white,     // the same in all frequencies and at all levels, or nothing more could be told: estimate_noise()
+  white,     // the same at all frequencies and levels, or nothing more was measurable: estimate_noise()
   by_level,  // white at each level, but stronger at some levels: photon noise
-  spectrum,  // other deviations at other frequencies: what cameras and compressors leave
+  spectrum,  // deviations differ by frequency: what cameras and compressors leave
 };
 std::string_view name(NoiseFinding finding);
 
-// A block of 8 x 8 pixels that was measured.
+// A measured block of 8 x 8 pixels.
 struct NoiseBlock {
   int x = 0;
   int y = 0;
@@ -119,41 +119,42 @@ struct NoiseBlock {
 struct NoiseModelEstimate {
   NoiseModel model;
   NoiseFinding finding = NoiseFinding::white;
-  // What estimate_noise() finds; less where the finding is white and the colour differences tell that a part
-  // of it is texture of luminance.
+  // The result of estimate_noise(); less where the finding is white and the colour differences show that a
+  // part of it is texture of luminance.
   NoiseEstimate white;
-  // Of each of the image's own colour channels, root mean square over its pixels and over all frequencies.
+  // Standard deviation of each of the image's own colour channels, root mean square over its pixels and over
+  // all frequencies.
   std::vector<double> deviations;
-  double darkest = 0;  // levels that the image has: the model may go on beyond them
+  double darkest = 0;  // the image's range of levels: the model may go beyond it
   double brightest = 0;
   int levels = 0;       // levels at which blocks were measured
   int calm_levels = 0;  // of these, where the blocks show noise and no texture
-  // Luminance was limited to a multiple of the colour differences' noise, or by the ISO speed: the image
-  // has no flat areas and what was measured in luminance is texture at least in part.
+  // Luminance was limited to a multiple of the colour differences' noise, or by the ISO speed: the image has
+  // no flat areas, and what was measured in luminance is at least in part texture.
   bool limited_by_colour = false;
   bool limited_by_iso = false;
-  std::vector<NoiseBlock> blocks;  // that the levels were measured in
+  std::vector<NoiseBlock> blocks;  // in which the levels were measured
   // Photon noise: the line that each of the model's channels follows. Empty where the noise of some channel
-  // was found to be of another kind.
+  // is of another kind.
   std::vector<PoissonGaussian> lines;
 };
 
 struct NoiseModelOptions {
   std::optional<double> iso = {};  // of the photograph, as its EXIF data say
   int threads = 0;                 // 0: one for each processor
-  // Of a JPEG file: by how much luminance's coefficients were rounded, 8 x 8 row by row as the file has them.
-  // What rounding does to noise and texture together is added to the noise that was found.
+  // Of a JPEG file: the quantisation steps of luminance's coefficients, 8 x 8 row by row as in the file. The
+  // rounding error of noise and texture together is added to the measured noise.
   std::vector<int> jpeg_steps = {};
 };
 
-// From the image alone. Blocks of 8 x 8 pixels whose surroundings are flattest are measured, some hundred at
-// each of up to eight levels. Where they show white noise of one strength the result is estimate_noise()'s.
-// Alpha never counts; blocks with a NaN or an infinity are left out.
+// From the image alone. The blocks of 8 x 8 pixels with the flattest surroundings are measured, a few hundred
+// at each of up to eight levels. Where they show white noise of one strength, the result is
+// estimate_noise()'s. Alpha is ignored; blocks with a NaN or an infinity are left out.
 NoiseModelEstimate estimate_noise_model(const ConstImageView& image, const NoiseModelOptions& options = {});
 NoiseModelEstimate estimate_noise_model(RowReader& rows, const ImageSpec& spec,
                                         const NoiseModelOptions& options = {});
 
-// The same, row by row in bounded memory; the result does not depend on how the rows are cut.
+// The same, row by row in bounded memory; the result does not depend on how the rows are split.
 class NoiseModelEstimator {
  public:
   explicit NoiseModelEstimator(const ImageSpec& spec, const NoiseModelOptions& options = {});

@@ -1,7 +1,8 @@
-// A method's parameters by name: what there is (MethodInfo, ParamInfo) and a set of values (MethodParams).
-// The command line's options, the bindings' signatures and docs/methods.md are all made from this.
+// A method's parameters by name: their descriptions (MethodInfo, ParamInfo) and a set of values
+// (MethodParams). The command line's options, the bindings' signatures and docs/methods.md are all made from
+// this.
 //
-// C++ code that knows its method uses the structs in ungrain/methods/ instead and never needs this page.
+// C++ code that knows its method uses the structs in ungrain/methods/ and does not need this header.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,7 @@ struct NoiseModel;
 
 enum class ParamKind : std::uint8_t { real, integer, choice, per_channel, image };
 
-// What a parameter that was left unset stands for.
+// What an unset parameter stands for.
 enum class Fallback : std::uint8_t {
   none,       // its default value; it is never unset
   automatic,  // the noise's level, measured from the image by resolve()
@@ -51,7 +52,7 @@ struct ParamInfo {
   std::string default_text;  // "5", "symmetric", "auto", or the rule
 };
 
-// Values of several parameters under one name: a paper's experiment, a trade of time for quality.
+// Values of several parameters under one name: a paper's experiment, or a balance of time and quality.
 struct PresetInfo {
   std::string name;
   std::string help;  // one line
@@ -76,36 +77,36 @@ MethodInfo method_info(std::string_view method);
 // may be given as any of the numeric forms that hold it exactly.
 using ParamValue = std::variant<std::monostate, double, std::string, std::vector<double>, ConstImageView>;
 
-// Where resolve() looks for noise that was cut off at black and white, as integer files do, to undo the cut:
-// samples at the limit are replaced by what they may have been, and means stay what they were.
+// Where resolve() looks for noise that was cut off at black and white, as in integer files, to undo the cut:
+// samples at the limit are replaced by likely values from before the cut, and means stay the same.
 enum class Clipping : std::uint8_t {
-  measured,  // where the noise is measured
-  known,     // and where sigma or a noise model is given, so that resolve() looks at the image for this alone
+  measured,    // where the noise is measured
+  known,       // also where sigma or a noise model is given: resolve() then needs the image for this alone
   everywhere,  // with every method: where it needs no noise, the noise is measured for this alone
   keep,        // nowhere
 };
 
-// Which noise the image has and how much of it is removed: the same for every method. A method that takes no
-// noise model itself sees values whose noise is the same at all levels: they are transformed before it
+// The noise that the image has and how much of it is removed, the same for every method. A method that takes
+// no noise model itself filters values whose noise is the same at all levels: they are transformed before it
 // (variance stabilisation) and back after it without bias.
 struct NoiseHandling {
   // In pixel units. Null: measured by resolve() where the method's noise level is unset.
   std::shared_ptr<const NoiseModel> model = {};
-  double strength = 1;                     // 0 to 10: times every deviation of the noise
-  double luminance = 1;                    // besides, of an rgb image's luminance: bm3d only
-  double chroma = 1;                       // and of its colour differences: bm3d only
+  double strength = 1;                     // 0 to 10: factor of every deviation of the noise
+  double luminance = 1;                    // another factor for an rgb image's luminance: bm3d only
+  double chroma = 1;                       // and for its colour differences: bm3d only
   double keep_grain = 0;                   // 0 to 1: the share of what was removed that is put back
-  Clipping clipping = Clipping::measured;  // after resolve(): never `known` or `everywhere`, it has looked
+  Clipping clipping = Clipping::measured;  // never `known` or `everywhere` after resolve(), which has looked
   bool cut_at_black = false;               // samples below 0 became 0: undone; resolve() detects it
   bool cut_at_white = false;               // likewise above the white level
   // The noise before it was cut, in pixel units. Null: as sigma or `model` says.
   std::shared_ptr<const NoiseModel> cut_model = {};
-  // What resolve_derived() has multiplied the deviations by: the noise itself is that much weaker.
+  // The factor by which resolve_derived() has multiplied the deviations: the noise itself is weaker by it.
   double applied_strength = 1;
   friend bool operator==(const NoiseHandling& a, const NoiseHandling& b);  // models by their values
 };
 
-// The parameters of one method, whichever it is. A plain value: copy it freely.
+// The parameters of one method, of any. A plain value: copy it freely.
 class MethodParams {
  public:
   // From a method's own struct: MethodParams p = BilateralParams{.radius = 7};
@@ -133,8 +134,8 @@ class MethodParams {
   const NoiseHandling& noise() const { return noise_; }
   void set_noise(NoiseHandling handling) { noise_ = std::move(handling); }  // checked by validate()
 
-  // Whether a value that is needed, or whether its noise was cut, is left to the image: resolve() must see it
-  // before a Denoiser is made.
+  // Whether resolve() must see the image before a Denoiser is made: because a needed value is unset, or
+  // because a cut of the noise is looked for.
   bool needs_image() const;
 
   // Multiplies every strength that is set and is in pixel units: from the 0-255 scale to an image's by white
@@ -144,7 +145,7 @@ class MethodParams {
   // Throws unless every value is in its range and they fit each other and the image.
   void validate(const ImageSpec& spec) const;
 
-  // The method's own struct; throws where it is another method's.
+  // The method's own struct; throws where these are the parameters of another method.
   template <class Params>
   const Params& as() const {
     check_is(Params::method);
@@ -159,7 +160,7 @@ class MethodParams {
   MethodParams(std::string_view method, std::shared_ptr<void> values)
       : method_(method), values_(std::move(values)) {}
   void check_is(std::string_view method) const;
-  void* writable();  // a copy of our own first, where the values are shared
+  void* writable();  // copies the values first where they are shared
 
   std::string_view method_;  // a literal of the params struct
   std::shared_ptr<void> values_;

@@ -21,7 +21,7 @@ std::string text(const std::vector<std::size_t>& shape) {
   return "(" + list + (shape.size() == 1 ? ",)" : ")");
 }
 
-// Which axis is what.
+// The meaning of each axis.
 struct Axes {
   int y = 0;
   int x = 0;

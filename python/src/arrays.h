@@ -1,4 +1,4 @@
-// Arrays of any library as the views that ungrain works on.
+// Arrays of any library as ungrain's views.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,15 +12,15 @@
 
 namespace ungrain::python {
 
-// How an array's axes are to be read.
+// How an array's axes are read.
 struct Layout {
   std::vector<int> stack_axes;  // each index along these is an image of its own
-  int channel_axis = -1;        // counted in the whole array; only looked at where three axes are left
+  int channel_axis = -1;        // counted in the whole array; used only where three axes are left
   std::string channels = "auto";
   double range = 0;  // white level; 0: the type's own
 };
 
-// An array as images: one, or a stack of them that have everything but their place in common.
+// An array as images: one, or a stack of images that differ only in their address.
 template <class Pointer>
 struct Images {
   BasicImageView<Pointer> first;
@@ -36,7 +36,7 @@ struct Images {
   }
 };
 
-// Holds on to the array for as long as its images are in use.
+// Keeps the array alive while its images are in use.
 struct InputImages : Images<const void*> {
   nanobind::ndarray<nanobind::ro> array;
 };
@@ -44,11 +44,11 @@ struct OutputImages : Images<void*> {
   nanobind::ndarray<> array;
 };
 
-// `array` is a NumPy array, a DLPack capsule or anything that makes one. `name` is what messages call it.
+// `array` is a NumPy array, a DLPack capsule or any object that exports one. `name` is its name in messages.
 InputImages input_images(nanobind::handle array, const Layout& layout, const char* name);
 OutputImages output_images(nanobind::handle array, const Layout& layout, const char* name);
 
-// What an array of that shape and type would be read as.
+// The spec of an array of that shape and type.
 ImageSpec image_spec(const std::vector<std::size_t>& shape, PixelType type, const Layout& layout);
 PixelType pixel_type(const std::string& dtype);
 

@@ -1,4 +1,4 @@
-// What compat computes itself, on all processors.
+// Parallel loops for what compat computes itself.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// ungrain._core: what Python needs of the library. Arrays are read and written where they lie; which array a
-// result becomes, and what types are converted, the package decides.
+// ungrain._core: the part of the library that Python uses. Arrays are read and written in place; the Python
+// package allocates results and converts types.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
@@ -34,7 +34,7 @@ namespace {
 
 Stream stream_of(std::uintptr_t handle) { return {reinterpret_cast<void*>(handle)}; }
 
-// Returns the noise level in pixel values that the last image was filtered with; 0 where there is none.
+// Returns the noise level, in pixel values, with which the last image was filtered; 0 where there is none.
 double denoise_call(nb::handle image, nb::handle out, const std::string& method, nb::handle preset,
                     const nb::dict& given, const std::vector<int>& axis, int channel_axis,
                     const std::string& channels, double range, const std::string& device, int threads,
@@ -87,7 +87,7 @@ nb::tuple sampled_call(const std::vector<std::size_t>& shape, const std::string&
   return nb::make_tuple(estimator.sampled_rows(), estimator.sampled_columns());
 }
 
-// Without `sampled`, what needs no image.
+// Without `sampled`, resolves only what needs no image.
 nb::dict resolve_call(const std::string& method, nb::handle preset, const nb::dict& given,
                       const std::vector<std::size_t>& shape, const std::string& dtype, int channel_axis,
                       const std::string& channels, double range, nb::handle sampled) {
@@ -98,14 +98,14 @@ nb::dict resolve_call(const std::string& method, nb::handle preset, const nb::di
   return to_dict(resolve_sampled(params, spec, input_images(sampled, layout, "image").first));
 }
 
-// As the program reads its options: words, with strengths on the 0-255 scale.
+// Reads parameters like the program's options: words, with strengths on the 0-255 scale.
 nb::dict read_words(const std::string& method, const std::optional<std::string>& preset,
                     const std::map<std::string, std::string>& words, double white) {
   const cli::MethodOptions options(nullptr, {method, preset.value_or(""), words});
   return to_dict(options.for_white(white));
 }
 
-// The words of ungrain-cluster, read as the program does: JSON. Only "help" where that is to be printed.
+// The words of ungrain-cluster, read like the program's: JSON. Only "help" where help is to be printed.
 nb::bytes cluster_options_call(const std::vector<nb::bytes>& words) {
   cli::Arguments arguments;
   for (const nb::bytes& word : words) arguments.emplace_back(word.c_str(), word.size());
@@ -119,7 +119,7 @@ nb::bytes cluster_options_call(const std::vector<nb::bytes>& words) {
   return nb::bytes(options.data(), options.size());
 }
 
-// Between the images of a stack: Ctrl-C ends the work.
+// Called between the images of a stack, so that Ctrl-C ends the work.
 void check_signals() {
   const nb::gil_scoped_acquire lock;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -254,7 +254,7 @@ void from_lab(PackedPixels image) {
 // [row][column][channel]
 using Samples = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-// Rows of pixels of one channel or of as many as the image has.
+// Rows of pixels with one channel, or with as many as the image has.
 ConstImageView samples_view(const Samples& samples) {
   constexpr std::size_t most = 1 << 20;
   if (samples.shape(0) > most || samples.shape(1) > most || samples.shape(2) > max_channels)

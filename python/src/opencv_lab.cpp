@@ -24,7 +24,7 @@ constexpr float linear_slope = 7.787F;
 constexpr float linear_offset = 16.0F / 116;
 constexpr float luminance_slope = 903.3F;
 
-// The curve of Lab over [0, 1]; linear between entries, whose error is far below half a step of 8 bits.
+// The curve of Lab over [0, 1]; linear between entries, with an error far below half a step of 8 bits.
 class CubeRoots {
  public:
   CubeRoots() {
@@ -49,7 +49,7 @@ std::uint8_t rounded(float value) {
   return static_cast<std::uint8_t>(std::lrintf(std::clamp(value, 0.0F, 255.0F)));
 }
 
-// On the way back OpenCV drops the fraction.
+// In this direction OpenCV drops the fraction.
 std::uint8_t truncated(float value) { return static_cast<std::uint8_t>(std::clamp(value, 0.0F, 255.0F)); }
 
 constexpr std::size_t worth_a_thread = 1 << 16;  // pixels

@@ -1,5 +1,5 @@
-// The 8-bit CIE-Lab that OpenCV's fastNlMeansDenoisingColored works in: of linear blue, green and red (no
-// gamma is undone), L from 0 to 255, a and b around 128.
+// The 8-bit CIE-Lab of OpenCV's fastNlMeansDenoisingColored: from linear blue, green and red (without undoing
+// gamma), L from 0 to 255, a and b around 128.
 #pragma once
 
 #include <cstddef>

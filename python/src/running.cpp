@@ -23,7 +23,7 @@ void check_fit(const InputImages& in, const OutputImages& out) {
                 "out lies elsewhere than the image: both on the host, or on one GPU");
 }
 
-// An output of another type has that type's own white.
+// An output of another type has that type's own white level.
 ImageView output_at(const OutputImages& out, std::size_t index, PixelType in_type) {
   ImageView view = out.at(index);
   if (view.spec.type != in_type) view.spec.range = 0;
@@ -31,7 +31,7 @@ ImageView output_at(const OutputImages& out, std::size_t index, PixelType in_typ
 }
 
 Report run_one(ungrain::Denoiser& denoiser, const ConstImageView& in, const ImageView& out, Stream stream) {
-  // Where the work runs elsewhere, run() says that the image lies on a GPU.
+  // With another device, run() reports that the image lies on a GPU.
   if (!on_gpu(in) || denoiser.device().kind != Device::Kind::cuda) return denoiser.run(in, out);
   denoiser.run_async(in, out, stream);
   Report report;
@@ -39,7 +39,7 @@ Report run_one(ungrain::Denoiser& denoiser, const ConstImageView& in, const Imag
   return report;
 }
 
-// An image of which only the sampled rows and columns are there.
+// An image of which only the sampled rows and columns exist.
 class SampledRows : public RowReader {
  public:
   SampledRows(const ConstImageView& sampled, std::vector<int> rows, std::vector<int> columns)
@@ -71,31 +71,31 @@ class SampledRows : public RowReader {
   std::vector<int> columns_;
 };
 
-// Only one run at a time.
-class Busy {
+// Allows only one run at a time.
+class RunLock {
  public:
-  explicit Busy(std::atomic_flag& flag) : flag_(flag) {
+  explicit RunLock(std::atomic_flag& flag) : flag_(flag) {
     if (flag_.test_and_set()) {
       throw Error(ErrorCode::invalid_argument,
                   "this Denoiser is at work in another thread: each thread takes its own, by clone()");
     }
   }
-  ~Busy() { flag_.clear(); }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
+  ~RunLock() { flag_.clear(); }
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
 
  private:
   std::atomic_flag& flag_;
 };
 
-// False, or NumPy's; None and whatever else a function happens to return let the work go on.
+// Python's or NumPy's False; None and anything else that a function may return let the work go on.
 bool says_stop(nb::handle answer) {
   if (answer.is(Py_False)) return true;
   const std::string_view type = Py_TYPE(answer.ptr())->tp_name;
   return (type == "numpy.bool" || type == "numpy.bool_") && PyObject_IsTrue(answer.ptr()) == 0;
 }
 
-// Where sigma is left to be measured: the level, without a noise model, which would need every pixel.
+// For an unset sigma: the measured level without a noise model, which would need every pixel.
 MethodParams with_level(MethodParams params, const NoiseEstimate& noise) {
   for (const ParamInfo& info : method_info(params.method()).params) {
     const ParamValue value = params.get(info.name);
@@ -180,13 +180,13 @@ std::optional<MethodParams> denoise(const InputImages& in, const OutputImages& o
       if (!denoiser || each_by_itself) {
         const MethodParams resolved =
             resolve(params.params, measured != nullptr ? measured->at(index) : image);
-        denoiser.reset();  // its memory first
+        denoiser.reset();  // frees its memory first
         denoiser = ungrain::Denoiser::create(resolved, image.spec, options);
         used = denoiser->params();
       }
       run_one(*denoiser, image, output_at(out, index, image.spec.type), stream);
       if (on_gpu(image)) {
-        // The working memory goes with the denoiser, so the GPU must be done with it.
+        // The working memory is freed with the denoiser, so the GPU must be done with it.
         if (each_by_itself || index + 1 == in.offsets.size()) denoiser->wait();
         listener.tell(1);
         if (listener.stopped()) throw Error(ErrorCode::cancelled, "cancelled");
@@ -196,7 +196,7 @@ std::optional<MethodParams> denoise(const InputImages& in, const OutputImages& o
     if (error.code() == ErrorCode::cancelled) listener.rethrow();
     throw;
   }
-  listener.rethrow();  // raised in the last call of the callback, when all was done
+  listener.rethrow();  // raised in the last call of the callback, when the work was done
   return used;
 }
 
@@ -234,7 +234,7 @@ void HeldDenoiser::make(const MethodParams& params, const ImageSpec& spec) {
 
 void HeldDenoiser::run(const InputImages& in, const OutputImages& out, nb::handle progress, Stream stream) {
   check_fit(in, out);
-  const Busy busy(busy_);
+  const RunLock busy(busy_);
   listener_->listen(progress, in.offsets.size());
   try {
     const nb::gil_scoped_release unlocked;
@@ -249,13 +249,13 @@ void HeldDenoiser::run(const InputImages& in, const OutputImages& out, nb::handl
     }
   } catch (const Error& error) {
     if (error.code() != ErrorCode::cancelled) throw;
-    // A token stays set: the next run needs another one, and a denoiser that knows it.
+    // A token stays set: the next run needs a new one, and a denoiser that uses it.
     listener_->renew_token();
     make(MethodParams(denoiser_->params()), ImageSpec(denoiser_->spec()));
     listener_->rethrow();
     throw;
   }
-  if (listener_->stopped()) {  // in the last call of the callback, when all was done
+  if (listener_->stopped()) {  // in the last call of the callback, when the work was done
     listener_->renew_token();
     make(MethodParams(denoiser_->params()), ImageSpec(denoiser_->spec()));
   }
@@ -265,7 +265,7 @@ void HeldDenoiser::run(const InputImages& in, const OutputImages& out, nb::handl
 
 void HeldDenoiser::run_region(const InputImages& in, Place in_at, const OutputImages& out, Place out_at,
                               Stream stream) {
-  const Busy busy(busy_);
+  const RunLock busy(busy_);
   listener_->listen(nb::none(), 1);
   const nb::gil_scoped_release unlocked;
   const ImageSpec& whole = denoiser_->spec();
@@ -278,7 +278,7 @@ void HeldDenoiser::run_region(const InputImages& in, Place in_at, const OutputIm
 }
 
 void HeldDenoiser::wait() {
-  const Busy busy(busy_);
+  const RunLock busy(busy_);
   const nb::gil_scoped_release unlocked;
   denoiser_->wait();
 }

@@ -1,4 +1,4 @@
-// Runs on arrays, with the interpreter's lock given up while they last.
+// Runs on arrays, without the interpreter's lock.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,8 +15,8 @@
 
 namespace ungrain::python {
 
-// What a run tells Python of, between its bands: the caller's callback hears how far it is, and signals
-// (Ctrl-C) are seen. Either may stop it.
+// Calls Python between the bands of a run: the caller's callback gets the progress, and signals (Ctrl-C) are
+// handled. Either may stop the run.
 class Listener {
  public:
   void listen(nanobind::handle callback, std::size_t images);
@@ -26,7 +26,7 @@ class Listener {
   const CancelToken& token() const { return token_; }
   bool stopped() const { return token_.cancelled(); }
   void renew_token() { token_ = CancelToken(); }
-  // What the callback or a signal's handler raised, if that is what stopped the run.
+  // Rethrows what the callback or a signal's handler raised, if that stopped the run.
   void rethrow();
 
  private:
@@ -39,32 +39,32 @@ class Listener {
 
 Options options_of(const std::string& device, int threads, std::size_t memory, const std::string& nonfinite);
 
-// One call: each image of the stack by itself, with the noise measured on it where that is left open.
-// `measured` is a copy of the images in the host's memory, where they lie on a GPU and the noise is to be
-// measured. Returns the parameters that the last image was filtered with; none where there was no image.
+// One call: filters each image of the stack by itself, and measures its noise where that is unset. `measured`
+// is a copy of the images in host memory, for images on a GPU whose noise is to be measured. Returns the
+// parameters with which the last image was filtered; none where there was no image.
 std::optional<MethodParams> denoise(const InputImages& in, const OutputImages& out,
                                     const InputImages* measured, const HeldParams& params, Options options,
                                     nanobind::handle progress, Stream stream);
 
-// The first pixel of an array in the image that it is a part of.
+// The position of an array's first pixel in the whole image.
 struct Place {
   int y = 0;
   int x = 0;
 };
 
-// Parameters with everything measured and derived, from the samples of an image of `spec` that the estimate
-// of its noise looks at: `sampled` has only their rows and columns (NoiseEstimator::sampled_rows). One sigma for
-// all levels: a noise model is measured on whole images.
+// Parameters with every measured and derived value, from the samples of an image of `spec` that the noise
+// estimate uses: `sampled` has only their rows and columns (NoiseEstimator::sampled_rows). One sigma for all
+// levels: a noise model needs whole images.
 MethodParams resolve_sampled(const HeldParams& params, const ImageSpec& spec, const ConstImageView& sampled);
 
-// A Denoiser that Python holds on to.
+// A Denoiser that a Python object holds.
 class HeldDenoiser {
  public:
   HeldDenoiser(const HeldParams& params, const ImageSpec& spec, const ConstImageView* measured,
                Options options);
 
   void run(const InputImages& in, const OutputImages& out, nanobind::handle progress, Stream stream);
-  // A part of the image that this was made for; both arrays are placed in it.
+  // Filters a part of the Denoiser's image; both arrays are placed in it.
   void run_region(const InputImages& in, Place in_at, const OutputImages& out, Place out_at, Stream stream);
   void wait();
   std::unique_ptr<HeldDenoiser> clone();

@@ -1,4 +1,4 @@
-"""stubs.py OUT: writes _methods.pyi, the signatures of the methods' functions, from the module that was just built."""
+"""stubs.py OUT: writes _methods.pyi, the signatures of the methods' functions, from the newly built module."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ const MethodInfo& cached_info(const std::string& method) {
   throw Error(ErrorCode::internal, "a method that is not listed");
 }
 
-// Python's own words cannot be arguments: lambda is written lambda_.
+// Python's keywords cannot be arguments: lambda is written lambda_.
 std::string python_name(const std::string& name) {
   const bool reserved = nb::cast<bool>(nb::module_::import_("keyword").attr("iskeyword")(name));
   return reserved ? name + "_" : name;
@@ -85,14 +85,14 @@ ParamValue value_of(const ParamInfo& info, nb::handle value, std::vector<nb::obj
   if (info.kind == ParamKind::image) return image_value(value, held);
   if (info.kind == ParamKind::choice && nb::isinstance<nb::bool_>(value))
     return std::string(value.is(Py_True) ? "on" : "off");
-  // One-element arrays are numbers too, which a list of strengths must not be taken for.
+  // One-element arrays are also numbers; a list of strengths must not become one.
   if (is_list(value)) {
     std::vector<double> list;
     for (const nb::handle element : nb::iter(value)) list.push_back(number(element, info.name));
     return list;
   }
   if (is_number(value)) return number(value, info.name);
-  return shown(value);  // which is refused, with the parameter's name
+  return shown(value);  // refused later, with the parameter's name
 }
 
 ParamValue read_value(const ParamInfo& info, nb::handle value, std::vector<nb::object>& held) {
@@ -171,7 +171,7 @@ Clipping read_clipping(nb::handle value) {
   throw Error(ErrorCode::invalid_argument, "clipping takes one of auto, undo, keep, got '" + text + "'");
 }
 
-// What all methods have in common; false where the name is none of these.
+// Reads a parameter that all methods share; false where the name is another.
 bool read_noise(NoiseHandling& noise, const std::string& name, nb::handle value) {
   const auto flag = [&] { return nb::cast<bool>(nb::bool_(nb::borrow(value))); };
   if (name == "noise_model") {
@@ -200,7 +200,7 @@ bool read_noise(NoiseHandling& noise, const std::string& name, nb::handle value)
   return true;
 }
 
-// Only what is not the default: most calls have none of it.
+// Only values that differ from the default: most calls have none.
 void add_noise_values(const NoiseHandling& noise, nb::dict& dict) {
   const NoiseHandling plain;
   if (noise.model != nullptr) dict["noise_model"] = to_dict(*noise.model);
@@ -259,7 +259,7 @@ HeldParams read_params(const std::string& method, nb::handle preset, const nb::d
   const MethodInfo& info = cached_info(method);
   HeldParams read{MethodParams::defaults(method), {}};
   NoiseHandling noise;
-  // A preset may follow from what is given, and what is given stands.
+  // A preset may depend on given values, and given values override it.
   const auto set_given = [&] {
     for (const auto& [key, value] : given) {
       const std::string name = library_name(nb::cast<std::string>(key));

@@ -1,4 +1,4 @@
-// Parameters, descriptors and reports between Python and the library.
+// Converts parameters, descriptors and reports between Python and the library.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,10 +17,10 @@ struct HeldParams {
   std::vector<nanobind::object> held;
 };
 
-// `given` maps names to what the caller wrote: numbers, words, lists, arrays, None or "auto". A name that the
-// method has not is an InvalidType, a value that it does not take an Error; both name the parameter. The
-// preset comes first, what was given stands. Every method takes noise_model (a NoiseModel or its dict), strength,
-// luminance, chroma, keep_grain, cut_at_black and cut_at_white besides.
+// `given` maps names to the caller's values: numbers, words, lists, arrays, None or "auto". A name that the
+// method does not have is an InvalidType, a value that it does not take an Error; both name the parameter.
+// The preset is applied first, given values override it. Every method also takes noise_model (a NoiseModel or
+// its dict), strength, luminance, chroma, keep_grain, cut_at_black and cut_at_white.
 HeldParams read_params(const std::string& method, nanobind::handle preset, const nanobind::dict& given,
                        double white);
 

@@ -1,4 +1,4 @@
-"""Pictures, and the libraries that arrays may come from; those that are missing are skipped with the reason."""
+"""Pictures, and the array libraries; missing ones are skipped with the reason."""
 
 import importlib
 import importlib.util
@@ -40,7 +40,7 @@ def has(module):
 
 
 def gpu_missing():
-    """Why arrays on a GPU cannot be tried, or nothing."""
+    """Why arrays on a GPU cannot be tested, or nothing."""
     reasons = [device.reason for device in ungrain.devices() if device.name == "cuda" and not device.usable]
     return reasons[0] if reasons else None
 
@@ -69,7 +69,7 @@ MAKERS = {"numpy": _numpy, "torch": _torch, "cupy": _cupy, "torch-cuda": _torch_
 
 
 def missing(name):
-    """Why arrays of this kind cannot be tried, or nothing."""
+    """Why arrays of this kind cannot be tested, or nothing."""
     module = name.partition("-")[0]
     if not has(module):
         return {"cupy": "CuPy", "torch": "PyTorch"}[module] + " is missing"
@@ -81,7 +81,7 @@ def missing(name):
     return None
 
 
-# What cannot be tried is told once, by test_array_libraries.py.
+# test_array_libraries.py reports once what cannot be tested.
 AVAILABLE = [name for name in MAKERS if not missing(name)]
 ON_GPU = [name for name in AVAILABLE if name in ("cupy", "torch-cuda")]
 

@@ -1,4 +1,4 @@
-"""Says once which arrays the other tests could not try, and why."""
+"""Reports once which arrays the other tests could not use, and why."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""ungrain cluster, as its user runs it: from store to store, interrupted, taken up, and with chunks that cannot be read."""
+"""ungrain cluster as its user runs it: from store to store, interrupted, resumed, and with unreadable chunks."""
 
 import json
 import os
@@ -27,7 +27,7 @@ import ungrain.dask  # noqa: E402
 from ungrain import cluster  # noqa: E402
 from ungrain._parts import Axes  # noqa: E402
 
-# Started in the background we ignore Ctrl-C, and the programs that we start with us.
+# In the background we and the programs that we start would ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -41,7 +41,7 @@ def scheduler():
 
 @pytest.fixture
 def run(scheduler, tmp_path, capsys, monkeypatch):
-    """(exit status, what was said)"""
+    """(exit status, output)"""
     monkeypatch.chdir(tmp_path)
 
     def call(*words):
@@ -93,7 +93,7 @@ def test_two_steps_in_a_stack(run, tmp_path):
     for file in chunk_files("out.zarr")[3:]:
         file.unlink()
     assert run("in.zarr", "out.zarr", "--axis", 0, "--profile", "fast", "--search", 11, "--block", 45)[0] == 0
-    np.testing.assert_array_equal(result("out.zarr"), expected)  # taken up with what was measured then
+    np.testing.assert_array_equal(result("out.zarr"), expected)  # resumed with the noise measured before
 
 
 @pytest.mark.parametrize("kind", ["version 2", "sharded", "pyramid", "absent chunks"])
@@ -107,13 +107,13 @@ def test_kinds_of_zarr(run, tmp_path, kind):
     else:
         options = {"version 2": {"zarr_format": 2}, "sharded": {"shards": (64, 64)}, "absent chunks": {}}[kind]
         if kind == "absent chunks":
-            image[:64] = 0  # Zarr leaves them out
+            image[:64] = 0  # Zarr does not write these chunks
         array = zarr.create_array("in.zarr", shape=image.shape, dtype="uint16", chunks=(32, 32), **options)
         array[...] = image
     assert run("in.zarr", "out.zarr", "--method", "box", "--radius", 1, "--block", 64)[0] == 0
     np.testing.assert_array_equal(result("out.zarr"), ungrain.box(image, radius=1))
     status, said = run("in.zarr", "out.zarr", "--method", "box", "--radius", 1, "--block", 64)
-    assert status == 0 and ": 0 blocks in" in said  # black ones are there too
+    assert status == 0 and ": 0 blocks in" in said  # black chunks exist too
 
 
 @pytest.mark.skipif(not has("tifffile"), reason="tifffile is missing")
@@ -296,16 +296,16 @@ def test_what_is_replaced_is_kept_until_the_new_one_is_complete(run, tmp_path):
     np.testing.assert_array_equal(result(aside), old)
     there = {file: file.stat().st_mtime_ns for file in chunk_files("out.zarr")}
     assert 0 < len(there) < 9
-    status, said = run("in.zarr", "out.zarr", *BOX, "--overwrite")  # again in vain: nothing more is moved
+    status, said = run("in.zarr", "out.zarr", *BOX, "--overwrite")  # fails again: nothing more is moved
     assert status == 1 and f"kept as {aside}\n" in said
     np.testing.assert_array_equal(result(aside), old)
     broken.write_bytes(good)
-    status, said = run("in.zarr", "out.zarr", *BOX, "--overwrite")  # the same command takes it up
+    status, said = run("in.zarr", "out.zarr", *BOX, "--overwrite")  # the same command resumes it
     assert status == 0 and f"{len(there)} of 9 blocks are there already" in said
     assert {file: file.stat().st_mtime_ns for file in there} == there
     np.testing.assert_array_equal(result("out.zarr"), ungrain.box(image, radius=1))
     assert sorted(os.listdir()) == ["in.zarr", "out.zarr"]
-    status, said = run("in.zarr", "out.zarr", *BOX, "--overwrite")  # complete: begun anew
+    status, said = run("in.zarr", "out.zarr", *BOX, "--overwrite")  # complete: starts again
     assert status == 0 and "already" not in said and "9 blocks in" in said
 
 
@@ -319,7 +319,7 @@ def test_taken_up_with_other_options_or_without_overwrite(run, tmp_path, overwri
     broken.write_bytes(b"this is no chunk")
     assert run("in.zarr", "out.zarr", *BOX, "--overwrite")[0] == 1
     broken.write_bytes(good)
-    if overwrite:  # another radius: what was begun moves aside, too
+    if overwrite:  # another radius: the unfinished output moves aside, too
         status, said = run("in.zarr", "out.zarr", "--method", "box", "--radius", 2, "--overwrite")
         assert ".out.zarr.replaced-1 and " in said and ".out.zarr.replaced-2, to be removed" in said
     else:
@@ -424,7 +424,7 @@ def test_workers_of_this_machine(tmp_path):
 
 
 def processes_of(pid):
-    """It and those that it started."""
+    """The process and those that it started."""
     found = [pid]
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         for child in (task / "children").read_text().split():
@@ -534,7 +534,7 @@ def test_the_program_hands_over(tmp_path):
 
 
 def test_interrupted(tmp_path):
-    """Ctrl-C, also where the program became Python: it holds signals back for itself."""
+    """Ctrl-C, also after the program, which blocks signals, has become Python."""
     store(tmp_path / "in.zarr", picture(800, 800), (100, 100))
     store(tmp_path / "out.zarr", picture(40, 50), (40, 50))
     words = ["in.zarr", "out.zarr", "--workers", "1", "--method", "nlm", "--sigma", "12", "--search", "61", "--block", "100",

@@ -1,4 +1,4 @@
-"""The functions of compat against the libraries whose they are; the tolerances stand in their docstrings."""
+"""The functions of compat against the original libraries; the tolerances stand in their docstrings."""
 
 import importlib
 import inspect
@@ -66,7 +66,7 @@ def test_bilateral_of_one_channel(border, d, color, space):
 @pytest.mark.parametrize("border", [*BORDERS, "BORDER_WRAP"])
 @pytest.mark.parametrize("d,color,space", [(5, 30, 3), (9, 60, 3), (11, 150, 20), (-1, 30, 2), (2, 40, 1)])
 def test_bilateral_of_colours(border, d, color, space):
-    """The sum of the absolute differences is what OpenCV compares colours by."""
+    """OpenCV compares colours by the sum of the absolute differences."""
     rng = np.random.default_rng(0)
     for image in (noisy(50, 67, 3)[0], rng.integers(0, 256, (7, 200, 3), dtype=np.uint8), noisy(1, 9, 3)[0],
                   (rng.random((30, 31, 3)) > 0.5).astype(np.uint8) * 255):
@@ -85,7 +85,7 @@ def test_bilateral_of_colours(border, d, color, space):
 
 @pytest.mark.parametrize("channels", [2, 3, 4])
 def test_bilateral_of_colours_is_its_definition(channels):
-    """Of types and channels that OpenCV's does not take, too."""
+    """Also for types and channels that OpenCV's function does not take."""
     image, _ = noisy(9, 11, channels, np.float64)
     padded = np.pad(image, [(2, 2), (2, 2), (0, 0)], mode="reflect")
     sums, weights = np.zeros(image.shape), np.zeros(image.shape[:2])
@@ -208,7 +208,7 @@ def test_opencvs_lab():
 def test_median(dtype, channels, ksize):
     image = picture(41, 37, channels, dtype)
     result = ours_cv2.medianBlur(image, ksize)
-    if ksize > 5 and (dtype is not np.uint8 or channels == 2):  # which OpenCV does not take
+    if ksize > 5 and (dtype is not np.uint8 or channels == 2):  # not supported by OpenCV
         np.testing.assert_array_equal(result, ungrain.median(image, radius=ksize // 2, border="clamp", channels="multi"))
     else:
         np.testing.assert_array_equal(result, cv2.medianBlur(image, ksize))
@@ -325,7 +325,7 @@ def test_skimage_bilateral_cval_and_constants():
 def test_types_of_results_are_scikit_images(dtype):
     image = picture(25, 27, dtype=dtype)
     for name in ("denoise_bilateral", "denoise_nl_means"):
-        if name == "denoise_bilateral" and dtype is np.float16:  # which scikit-image's does not take
+        if name == "denoise_bilateral" and dtype is np.float16:  # not supported by scikit-image
             continue
         expected = getattr(restoration, name)(image)
         result = getattr(ours_skimage, name)(image)

@@ -18,7 +18,7 @@ import dask.array as da  # noqa: E402
 
 import ungrain.dask  # noqa: E402
 
-# Methods, the ways in which they look around, and parameters that keep their reach small.
+# Methods, their kinds of reach, and parameters that keep their reach small.
 QUICK = {"box": {"radius": 3}, "gaussian": {"sigma": 2.0}, "median": {"radius": 2}, "bilateral": {"radius": 3},
          "adaptive-bilateral": {"radius": 3}, "nlm": {"search": 9, "patch": 5}, "nlm-bilateral": {"search": 9, "patch": 5},
          "bm3d": {"search": 11}}
@@ -39,7 +39,7 @@ def test_every_method_is_tried():
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize("method", QUICK)
 def test_same_bits_as_one_call(client, method, dtype):
-    """Two-step methods too, the noise measured where it is; chunks that are not alike."""
+    """Two-step methods too, with measured noise where the method needs it; chunks of different sizes."""
     image = picture(170, 143, 3 if method in ("bilateral", "bm3d") else None, dtype)
     chunks = ((61, 61, 48), (70, 73)) + (((2, 1),) if image.ndim == 3 else ())
     result = ungrain.dask.denoise(da.from_array(image, chunks=chunks), method, **QUICK[method])
@@ -160,7 +160,7 @@ def test_axes():
 
 
 def test_one_gpu_for_each_process(monkeypatch, tmp_path):
-    """On a machine of two GPUs that is not there: the second process takes the other one."""
+    """On a made-up machine with two GPUs: the second process takes the second GPU."""
     import subprocess
     import sys
     code = ("import tempfile, sys; tempfile.tempdir = sys.argv[1]; from ungrain import _gpus; "
@@ -172,7 +172,7 @@ def test_one_gpu_for_each_process(monkeypatch, tmp_path):
                                    stdout=subprocess.PIPE, text=True)
         held.append(process)
         assert process.stdout.readline() == expected
-    held[0].communicate()  # it ends, and lets go
+    held[0].communicate()  # it ends and releases its GPU
     third = subprocess.run([sys.executable, "-c", code, str(tmp_path)], input="", capture_output=True, text=True, check=True)
     assert third.stdout == "cuda cuda\n"
     held[1].communicate()

@@ -70,7 +70,7 @@ def test_converted_types_are_what_the_documentation_says(dtype, worked_on_as, wh
     if dtype == "int16":
         expected = np.clip(np.rint(expected), -32768, 32767)
     np.testing.assert_array_equal(ungrain.gaussian(image, sigma=1.5), expected.astype(dtype))
-    # The white level goes along: what follows the noise is relative to it.
+    # The white level is passed on: strengths that follow the noise are relative to it.
     auto = ungrain.nlm(image, search=5)
     np.testing.assert_array_equal(auto, np.rint(ungrain.nlm(image.astype("float32"), search=5, range=white)).astype(dtype)
                                   if dtype == "int16" else ungrain.nlm(image.astype("float32"), search=5).astype(dtype))
@@ -132,7 +132,7 @@ def test_any_strides(layout, dtype, channels):
     expected = ungrain.bilateral(image, radius=2, sigma=image.max() / 20, device="cpu")
     given = LAYOUTS[layout](image)
     np.testing.assert_array_equal(ungrain.bilateral(given, radius=2, sigma=image.max() / 20, device="cpu"), expected)
-    # And as output, also in place.
+    # The same as output, also in place.
     out = LAYOUTS[layout](np.zeros_like(image))
     assert ungrain.bilateral(given, radius=2, sigma=image.max() / 20, out=out, device="cpu") is out
     np.testing.assert_array_equal(out, expected)
@@ -179,7 +179,7 @@ def test_anything_that_is_an_array_in_disguise():
     result = ungrain.box(Exporter(image))
     assert isinstance(result, np.ndarray)
     np.testing.assert_array_equal(result, ungrain.box(image))
-    # And out again.
+    # And back.
     np.testing.assert_array_equal(np.from_dlpack(result), result)
 
     class Interface:
@@ -211,7 +211,7 @@ def test_images_of_pillow(mode, channels):
     image = pillow_image(mode)
     assert image.mode == mode
     array = np.asarray(image)
-    # The noise is given: so small a picture full of texture may be taken for a clean one.
+    # The noise is given: so small a picture full of texture may be measured as clean.
     given = {"search": 5, "sigma": 0.04 * (65535 if mode.startswith("I;16") else 255)}
     if mode == "F":
         given["range"] = 255
@@ -255,7 +255,7 @@ def test_views_and_classes_of_pytorch():
     result = ungrain.box(torch.from_numpy(image).as_subclass(Image))
     assert isinstance(result, torch.Tensor)
     np.testing.assert_array_equal(result.numpy(), expected)
-    # The imaginary part of a conjugate: PyTorch flips no sign in memory.
+    # The imaginary part of a conjugate: PyTorch keeps the sign lazily and does not change memory.
     negated = torch.complex(torch.zeros(image.shape), -torch.from_numpy(image)).conj().imag
     assert negated.is_neg()
     np.testing.assert_array_equal(ungrain.box(negated).numpy(), expected)
@@ -264,7 +264,7 @@ def test_views_and_classes_of_pytorch():
         ungrain.box(torch.from_numpy(image), out=negated)
     with pytest.raises(ungrain.InvalidArgument, match="share their memory"):
         ungrain.box(torch.from_numpy(image), out=torch.zeros(image.shape[1]).expand(image.shape))
-    # Strengths that are tensors, also of a model.
+    # Strengths that are tensors, also in a model.
     levels = torch.full(image.shape, 0.05, requires_grad=True)
     np.testing.assert_array_equal(ungrain.bm3d(image, sigma_map=levels, profile="fast"),
                                   ungrain.bm3d(image, sigma_map=levels.detach().numpy(), profile="fast"))
@@ -348,7 +348,7 @@ def test_a_white_level_that_cannot_be_is_warned_of():
     with pytest.warns(UserWarning, match="say range="):
         ungrain.Denoiser("bm3d", like=image)
     for call in (lambda: ungrain.nlm(image, search=5), lambda: ungrain.denoise(image, "nlm", search=5)):
-        with pytest.warns(UserWarning) as caught:  # where the user called, once for each such line
+        with pytest.warns(UserWarning) as caught:  # at the user's line, once for each such line
             call()
         assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match="less than a 1e-9 part of white"):  # as fluxes in physical units are
@@ -512,7 +512,7 @@ def test_values_as_python_has_them():
 def test_presets_and_what_is_given_besides():
     image = picture(24, 24)
     preset = ungrain.nlm(image, preset="paper-003")
-    # A default that is given is given.
+    # A default value that is given overrides the preset.
     assert not np.array_equal(preset, ungrain.nlm(image, preset="paper-003", search=21))
     denoiser = ungrain.Denoiser("nlm", like=image, preset="paper-003", search=21)
     assert denoiser.params["search"] == 21
@@ -783,7 +783,7 @@ def test_a_pickled_white_level_is_warned_of_once():
 
 
 def test_a_gpu_is_pickled_by_its_number():
-    """Also where there is none: what is unpickled asks for that one, and for no other."""
+    """Also without a GPU: the unpickled Denoiser asks for that GPU and no other."""
     denoiser = ungrain.Denoiser("box", like=picture(), device="cpu")
     rebuild, (state,) = denoiser.__reduce__()
     assert state["device"] == "cpu"

@@ -1,4 +1,4 @@
-"""Whatever is given instead of what is taken: every error is an ungrain.Error, in one line, and the built-in one that fits."""
+"""Wrong arguments of every kind: every error is an ungrain.Error, in one line, and the built-in one that fits."""
 
 import inspect
 import warnings
@@ -35,7 +35,7 @@ def options_of(function):
 
 
 def functions():
-    """(name, function, what it is called with besides)"""
+    """(name, function, its other arguments)"""
     yield "denoise", ungrain.denoise, {"image": IMAGE, "method": "box"}
     for method in ungrain.methods():
         yield method, getattr(ungrain, method.replace("-", "_")), {"image": IMAGE[:8, :8]}
@@ -61,7 +61,7 @@ def test_every_error_is_one_of_ours(name):
     for option in options_of(function):
         for value in WRONG:
             if option in ("src", "dst") or (option == "image" and function is skimage.denoise_nl_means):
-                continue  # as the originals, these take whatever NumPy makes an array of
+                continue  # like the originals, these take anything that NumPy converts to an array
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
@@ -70,7 +70,7 @@ def test_every_error_is_one_of_ours(name):
                 if "\n" in str(error) or len(str(error)) > 400:
                     strangers.append(f"{option}={value!r}: {error}")
             except Exception as error:
-                if not (option == "progress" and callable(value)):  # what it raises comes through
+                if not (option == "progress" and callable(value)):  # its exception is rethrown
                     strangers.append(f"{option}={value!r}: {type(error).__name__}: {error}")
     assert strangers == []
 

@@ -19,7 +19,7 @@ if "cuda" in ungrain._methods._INFO["bm3d"]["backends"]:
 
 
 def address(library, array):
-    """Where the library sees the array, through DLPack."""
+    """The array's address, through DLPack."""
     del library
     return ungrain._core.address(array.__dlpack__(stream=-1))
 
@@ -86,7 +86,7 @@ def test_any_strides(gpu_library, layout):
     if layout == "a part":
         after = gpu_library.read(whole)
         after[2:-3, 4:-1] = before[2:-3, 4:-1]
-        np.testing.assert_array_equal(after, before)  # nothing beside it was touched
+        np.testing.assert_array_equal(after, before)  # nothing around it was changed
 
 
 def cupy_or_skip():
@@ -133,7 +133,7 @@ def test_torch_allocates_the_result_and_nothing_else():
 
 
 def test_cupy_callers_stream():
-    """Work is ordered after what the stream was given before, without the default stream and without a wait."""
+    """Work is ordered after the stream's earlier work, without the default stream and without waiting."""
     cupy = cupy_or_skip()
     image = cupy.asarray(picture(1024, 1024))
     denoiser = ungrain.Denoiser("nlm", like=image, sigma=0.05)
@@ -143,7 +143,7 @@ def test_cupy_callers_stream():
     busy = cupy.ones((4096, 4096), cupy.float32)
     cupy.cuda.Device().synchronize()
     with stream:
-        for _ in range(20):  # keeps the stream at work for a while
+        for _ in range(20):  # keeps the stream busy for a while
             busy = busy @ busy * cupy.float32(1e-4)
         late[...] = image
         result = denoiser(late)

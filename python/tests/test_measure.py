@@ -38,7 +38,7 @@ def test_estimate_sigma_is_in_pixel_values_of_every_type():
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("white", [0.3, 0.7, 100.1, 4095.3])
 def test_noise_cut_off_at_any_white_is_measured(dtype, white):
-    """range=image.max(), as the documentation says: of float64 it is seldom a float32."""
+    """range=image.max(), as the documentation says: a float64 maximum is seldom a float32."""
     clean = np.tile(np.linspace(0, 1.1, 256), (200, 1))
     noisy = np.clip(clean + 0.1 * np.random.default_rng(0).standard_normal(clean.shape), 0, 1) * white
     image = noisy.astype(dtype)
@@ -131,7 +131,7 @@ def test_ssim_is_scikit_images():
     a, b = picture(64, 64), picture(64, 64, seed=1)
     expected = metrics.structural_similarity(a.astype(float), b.astype(float), data_range=1, gaussian_weights=True,
                                              sigma=1.5, use_sample_covariance=False)
-    assert ungrain.ssim(a, b) == pytest.approx(expected, abs=5e-3)  # which crops another frame
+    assert ungrain.ssim(a, b) == pytest.approx(expected, abs=5e-3)  # it crops another frame
 
 
 def test_every_kind_of_noise_is_documented():

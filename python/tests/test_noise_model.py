@@ -125,14 +125,14 @@ def clipped(level=5):
 
 
 def shift(image, level, *arguments, **options):
-    """Of the mean, in an area whose noise the method averages: as floats that may lie below black."""
+    """The change of the mean, in an area whose noise the method averages: as floats that may lie below black."""
     return ungrain.denoise(image, *arguments, **options).astype(np.float64).mean() - level
 
 
 @pytest.mark.parametrize(("method", "given"), [("median", {}), ("box", {}), ("gaussian", {}), ("bilateral", {"sigma_range": 30}),
                                                ("nlm", {"sigma": 25}), ("nlm", {})])
 def test_clipping_is_undone_where_it_is_asked_for(method, given):
-    image = clipped().astype(np.float32)  # whose result may lie below black
+    image = clipped().astype(np.float32)  # the result may lie below black
     given = {**given, "range": 255}
     assert abs(shift(image, 5, method, clipping="undo", **given)) < 0.35
     assert shift(image, 5, method, clipping="keep", **given) > 1.5

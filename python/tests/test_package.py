@@ -1,4 +1,4 @@
-"""What is installed: it imports anywhere, carries what it needs, and its stubs say what its functions do."""
+"""The installed package: it imports anywhere, contains its dependencies, and its stubs match its functions."""
 
 import ast
 import inspect
@@ -28,7 +28,7 @@ def test_imports_without_gpu_or_driver():
                                           ("zarr", "import sys, ungrain.cluster; "
                                            "sys.exit(ungrain.cluster.main(['in.zarr', 'out.zarr']))")])
 def test_missing_packages_are_named(module, code):
-    """And never a project of another's that happens to have our name."""
+    """And never another project that happens to have our name."""
     code = f"import sys; sys.modules['{module}'] = None; {code}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
@@ -106,7 +106,7 @@ def test_type_checkers_understand_it(tmp_path):
 
 
 def test_source_archive_is_complete():
-    """The wheel of the tests takes the library that is built already; a user's is compiled from these files."""
+    """The tests' wheel uses the library that is built already; a user's wheel is compiled from these files."""
     if "UNGRAIN_SDIST" not in os.environ:
         pytest.skip("not built from an archive")
     root = pathlib.Path(__file__).resolve().parents[2]

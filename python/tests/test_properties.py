@@ -1,4 +1,4 @@
-"""What holds for any array, tried on many (hypothesis)."""
+"""Properties that hold for any array, tried on many (hypothesis)."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ METHODS = st.sampled_from([("box", {"radius": 1}), ("median", {"radius": 1}), ("
 
 @st.composite
 def arrays(draw, stacked=False):
-    """Any size from 1 x 1, channels, types, and any way of lying in memory: steps, flips, transposes, gaps."""
+    """Any size from 1 x 1, channels, types, and memory layouts: steps, flips, transposes, gaps."""
     sides = [draw(st.integers(1, 12)), draw(st.integers(1, 12))]
     channels = draw(st.sampled_from([None, 1, 2, 3, 4]))
     shape = sides + ([channels] if channels else [])
@@ -40,7 +40,7 @@ def arrays(draw, stacked=False):
 
 
 def scaled(image, parameters):
-    """Strengths in pixel values, whatever the type."""
+    """Strengths in pixel values, for any type."""
     white = {"u": 1, "i": 1}.get(image.dtype.kind) and float(np.iinfo(image.dtype).max) or 1.0
     return {k: v * white if k in ("sigma_range", "h") else v for k, v in parameters.items()}
 
@@ -109,7 +109,7 @@ JUNK = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(m
 @settings(max_examples=200)
 @given(st.sampled_from(["bilateral", "nlm", "bm3d", "gaussian"]), st.data())
 def test_any_value_is_taken_or_refused_by_name(method, data):
-    """Never a crash, never a silent replacement: what is refused is refused with the parameter's name."""
+    """Never a crash, never a silent replacement: a refusal names the parameter."""
     name = data.draw(st.sampled_from([p["name"] for p in ungrain.parameters(method)]))
     value = data.draw(JUNK)
     image = np.full((6, 6), 0.5, np.float32)

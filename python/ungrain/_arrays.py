@@ -15,7 +15,7 @@ import numpy as np
 from ._errors import InvalidArgument, InvalidType, shown
 
 NATIVE = {np.dtype(name): name for name in ("uint8", "uint16", "float16", "float32")}
-# What others are worked on as, and the white level that goes with it where none is given.
+# The types that others are converted to, and the white level to use where none is given.
 CONVERTED = {"float64": ("float32", 1.0), "int16": ("float32", 32767.0)}
 _INT16 = (-32768, 32767)
 _DLPACK_CPU, _DLPACK_CUDA, _DLPACK_CUDA_HOST, _DLPACK_CUDA_MANAGED = 1, 2, 3, 13
@@ -26,7 +26,7 @@ def unsupported(name: str, dtype: object) -> InvalidType:
 
 
 def white_level(dtype: str, given: float | None) -> float:
-    """The white level to tell the library; 0: the type's own."""
+    """The white level to pass to the library; 0: the type's own."""
     if given is not None:
         try:
             white = float(given)
@@ -41,7 +41,8 @@ def white_level(dtype: str, given: float | None) -> float:
 
 
 _PILLOW_ALPHA = {"LA": "gray-alpha", "RGBA": "rgba"}
-# Modes whose numbers are no brightness of gray or of colours, or not alone: what they are, and what to do instead.
+# Modes whose numbers are not, or not alone, the brightness of gray or of colours: what they are, and what to do
+# instead.
 _PILLOW_REFUSED = {
     "1": ("black and white", 'convert("L")'),
     "P": ("places in a palette", 'convert("RGB")'),
@@ -57,7 +58,7 @@ _PILLOW_REFUSED = {
 
 
 def _pillow_mode(image: Any) -> str | None:
-    """Of an image of Pillow, which is not imported for it."""
+    """The mode of a Pillow image, without importing Pillow; else None."""
     pillow = sys.modules.get("PIL.Image")
     return image.mode if pillow is not None and isinstance(image, pillow.Image) else None
 
@@ -71,7 +72,7 @@ def _check_pillow(image: Any, name: str) -> None:
 
 
 def channels_of(image: Any, channels: str) -> str:
-    """What "auto" is: an array cannot say that its last channel is alpha, an image of Pillow does."""
+    """Resolves "auto": an array cannot say that its last channel is alpha, a Pillow image does."""
     return _PILLOW_ALPHA.get(_pillow_mode(image) or "", channels) if isinstance(channels, str) and channels == "auto" else channels
 
 
@@ -96,7 +97,7 @@ class NumPyArrays:
 
     @staticmethod
     def usable(array: Any) -> bool:
-        """Whether the library can read and write it where it lies."""
+        """Whether the library can read and write it in place."""
         dtype = array.dtype
         if dtype not in NATIVE or not array.flags.aligned:
             return False
@@ -154,7 +155,7 @@ class NumPyArrays:
 
     @staticmethod
     def on_stream(array: Any, stream: Any) -> AbstractContextManager[Any]:
-        """The stream is the library's current one inside."""
+        """A context in which the stream is the library's current one."""
         return nullcontext()
 
 
@@ -265,7 +266,7 @@ class TorchArrays(NumPyArrays):
 
     @staticmethod
     def store(result: Any, out: Any) -> None:
-        # Of bytes it must not be asked: PyTorch refuses the limits, which they cannot hold, on a GPU.
+        # Not asked for bytes: on a GPU PyTorch refuses limits that the type cannot hold.
         to_integers = result.is_floating_point() and not out.is_floating_point()
         out.copy_(result.round().clamp_(*_INT16) if to_integers else result)
 
@@ -304,7 +305,7 @@ class TorchArrays(NumPyArrays):
 
 
 def stream_handle(stream: Any) -> int:
-    """Of a number (a cudaStream_t) or any library's stream object."""
+    """The handle of a number (a cudaStream_t) or of any library's stream object."""
     if isinstance(stream, int):
         return stream
     for attribute in ("ptr", "cuda_stream"):  # CuPy's, PyTorch's
@@ -316,7 +317,7 @@ def stream_handle(stream: Any) -> int:
 
 
 def _gpu_array_of_another_library(image: Any, name: str) -> tuple[Any, Any]:
-    """Whoever is loaded looks at it without a copy, and the result is theirs."""
+    """A loaded library views it without a copy, and the result is an array of that library."""
     if "torch" in sys.modules and "cupy" not in sys.modules:
         import torch
         return TorchArrays, torch.from_dlpack(image)
@@ -348,7 +349,7 @@ def adopt(image: Any, name: str = "image") -> tuple[Any, Any]:
 
 
 def host_array(image: Any, name: str = "image") -> tuple[Any, str]:
-    """The samples in the host's memory as the library reads them, and the name of the type they came as."""
+    """The samples in host memory as the library reads them, and the name of their original type."""
     library, image = adopt(image, name)
     dtype = library.dtype_name(image)
     if dtype not in NATIVE.values() and dtype not in CONVERTED:

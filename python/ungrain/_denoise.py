@@ -44,7 +44,7 @@ def whole_number(name: str, value: Any, least: int, most: int) -> int:
 
 
 def _whole_numbers(values: Any) -> list[int]:
-    """Raises TypeError where one of them is none."""
+    """Raises TypeError where a value is not a whole number."""
     try:
         return [operator.index(each) for each in values]
     except ValueError as error:
@@ -89,7 +89,7 @@ def _row_and_column(name: str, value: Any) -> tuple[int, int]:
 
 
 def check_options(**options: Any) -> None:
-    """Refuses by name what the compiled module refused for its type: called when it did, so that no call pays for it."""
+    """Names the option whose type the compiled module refused; called only then, so that no other call pays."""
     for name, value in options.items():
         if name in _WORDS or (name == "preset" and value is not None):
             if not isinstance(value, str):
@@ -124,7 +124,7 @@ def output_for(library: Any, image: Any, out: Any) -> Any:
 
 
 def target_for(library: Any, out: Any, work: Any) -> Any:
-    """Where the library can write: `out` itself, or memory laid out like what it reads."""
+    """Memory that the library can write: `out` itself, or memory laid out like its input."""
     return out if library.usable(out) else library.empty_like(work)
 
 
@@ -132,7 +132,7 @@ _WHITE = {"uint8": 255.0, "uint16": 65535.0, "int16": 32767.0}
 
 
 def _check_white(noise_level: float, dtype: str, range: float | None) -> None:
-    """Floats that do not go from 0 to 1 and nobody said so: strengths that follow the noise would be far off."""
+    """Warns of floats beyond 0 to 1 without a given range: strengths that follow the noise would be far off."""
     white = _WHITE.get(dtype, 1.0)
     if range is not None or noise_level == 0:
         return
@@ -146,7 +146,7 @@ def _check_white(noise_level: float, dtype: str, range: float | None) -> None:
 
 
 def _worked_on(library: Any, image: Any, out: Any, stream: Any, run: Callable[[Any, Any, int], Any]) -> tuple[Any, Any]:
-    """The result's array, and what `run` returned; it is given what to read, where to write, and the stream."""
+    """The result's array, and what `run` returned. `run` gets the input, the output and the stream."""
     if stream is not None:
         with library.on_stream(image, stream):
             return _worked_on(library, image, out, None, run)
@@ -170,7 +170,7 @@ def _with_sigma(sigma: Any, parameters: dict[str, Any]) -> dict[str, Any]:
 
 def _with_noise(parameters: dict[str, Any], noise_model: Any, strength: float, luminance: float, chroma: float,
                 keep_grain: float, clipping: str) -> dict[str, Any]:
-    """Only what is not the default: most calls have none of it."""
+    """Only values that differ from the default: most calls have none."""
     if noise_model is not None:
         parameters["noise_model"] = noise_model
     for name, value in (("strength", strength), ("luminance", luminance), ("chroma", chroma)):
@@ -195,19 +195,19 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
     ----------
     image : array
         Height x width, or height x width x channels, of uint8, uint16, float16 or float32; NumPy, CuPy, PyTorch, or any
-        array that speaks DLPack. Any strides. float64 is worked on as float32, int16 as float32 with white at 32767,
-        and other byte orders are turned round; the result has the type that came. Nothing else is copied.
+        array that speaks DLPack. Any strides. float64 is filtered as float32, int16 as float32 with white at 32767,
+        and other byte orders are swapped; the result has the image's type. Nothing else is copied.
     method : str
         One of ``ungrain.methods()``.
     sigma : float, sequence or "auto"
         The noise's standard deviation in pixel values, from which the other strengths follow. "auto": measured, for
         each image of a stack by itself; where it differs by level or frequency a noise model is measured instead, and
-        samples that were cut off at black or white are made up for.
+        a cut of the noise at black or white is undone.
     device : str
         "auto" (a GPU where there is one, else the CPU; a GPU array's own GPU), "cpu", "cuda", "cuda:N", "cuda:all" or
         "reference". A device that was asked for is used or is an error.
     preset : str, optional
-        Values of several parameters under one name; what is given besides stands.
+        Values of several parameters under one name; given values override them.
     axis : int or sequence of int, optional
         Axes along which images are stacked; each is denoised by itself.
     channel_axis : int
@@ -228,11 +228,11 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
     noise_model : NoiseModel, optional
         The noise by level and frequency, instead of ``sigma``: of ``ungrain.estimate_noise_model``, or your own.
     strength : float from 0 to 10
-        Times the noise's deviation, whether it was given or measured. Box, gaussian and median mix with the image: 0 to 1.
+        Factor of the noise's deviation, given or measured. Box, gaussian and median mix with the image: 0 to 1.
     luminance, chroma : float from 0 to 10
-        Besides, of an rgb image's luminance and colour differences. bm3d only.
+        Further factors for an rgb image's luminance and colour differences. bm3d only.
     keep_grain : float from 0 to 1
-        The share of what was taken away that is put back.
+        The share of the removed noise that is put back.
     clipping : str
         Noise that was cut off at black and white, which shifts means. "auto": found and undone where the noise is
         measured; with ``sigma``, a noise model or another strength given, nothing is measured on the image and the
@@ -244,8 +244,8 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
         GPU arrays: a CUDA stream, of CuPy or PyTorch or as a number. By default the one that is current in the array's
         library. The work is put on it, and has been done when the call returns.
     progress : callable, optional
-        Called with the fraction done, 0 to 1, now and then. Returning False stops the work: ``ungrain.Cancelled``. What
-        it raises comes through. Ctrl-C stops the work with or without it.
+        Called with the fraction done, 0 to 1, now and then. Returning False stops the work: ``ungrain.Cancelled``.
+        Its exceptions are passed on. Ctrl-C stops the work with or without it.
     **parameters
         The method's own: ``help(ungrain.bilateral)`` and so on.
 
@@ -282,7 +282,7 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
 
 @dataclass(frozen=True)
 class Report:
-    """What a run did."""
+    """The report of a run."""
 
     device: str
     threads: int
@@ -295,7 +295,7 @@ class Report:
 
 
 class Denoiser:
-    """A method made ready for images of one shape and type: everything is checked, chosen and allocated once.
+    """A method prepared for images of one shape and type: everything is checked, chosen and allocated once.
 
     ::
 
@@ -308,7 +308,7 @@ class Denoiser:
     method : str
         One of ``ungrain.methods()``.
     like : array, optional
-        An image such as will come: its shape, type and device are taken, and the noise is measured on it where ``sigma``
+        An example image: its shape, type and device are used, and the noise is measured on it where ``sigma``
         is "auto".
     shape, dtype : optional
         Instead of ``like``. ``sigma``, or the strengths that follow it, must then be given.
@@ -316,9 +316,10 @@ class Denoiser:
         As for ``ungrain.denoise``, ``noise_model``, ``strength``, ``luminance``, ``chroma``, ``keep_grain`` and
         ``clipping`` too.
 
-    A Denoiser is for one thread at a time; ``clone()`` makes another for the next. It can be pickled, and so be sent to
-    other processes: there it works with what was measured here, on the device of the same name. On GPU arrays a call puts the work on
-    the caller's stream and returns: the result is ready when the stream is, as with any operation of CuPy or PyTorch.
+    A Denoiser serves one thread at a time; ``clone()`` makes one for another thread. It can be pickled and sent to
+    other processes: there it uses the noise measured here, on the device of the same name. On GPU arrays a call enqueues
+    the work on the caller's stream and returns: the result is ready when the stream is, as with any operation of CuPy or
+    PyTorch.
     """
 
     def __init__(self, /, method: str = "bm3d", *, like: Any = None, shape: Sequence[int] | None = None, dtype: Any = None,
@@ -418,11 +419,11 @@ class Denoiser:
         return cast(Array, result)
 
     def wait(self) -> None:
-        """Until the last call's work on a GPU is done; what went wrong in it is raised here."""
+        """Wait until the last call's work on a GPU is done; raises its errors."""
         self._core.wait()
 
     def clone(self) -> Denoiser:
-        """Another one with memory of its own, for another thread."""
+        """Another Denoiser with memory of its own, for another thread."""
         other = object.__new__(Denoiser)
         other._method, other._dtype, other._layout = self._method, self._dtype, self._layout
         other._sigma_map, other._kept = self._sigma_map, self._kept
@@ -430,8 +431,8 @@ class Denoiser:
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled, for another process or machine: with what was measured, and the device that "auto" chose, so that the
-        bits are the same."""
+        """Pickles it for another process or machine, with the measured values and the device that "auto" chose, so that
+        the bits are the same."""
         given = {name: value for name, value in self.params.items() if value is not None}
         if "sigma_map" in given:
             given["sigma_map"] = self._sigma_map
@@ -446,22 +447,22 @@ class Denoiser:
 
     @property
     def device(self) -> str:
-        """What the work runs on; says what "auto" chose."""
+        """The device that the work runs on, also where "auto" chose it."""
         return self._core.device()
 
     @property
     def params(self) -> dict[str, Any]:
-        """Every parameter's value, the measured and derived ones too."""
+        """Every parameter's value, including the measured and derived ones."""
         return self._core.params()
 
     @property
     def reach(self) -> tuple[int, int]:
-        """How far a pixel's neighbourhood goes: rows, columns."""
+        """How far a pixel's neighbourhood extends: rows, columns."""
         return self._core.reach()
 
     @property
     def report(self) -> Report:
-        """Of the last call's last image. Of images on a GPU only the device is known."""
+        """The report of the last call's last image. For images on a GPU it has only the device."""
         return Report(**self._core.report())
 
     def __repr__(self) -> str:
@@ -469,7 +470,7 @@ class Denoiser:
 
 
 def _unpickled(state: dict[str, Any]) -> Denoiser:
-    """Nobody is warned of the white level again."""
+    """Does not repeat the warning about the white level."""
     denoiser = object.__new__(Denoiser)
     denoiser._make(like=None, preset=None, **state)
     return denoiser

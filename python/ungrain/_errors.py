@@ -1,4 +1,4 @@
-"""What the library throws, as Python exceptions; each is also the built-in one that fits."""
+"""The library's errors as Python exceptions; each is also the built-in one that fits."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import Any
 
 
 class Error(Exception):
-    """Anything that went wrong in the library. `code` is the C++ library's number for it, which never changes."""
+    """Any error of the library. `code` is the C++ library's number for it, which never changes."""
 
     code = 9
 
 
 class InvalidArgument(Error, ValueError):
-    """A parameter, option, size or layout that cannot be; the message names it, what it takes and what was given."""
+    """An invalid parameter, option, size or layout; the message names it, what it takes and what was given."""
 
     code = 1
 
 
 class InvalidType(Error, TypeError):
-    """A value of a type that cannot be, or a parameter that the method does not have; the message names it."""
+    """A value of an invalid type, or a parameter that the method does not have; the message names it."""
 
     code = 1
 
@@ -70,7 +70,7 @@ _CLASSES = {c.code: c for c in (InvalidArgument, Unsupported, OutOfMemory, NoDev
 
 
 def shown(value: Any) -> str:
-    """As messages show it: in one line, and not all of a large one."""
+    """A value as messages show it: in one line, and shortened if it is large."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else text[:77] + "..."
 

@@ -1,4 +1,4 @@
-"""One GPU for each process of a machine, without anybody who hands them out."""
+"""One GPU for each process of a machine, without a process that assigns them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _usable_gpus() -> list[str]:
 
 
 def _identity(index: int) -> str:
-    """The GPU's name among all of the machine: what is visible to a process may be renumbered for it."""
+    """The GPU's name, unique on the machine: the numbers that a process sees may differ from another's."""
     visible = [word.strip() for word in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if word.strip()]
     name = visible[index] if index < len(visible) else str(index)
     return "".join(letter if letter.isalnum() else "-" for letter in name)
@@ -37,14 +37,14 @@ def _claim() -> tuple[str | None, IO[str] | None]:
         file = open(os.path.join(tempfile.gettempdir(), f"ungrain-gpu-{os.getuid()}-{_identity(index)}.lock"), "a")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return gpu, file  # held for as long as the process lives; the system lets go of it whatever ends that
+            return gpu, file  # locked while the process lives; the system releases the lock however it ends
         except OSError:
             file.close()
     return gpus[os.getpid() % len(gpus)], None  # more processes than GPUs
 
 
 def own_gpu() -> str | None:
-    """A device's name, the same at every call of this process; None where there is no usable GPU."""
+    """The name of this process's GPU, the same at every call; None where there is no usable GPU."""
     global _claimed
     with _lock:
         if _claimed is None:

@@ -1,4 +1,4 @@
-"""What is measured or added on the host: noise, and how far one image is from another. GPU arrays are copied there."""
+"""Measurements on the host: noise, and the difference of images; and adding noise. GPU arrays are copied there."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def add_noise(image: Array, amount: float, kind: str = "gaussian", *, seed: int 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How far an image is from the truth. None: not defined for images so small (or so long)."""
+    """The difference of an image from the truth. None: not defined for images so small (or so long)."""
 
     mse: float
     psnr: float
@@ -134,7 +134,7 @@ def compare(truth: Any, image: Any, *, axis: Axis, channel_axis: int = -1, chann
             range: float | None = None) -> list[Comparison]: ...
 def compare(truth: Any, image: Any, *, axis: Axis = None, channel_axis: int = -1, channels: str = "auto",
             range: float | None = None) -> Comparison | list[Comparison]:
-    """MSE, PSNR, largest difference, SSIM, FSIM and FSIMc at once. Alpha does not count."""
+    """MSE, PSNR, largest difference, SSIM, FSIM and FSIMc at once. Alpha is ignored."""
     found, _ = _compare(truth, image, axis, channel_axis, channels, range, True, True)
     list_ = [Comparison(**each) for each in found]
     return list_[0] if axis is None else list_
@@ -169,7 +169,7 @@ def fsim(truth: Any, image: Any, *, axis: Axis = None, channel_axis: int = -1, c
 
 @dataclass(frozen=True)
 class Device:
-    """Something the work can run on; `reason` says why not, where it is not usable."""
+    """A device that the work can run on; `reason` says why it is not usable."""
 
     name: str
     description: str
@@ -178,5 +178,5 @@ class Device:
 
 
 def devices() -> list[Device]:
-    """What the work can run on."""
+    """The devices that the work can run on."""
     return [Device(**each) for each in _core.devices()]

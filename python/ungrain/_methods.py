@@ -16,7 +16,7 @@ from ._errors import InvalidType, shown
 
 _INFO = {info["name"]: info for info in _core.methods()}
 
-# denoise()'s own options, which every method's function takes too.
+# denoise()'s own options, which every method's function also takes.
 OPTIONS = [p for p in inspect.signature(denoise).parameters.values()
            if p.kind is p.KEYWORD_ONLY and p.name != "sigma"]
 
@@ -99,7 +99,7 @@ def function_name(info: dict[str, Any]) -> str:
 def _make(info: dict[str, Any]) -> Callable[..., Any]:
     method = info["name"]
 
-    # What was not given is left to the library: a preset must not be overridden by the defaults that the signature shows.
+    # Values that were not given are left to the library: the defaults in the signature must not override a preset.
     def function(image: Any, **given: Any) -> Any:
         return denoise(image, method, **given)
 

@@ -1,4 +1,4 @@
-"""What is known of an image's noise: its deviation by level, by frequency and by channel."""
+"""An image's noise: its deviation by level, by frequency and by channel."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class NoiseChannel:
     levels: np.ndarray  # ascending, pixel values
     deviations: np.ndarray  # at these levels; between them the variance is interpolated
     spectrum: np.ndarray  # 8 x 8; white noise: 1
-    # What pixels' noise has in common, -1 to 1, with (0, 0) in the middle of a square of an odd side; None: not known
+    # Correlation of pixels' noise, -1 to 1, with (0, 0) in the middle of a square of an odd side; None: not known
     correlation: np.ndarray | None = None
 
 
@@ -108,7 +108,7 @@ class NoiseModel:
 @dataclass(frozen=True)
 class NoiseModelEstimate:
     """What was found: ``finding`` is "white" (one strength for all: ``sigma``), "by level" (photon noise) or "spectrum"
-    (other deviations at other frequencies, as cameras and compressors leave)."""
+    (deviations differ by frequency, as cameras and compressors leave them)."""
 
     model: NoiseModel
     finding: str

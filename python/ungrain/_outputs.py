@@ -1,4 +1,4 @@
-"""What may be replaced by an output, and how nothing is lost by it: the old array is moved aside until the new one is
+"""Replaces an array by an output without losing anything: the old array is moved aside until the new one is
 complete."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _UNFINISHED = re.compile(r"(zarr|\.zarray|\.zattrs|c|[c\d.]*\d)\.[0-9a-f]+\.part
 
 
 class NotReplaced(Exception):
-    """One line that says what lies there and is kept."""
+    """One line that says what exists there and is kept."""
 
 
 def is_remote(path: str) -> bool:
@@ -23,14 +23,14 @@ def is_remote(path: str) -> bool:
 
 
 def is_empty(path: str) -> bool:
-    """Whether a new array disturbs nothing there."""
+    """Whether a new array would overwrite nothing there."""
     if is_remote(path):
         from zarr.core.sync import sync
         from zarr.storage import StorePath
         from zarr.storage._common import make_store_path
         place: StorePath = sync(make_store_path(path))
         return bool(sync(place.store.is_empty(place.path)))
-    path = os.path.abspath(path)  # with a slash at the end, a file or a link would not be seen
+    path = os.path.abspath(path)  # a slash at the end would hide a file or a link
     return not os.path.lexists(path) or (os.path.isdir(path) and not os.listdir(path))
 
 
@@ -44,7 +44,7 @@ def check_replaceable(path: str) -> None:
         raise NotReplaced(f"{path} is a symbolic link; --overwrite replaces only a Zarr array itself")
     try:
         array = zarr.open_array(path, mode="r")
-    except Exception:  # of several kinds, by what there is instead
+    except Exception:  # its type depends on what exists there
         raise NotReplaced(f"{path} is there and is no Zarr array; --overwrite replaces only a Zarr array") from None
     foreign = next(_foreign_entries(path, array), None)
     if foreign is not None:
@@ -81,7 +81,7 @@ def _aside_name(path: str, number: int) -> str:
 
 
 def kept_aside(path: str) -> list[str]:
-    """The arrays that an output has replaced and that are still there, the oldest first."""
+    """The arrays that an output has replaced and that still exist, the oldest first."""
     if is_remote(path):
         return []
     folder, name = os.path.split(os.path.abspath(path))
@@ -97,7 +97,7 @@ def move_aside(path: str) -> None:
 
 
 def remove_aside(path: str) -> list[str]:
-    """When the new array is complete. Returns what is left: arrays beside whose chunks somebody put something."""
+    """Called when the new array is complete. Returns what is left: arrays whose folders hold other files too."""
     left = []
     for aside in kept_aside(path):
         try:
@@ -105,7 +105,7 @@ def remove_aside(path: str) -> list[str]:
         except NotReplaced:
             left.append(aside)
             continue
-        # The metadata goes last: a removal that is interrupted leaves what the next run knows as an array.
+        # Metadata goes last: after an interrupted removal the next run still recognises an array.
         for name in sorted(os.listdir(aside), key=lambda name: name in (*_METADATA[2], *_METADATA[3])):
             inside = os.path.join(aside, name)
             if os.path.isdir(inside):

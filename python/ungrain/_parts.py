@@ -1,4 +1,4 @@
-"""Images that are denoised in parts: which axis is what, what is decided once for a whole image, and the work on a part."""
+"""Images that are denoised in parts: the meaning of their axes, decisions for a whole image, and the work on a part."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._gpus import own_gpu
 
 @dataclass(frozen=True)
 class Axes:
-    """Of an array that is an image or a stack of them."""
+    """The axes of an array that is an image or a stack of images."""
 
     stack: tuple[int, ...]
     y: int
@@ -62,7 +62,7 @@ class Axes:
 
 @dataclass(frozen=True)
 class Work:
-    """How every part of images of one shape and type is denoised. Travels to the workers."""
+    """How every part of images of one shape and type is denoised. Sent to the workers."""
 
     method: str
     parameters: dict[str, Any]  # where `resolved`, with everything measured and derived
@@ -95,7 +95,7 @@ class Work:
         return not self.resolved and _core.needs_image(self.method, self.preset, self.parameters)
 
     def sampled(self) -> tuple[list[int], list[int]]:
-        """The rows and columns that the estimate of the noise looks at."""
+        """The rows and columns that the noise estimate uses."""
         rows, columns = _core.sampled(list(self.shape), self._native, self.channel_axis, self.channels)
         return rows, columns
 
@@ -112,17 +112,17 @@ class Work:
 
     def denoiser(self, device: str | None = None) -> Denoiser:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the white level: said once, not by every part
+            warnings.simplefilter("ignore")  # of the white level: once, not for every part
             return Denoiser(self.method, shape=self.shape, dtype=self.dtype, device=device or self.device,
                             preset=self.preset, channel_axis=self.channel_axis, channels=self.channels, range=self.range,
                             nonfinite=self.nonfinite, threads=self.threads, memory=self.memory,
                             **{"sigma": "auto", **self.parameters})
 
     def reach(self) -> tuple[int, int]:
-        """Rows and columns around a part that it needs, the whole image's where it needs all of it."""
+        """Rows and columns that a part needs around it; the whole image's where it needs all of it."""
         axes = [each for each in range(len(self.shape)) if len(self.shape) == 2 or each != self.channel_axis % 3]
         height, width = (self.shape[each] for each in axes)
-        if self.parameters.get("border") == "wrap":  # what lies beyond one edge is at the other
+        if self.parameters.get("border") == "wrap":  # beyond one edge lies the other
             return height, width
         key = self.key()
         if key not in _reaches:
@@ -142,7 +142,7 @@ _idle_lock = threading.Lock()
 
 
 def chosen_device(work: Work, part: Any) -> str:
-    """A worker's own GPU, where it has one and nothing else was asked for. GPU arrays are worked on where they lie."""
+    """A worker's own GPU, where it has one and "auto" was asked for. GPU arrays are denoised on their GPU."""
     if not isinstance(part, np.ndarray) and hasattr(part, "device") and hasattr(part.device, "id"):
         return f"cuda:{part.device.id}" if work.device == "auto" else work.device
     if work.device not in ("auto", "cuda"):
@@ -154,7 +154,7 @@ def chosen_device(work: Work, part: Any) -> str:
 
 @contextmanager
 def _borrowed(work: Work, part: Any) -> Iterator[Denoiser]:
-    """A Denoiser that nobody else uses meanwhile; those of the last kind of work are kept for the next part."""
+    """A Denoiser for this thread alone; those of the last kind of work are kept for the next part."""
     key = work.key(), chosen_device(work, part)
     with _idle_lock:
         kept = _idle.get(key, [])
@@ -175,7 +175,7 @@ def denoise_part(work: Work, part: Any, at: tuple[int, int], out_at: tuple[int, 
 
 def denoise_parts(works: Sequence[Work], axes: Axes, block: Any, at: tuple[int, int], out_at: tuple[int, int],
                   out_shape: tuple[int, int]) -> Any:
-    """The same of every image in a block of a stack; `works` has one for all of them, or one for each."""
+    """The same for every image in a block of a stack; `works` has one for all of them, or one for each."""
     if not axes.stack:
         return denoise_part(works[0], block, at, out_at, out_shape)
     library, block = adopt(block)

@@ -1,4 +1,4 @@
-"""Zarr arrays and TIFF stacks as something that is read in parts, on whatever machine holds it last."""
+"""Zarr arrays and TIFF stacks that are read in parts, on any machine."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ._errors import CannotRead
 
 
 class Source:
-    """An array in a file: what NumPy's indexing by slices returns. Only the path travels, each process opens it itself."""
+    """An array in a file, indexed by slices like NumPy's. Only the path is sent; each process opens the file itself."""
 
     def __init__(self, path: str) -> None:
-        self._name = path  # as messages call it
+        self._name = path  # in messages
         self._path = located(path)
         self._opened: Any = None
         array = self._array
@@ -76,21 +76,21 @@ class Source:
             raise self._naming_the_chunk(index, error) from None
 
     def fingerprint(self) -> dict[str, str]:
-        """Hashes of pixels in the first, the middle and the last chunk, by its place: enough to notice that other pixels lie
-        here now. What cannot be read has none."""
+        """Hashes of pixels in the first, the middle and the last chunk, by their positions: enough to notice that the
+        pixels have changed. A chunk that cannot be read has none."""
         found = {}
         for part in (0, 0.5, 1):
             chunk = tuple(int(part * ((size - 1) // each)) for size, each in zip(self.shape, self.chunks))
             index = tuple(slice(i * each, min((i + 1) * each, i * each + 256)) for i, each in zip(chunk, self.chunks))
             try:
                 pixels = np.ascontiguousarray(self._array[index])
-            except Exception:  # whoever needs it will be told
+            except Exception:  # reported when the chunk is needed
                 continue
             found["/".join(map(str, chunk))] = hashlib.sha256(pixels.tobytes()).hexdigest()[:16]
         return found
 
     def _naming_the_chunk(self, index: Any, error: Exception) -> CannotRead:
-        """Reads the chunks of the part one by one, to find who fails."""
+        """Reads the chunks of the part one by one to find the one that fails."""
         array, slices = self._array, []
         for part, size in zip(index if isinstance(index, tuple) else (index,), self.shape):
             slices.append(range(*part.indices(size)) if isinstance(part, slice) else range(part, part + 1))
@@ -107,12 +107,12 @@ class Source:
     def _chunk_name(self, place: tuple[int, ...]) -> str:
         try:
             return str(self._array.metadata.encode_chunk_key(place))
-        except Exception:  # a store that is no Zarr on disk
+        except Exception:  # not a Zarr store on disk
             return ", ".join(map(str, place))
 
 
 def located(path: str) -> str:
-    """Workers have other working folders."""
+    """An absolute path: workers have other working folders."""
     path = path.removeprefix("file://")
     return path if "://" in path else os.path.abspath(path)
 

@@ -1,6 +1,6 @@
 """ungrain cluster: a Zarr array or a TIFF stack from one store to another on a Dask cluster, for people who don't write
-Python. Every block is read, with the pixels around it, filtered and written by one task, so workers exchange nothing, and
-a block that is written is done: a run that is started again takes up where the last one stopped."""
+Python. Every block is read, with the pixels around it, filtered and written by one task, so workers exchange nothing. A
+block that is written is done: a run that is started again resumes where the last one stopped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ._parts import Axes, Work, denoise_parts
 from ._sources import Source, located, open_source
 
 DONE, FAILED, USAGE = 0, 1, 2
-_MOST_FAILURES = 10  # different ones, before the rest is given up
+_MOST_FAILURES = 10  # different ones, before the run gives up
 _CONNECT_SECONDS = 10
 _LOOPBACK = "127.0.0.1"
 _NEEDS = "ungrain cluster needs Dask and Zarr: pip install dask distributed zarr"
@@ -49,7 +49,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker needs to make any block."""
+    """All that a worker needs to compute any block."""
 
     source: Source
     out: str
@@ -64,7 +64,7 @@ class Job:
         return [self.works[number] for number in inside.ravel()]
 
     def region_of(self, block: Block) -> tuple[slice, ...]:
-        """What must be read for it."""
+        """The region of the input that the block needs."""
         reaches = [work.reach() for work in {work.key(): work for work in self.works_of(block)}.values()]
         region = list(block.slices())
         for axis, reach in ((self.axes.y, max(r for r, _ in reaches)), (self.axes.x, max(c for _, c in reaches))):
@@ -73,7 +73,7 @@ class Job:
 
 
 def make_block(block: Block, job: Job) -> dict[str, float]:
-    """Reads, filters and writes; what it took."""
+    """Reads, filters and writes a block; returns the times."""
     import zarr
     y, x = job.axes.y, job.axes.x
     begin = time.perf_counter()
@@ -84,7 +84,7 @@ def make_block(block: Block, job: Job) -> dict[str, float]:
                            out_at=(block.start[y], block.start[x]),
                            out_shape=(block.stop[y] - block.start[y], block.stop[x] - block.start[x]))
     filtered = time.perf_counter()
-    with zarr.config.set({"array.write_empty_chunks": True}):  # a chunk that is there is a chunk that is done
+    with zarr.config.set({"array.write_empty_chunks": True}):  # an existing chunk is a finished chunk
         zarr.open_array(job.out, mode="r+")[block.slices()] = result
     return {"pixels_in": pixels.size, "pixels_out": result.size, "read_s": read - begin, "filter_s": filtered - read,
             "write_s": time.perf_counter() - filtered}
@@ -102,7 +102,7 @@ def blocks_of(shape: Sequence[int], chunks: Sequence[int], axes: Axes, side: int
 
 
 def written_chunks(out: Any) -> set[str]:
-    """The keys of the chunks that are there, in the array's own words."""
+    """The keys of the existing chunks, in the array's own spelling."""
     from zarr.core.sync import sync
 
     async def listed() -> set[str]:
@@ -122,20 +122,20 @@ def is_complete(out: Any) -> bool:
 
 
 def description(work: Work, source: Source, axes: Axes, words: dict[str, str], preset: str | None) -> dict[str, Any]:
-    """What the output depends on; a run that is taken up must have the same. What was measured comes from there."""
+    """What the output depends on; a resumed run must have the same. Measured values come from there."""
     return {"version": __version__, "input": source.path, "method": work.method, "preset": preset, "options": words,
             "channels": work.channels, "range": work.range, "nonfinite": work.nonfinite, "device": work.device,
             "axis": list(axes.stack), "channel_axis": axes.channel}
 
 
 def open_output(path: str, source: Source) -> Any:
-    """The output as an earlier run left it, or none."""
+    """The output that an earlier run left, or none."""
     import zarr
     if _outputs.is_empty(path):
         return None
     try:
         out = zarr.open_array(path, mode="r+")
-    except Exception:  # of several kinds, by what there is instead
+    except Exception:  # its type depends on what exists there
         raise WrongUsage(f"{path} is there and is no Zarr array") from None
     if "ungrain" not in out.attrs:
         raise WrongUsage(f"{path} is there and was not written by ungrain cluster; --overwrite replaces it")
@@ -145,8 +145,8 @@ def open_output(path: str, source: Source) -> Any:
 
 
 def open_replacement(path: str, source: Source, now: dict[str, Any]) -> Any:
-    """With --overwrite: what a run with the same options began, also with --overwrite, and did not complete; or none, and
-    what is there may be replaced."""
+    """With --overwrite: the incomplete output of an earlier run with the same options and --overwrite; or none, and the
+    existing array may be replaced."""
     if _outputs.is_empty(path):
         return None
     try:
@@ -192,14 +192,14 @@ def check_same(path: str, earlier: dict[str, Any], now: dict[str, Any]) -> None:
 
 
 def check_same_pixels(path: str, earlier: dict[str, Any], source: Source) -> None:
-    """A chunk that could not be read then, or cannot be now, says nothing."""
+    """Chunks that could not be read then, or cannot be read now, are not compared."""
     now = source.fingerprint()
     if any(now.get(chunk, seen) != seen for chunk, seen in earlier.get("seen", {}).items()):
         raise WrongUsage(f"{source.name} has other pixels than when {path} was begun; --overwrite begins anew")
 
 
 def read_options(words: Sequence[str]) -> str:
-    """As the program hands them over: JSON."""
+    """The options as JSON, as the program passes them."""
     return os.fsdecode(_core.cluster_options([os.fsencode(word) for word in words]))
 
 
@@ -217,7 +217,7 @@ def _connect(options: SimpleNamespace) -> Any:
             raise WrongUsage(f"{options.scheduler} needs certificates, which Dask's configuration names under "
                              "distributed.comm.tls (docs/cluster.md)") from None
     count = options.workers or max(1, (os.cpu_count() or 1) // max(1, options.threads))
-    # Whoever reaches the scheduler can run code as the workers: it is for this machine alone.
+    # Anyone who can connect to the scheduler can run code as the workers: it listens on this machine alone.
     local = distributed.LocalCluster(n_workers=count, threads_per_worker=1, host=_LOOPBACK,
                                      dashboard_address=options.dashboard or f"{_LOOPBACK}:0",
                                      memory_limit=options.worker_memory or "auto", silence_logs=logging.CRITICAL)
@@ -225,7 +225,7 @@ def _connect(options: SimpleNamespace) -> Any:
 
 
 class Progress:
-    """On a terminal, a line that is written over; else nothing but the end."""
+    """On a terminal, a line that is rewritten; elsewhere only the last line."""
 
     def __init__(self, total: int, before: int, quiet: bool) -> None:
         self._total, self._before, self._shown = total, before, not quiet and sys.stderr.isatty()
@@ -307,7 +307,7 @@ def _run_blocks(client: Any, job: Job, out: Any, options: SimpleNamespace) -> in
     if before and not options.quiet:
         print(f"{before} of {len(every)} blocks are there already", file=sys.stderr)
     progress = Progress(len(every), before, options.quiet)
-    # The job goes with the tasks: data that was put on the workers would be lost with one that dies.
+    # The job is sent with the tasks: data on the workers would be lost with a worker that dies.
     futures = client.map(make_block, left, job=job, pure=False, key="ungrain-block")
     block_of = dict(zip(futures, left))
     took: dict[str, float] = {}
@@ -320,7 +320,7 @@ def _run_blocks(client: Any, job: Job, out: Any, options: SimpleNamespace) -> in
         elif status == "finished":
             for name, value in future.result().items():
                 took[name] = took.get(name, 0) + value
-        else:  # its worker died since, and what it took with it: another makes the block again
+        else:  # its worker died with the result: another worker computes the block again
             completed.add(future)
             continue
         count += 1
@@ -375,7 +375,7 @@ def _report(job: Job, took: dict[str, float], blocks: int, seconds: float) -> No
 
 
 def _remove_partial_files(path: str) -> None:
-    """What a worker that was killed left of a chunk, beside the complete one that another wrote."""
+    """Removes what a killed worker left of a chunk, beside the complete one that another wrote."""
     for folder, _, names in os.walk(path):
         for name in names:
             if name.endswith(".partial"):
@@ -383,7 +383,7 @@ def _remove_partial_files(path: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None, options: str = "") -> int:
-    """Words as the user of ungrain-cluster types them, or options that the program has read."""
+    """Takes words as the user of ungrain-cluster types them, or options that the program has read."""
     output = ""
     try:
         chosen = SimpleNamespace(**json.loads(options or read_options(sys.argv[1:] if arguments is None else arguments)))

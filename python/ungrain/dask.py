@@ -46,7 +46,7 @@ def read(path: str, chunks: Any = None) -> Any:
 
 
 def _joined(chunks: Sequence[int], shape: Sequence[int], side: int = 4096) -> tuple[int, ...]:
-    """Whole chunks of a file, as many as make the sides of the last large axes about `side`."""
+    """Whole chunks of a file, joined until the sides of the last large axes are about `side`."""
     joined = list(chunks)
     large = [axis for axis in range(len(shape)) if shape[axis] > 16][-2:]
     for axis in large:
@@ -96,7 +96,7 @@ def resolve(array: Any, method: str = "bm3d", *, sigma: float | Sequence[float] 
 
 def _denoise_block(block: Any, *, works: np.ndarray, axes: Axes, starts: tuple[Any, Any], sizes: tuple[Any, Any],
                    reach: tuple[int, int], stack_starts: list[Any], block_id: tuple[int, ...]) -> Any:
-    """One chunk with its surroundings."""
+    """Denoises one chunk with its surroundings."""
     rows, columns = block_id[axes.y], block_id[axes.x]
     out_at = int(starts[0][rows]), int(starts[1][columns])
     out_shape = int(sizes[0][rows]), int(sizes[1][columns])
@@ -122,10 +122,10 @@ def denoise(array: Any, method: str = "bm3d", *, sigma: float | Sequence[float] 
     ----------
     array : dask.array.Array
         An image or (``axis``) a stack of them, as for ``ungrain.denoise``; chunks of NumPy or CuPy arrays. Each chunk is
-        worked on with the pixels around it that the method needs, which come from its neighbours. Channels are brought into
+        filtered with the pixels around it that the method needs, which come from its neighbours. Channels are brought into
         one chunk; chunks smaller than the reach are joined.
     sigma : float, sequence or "auto"
-        "auto": measured once for each whole image, from the very samples that ``ungrain.denoise`` looks at. The array is
+        "auto": measured once for each whole image, from the same samples as in ``ungrain.denoise``. The array is
         read for it when this is called, since the reach may follow the noise.
     device : str
         "auto": a GPU of its own for each worker where there are GPUs, else the CPU. On a cluster that has both say which:
@@ -156,7 +156,7 @@ def denoise(array: Any, method: str = "bm3d", *, sigma: float | Sequence[float] 
     reaches = [each.reach() for each in {repr(each): each for each in works}.values()]
     height, width = array.shape[axes.y], array.shape[axes.x]
     reach = min(height, max(rows for rows, _ in reaches)), min(width, max(columns for _, columns in reaches))
-    # Where a pixel needs the whole image there is nothing to cut; images of a stack still go to different workers.
+    # Where a pixel needs the whole image, the image is not split; images of a stack still go to different workers.
     whole = {each: -1 for each, needed, size in ((axes.y, reach[0], height), (axes.x, reach[1], width)) if needed >= size}
     array = array.rechunk(whole) if whole else array
     depth = {each: 0 for each in range_of(array.ndim)}
@@ -177,7 +177,7 @@ def denoise(array: Any, method: str = "bm3d", *, sigma: float | Sequence[float] 
 
 
 def _with_large_chunks(array: Any, depth: dict[int, int]) -> Any:
-    """No chunk smaller than what its neighbour needs of it."""
+    """Joins chunks that are smaller than their neighbours' reach."""
     wanted = {}
     for each, needed in depth.items():
         if needed and min(array.chunks[each]) < needed:

@@ -30,7 +30,7 @@ struct Background::Impl {
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::function<void()> job;  // the one that is being done
+  std::function<void()> job;  // the running one
   std::exception_ptr failure;
   bool stopping = false;
   std::thread thread;

@@ -10,12 +10,12 @@ namespace ungrain {
 class Background {
  public:
   Background();
-  ~Background();  // waits for the job; what it throws is lost
+  ~Background();  // waits for the job; its exception is lost
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
   void start(std::function<void()> job);  // after wait(), or as the first
-  void wait();                            // until the job is done; throws what it threw
+  void wait();                            // until the job is done; rethrows its exception
 
  private:
   struct Impl;

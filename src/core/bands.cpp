@@ -17,12 +17,11 @@ int BandSchedule::steps() const {
   return static_cast<int>((static_cast<std::int64_t>(output_.count()) + band_rows_ - 1) / band_rows_);
 }
 
-// Rows of an input that `stage` needs to make the rows `made`. Beyond the edge there are rows only under
-// wrap.
+// Input rows that `stage` needs to compute the rows `made`. Rows beyond the edge exist only under wrap.
 RowRange BandSchedule::needed(int stage, RowRange made) const {
   const Reach& reach = pipeline_->stages[stage].reach;
   if (reach.whole) return {0, height_};
-  // Images may be as high as an int can tell.
+  // Heights go up to INT_MAX: sums in int would overflow.
   const std::int64_t begin = static_cast<std::int64_t>(made.begin) - reach.y;
   const std::int64_t end = static_cast<std::int64_t>(made.end) + reach.y;
   const std::int64_t lowest = pipeline_->wraps ? std::numeric_limits<int>::min() : 0;
@@ -30,7 +29,7 @@ RowRange BandSchedule::needed(int stage, RowRange made) const {
   return {static_cast<int>(std::max(begin, lowest)), static_cast<int>(std::min(end, highest))};
 }
 
-// Rows of each result that together give the rows `output` of the last.
+// Rows of each result that the rows `output` of the last result need.
 std::vector<RowRange> BandSchedule::rows_for(RowRange output) const {
   const int stages = static_cast<int>(pipeline_->stages.size());
   std::vector<RowRange> rows(stages + 1, output);
@@ -52,7 +51,7 @@ const BandStep* BandSchedule::next() {
   if (begin >= output_.end) return nullptr;
   step_.output = {begin, output_.end - begin > band_rows_ ? begin + band_rows_ : output_.end};
 
-  // What the stages still have to make decides what they still need.
+  // The rows that the stages have yet to compute decide which rows must be kept.
   step_.keep_from.assign(done_.size(), 0);
   for (int result = 0; result < results(); ++result) step_.keep_from[result] = done_[result];
   step_.keep_from.back() = begin;
@@ -75,7 +74,8 @@ const BandStep* BandSchedule::next() {
 
 namespace {
 
-// A height at which bands of that many rows reach their steady state, also from the middle on.
+// An image height at which bands of `band_rows` rows reach their steady state, also when they start in the
+// middle of the image.
 int steady_height(const Pipeline& pipeline, int height, int band_rows) {
   constexpr int far = 1 << 28;
   const Reach reach = total_reach(pipeline, {far, far});

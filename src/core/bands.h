@@ -1,6 +1,6 @@
-// Which rows of which result are computed, kept and dropped while full-width bands of rows flow through the
-// stages of a pipeline. Every row of every result is computed once; a stage's reach decides what must still
-// be there.
+// Which rows of which result are computed, kept and dropped while full-width bands of rows pass through the
+// stages of a pipeline. Every row of every result is computed once; the stages' reach decides how long it is
+// kept.
 #pragma once
 
 #include <functional>
@@ -20,14 +20,14 @@ struct BandStep {
 
 class BandSchedule {
  public:
-  // `output`: the rows wanted of an image `height` rows high.
+  // `output`: the wanted rows of an image of `height` rows.
   BandSchedule(const Pipeline& pipeline, int height, RowRange output, int band_rows);
 
   // The next step, or nothing when the output is complete.
   const BandStep* next();
   int steps() const;
   int results() const { return static_cast<int>(done_.size()); }
-  RowRange all_rows(int result) const { return total_[result]; }  // that are ever computed of it
+  RowRange all_rows(int result) const { return total_[result]; }  // of it that are ever computed
 
  private:
   RowRange needed(int stage, RowRange made) const;
@@ -47,18 +47,18 @@ struct BandPlaying {
   bool carries_rows = true;  // false: each band by itself, with its halo
 };
 
-// Plays the steps that hold the most rows, whatever part of the image is worked on: bands of an image high
-// enough for their steady state, from its top and from its middle.
+// Plays the steps that hold the most rows, for any region of the image: bands of an image high enough for
+// their steady state, from its top and from its middle.
 void play_worst(const Pipeline& pipeline, int height, const BandPlaying& playing,
                 const std::function<void(const BandStep&, int played_height)>& visit);
 
-// The most rows of each result that are held at once, whatever part of the image is worked on.
+// The most rows of each result that are held at once, for any region of the image.
 std::vector<int> rows_held(const Pipeline& pipeline, int height, const BandPlaying& playing);
 
 // Columns of each result that are needed for columns [begin, end) of the output.
 std::vector<RowRange> columns_for(const Pipeline& pipeline, int width, RowRange output);
 
-// How far a pixel's neighbourhood goes through all stages, as far as the image goes.
+// How far a pixel's neighbourhood extends through all stages, at most as far as the image goes.
 Reach total_reach(const Pipeline& pipeline, const Extent& image);
 
 }  // namespace ungrain

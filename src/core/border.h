@@ -1,4 +1,4 @@
-// What stands beyond the image's edge: the one rule that references and fast versions share.
+// Pixels beyond the image's edge: the one rule that references and fast versions share.
 #pragma once
 
 #include "core/planes.h"
@@ -33,7 +33,7 @@ constexpr int border_index(Border border, int i, int n) {
   return no_pixel;
 }
 
-// The row of `planes` that stands for image row y. Under wrap the rows beyond the edge may be there
+// The row of `planes` that stands for image row y. Under wrap, `planes` may hold the rows beyond the edge
 // themselves.
 constexpr int border_row(Border border, const Rect& rect, const Extent& image, int y) {
   if (border == Border::wrap && y >= rect.y0 && y < rect.y1) return y;

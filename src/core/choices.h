@@ -55,7 +55,7 @@ Descriptor compared_strength(Descriptor strength) {
   return strength;
 }
 
-// Such a strength that follows the noise.
+// The same for a strength that follows the noise.
 template <class Params>
 Descriptor following_noise(std::optional<double> Params::*member, std::string name, std::string rule_text,
                            std::optional<double> (*rule)(const Params&, const ImageSpec&), std::string help) {
@@ -70,7 +70,7 @@ Descriptor search(int Params::*member) {
                      "whole-image", whole_image);
 }
 
-// Of methods that square pixel values as they come, in float.
+// For methods that square pixel values in float, unscaled.
 template <class Params>
 void check_squares(const Params& /*params*/, const ImageSpec& spec) {
   if (spec.white() < 1e-14 || spec.white() > 1e14) {
@@ -80,7 +80,7 @@ void check_squares(const Params& /*params*/, const ImageSpec& spec) {
   }
 }
 
-// Lab is made from red, green and blue.
+// Lab needs red, green and blue.
 template <class Params>
 void check_colour_mode(const Params& params, const ImageSpec& spec) {
   if (params.colour == ColourMode::lab && spec.colour != Colour::rgb) {
@@ -90,22 +90,22 @@ void check_colour_mode(const Params& params, const ImageSpec& spec) {
   }
 }
 
-// The noise in the units in which the colour mode compares: nothing where its level is not known yet.
+// The noise in the colour mode's units of comparison; empty while its level is unknown.
 template <class Params>
 std::optional<double> noise_compared(const Params& params, const ImageSpec& spec) {
   if (!params.sigma) return std::nullopt;
   return params.colour == ColourMode::lab ? noise_in_lab(*params.sigma / spec.white()) : *params.sigma;
 }
 
-// On the 0-255 scale, whatever the mode.
+// The noise on the 0-255 scale, in any colour mode.
 template <class Params>
 std::optional<double> noise_on_255(const Params& params, const ImageSpec& spec) {
   return params.sigma ? std::optional(*params.sigma * 255 / spec.white()) : std::nullopt;
 }
 
-// Several channels that share a weight: their differences average out, so that less strength suffices.
+// Whether several channels share a weight: their differences average out, so that less strength suffices.
 template <class Params>
-bool weighs_together(const Params& params, const ImageSpec& spec) {
+bool has_joint_weight(const Params& params, const ImageSpec& spec) {
   return params.colour == ColourMode::joint && spec.colour_channels() > 1;
 }
 
@@ -114,8 +114,8 @@ Descriptor window_radius(int Params::*member) {
   return number(member, "radius", {.min = 0, .max = 128, .unit = Unit::pixels}, "half-width of the window");
 }
 
-// Of the bilateral family's window: stronger noise is averaged over more pixels. Fitted to pictures outside
-// the test sets: bilateral's README has the figures.
+// sigma_space of the bilateral family: stronger noise is averaged over more pixels. Fitted to pictures
+// outside the test sets: bilateral's README has the figures.
 template <class Params>
 Descriptor sigma_space(std::optional<double> Params::*member) {
   return derived(
@@ -123,21 +123,21 @@ Descriptor sigma_space(std::optional<double> Params::*member) {
       "1.2 + sigma / 100, for joint colour 1.6 + sigma / 100; 3 where sigma is not known",
       +[](const Params& p, const ImageSpec& spec) -> std::optional<double> {
         const std::optional<double> noise = noise_on_255(p, spec);
-        if (!noise) return 3;  // the papers'
-        return (weighs_together(p, spec) ? 1.6 : 1.2) + 0.01 * std::min(*noise, 100.0);
+        if (!noise) return 3;  // as in the papers
+        return (has_joint_weight(p, spec) ? 1.6 : 1.2) + 0.01 * std::min(*noise, 100.0);
       },
       "how far away a pixel may be and still count; 0 returns the input");
 }
 
-inline constexpr int patch_of_unknown_noise = 7;  // the papers'
+inline constexpr int patch_of_unknown_noise = 7;  // as in the papers
 
 inline constexpr NumberRange patch_sides{.min = 1, .max = 31, .unit = Unit::pixels, .odd = true};
 
-// On the 0-255 scale; of channels that share a weight, of their mean.
+// The noise on the 0-255 scale; of channels that share a weight, the noise of their mean.
 template <class Params>
 std::optional<double> noise_averaged_on_255(const Params& params, const ImageSpec& spec) {
   const std::optional<double> noise = noise_on_255(params, spec);
-  if (!noise || !weighs_together(params, spec)) return noise;
+  if (!noise || !has_joint_weight(params, spec)) return noise;
   return *noise / std::sqrt(spec.colour_channels());
 }
 

@@ -11,8 +11,8 @@ namespace ungrain {
 using Triple = std::array<double, 3>;
 
 // Independent noise of deviation `sigma` in red, green and blue (white 1), as a delta E: the root mean square
-// of the distance it moves a pixel. Measured over gray levels and photographs 2.3 to 2.6 times that of
-// lightness' scale, 100.
+// of the distance by which it moves a pixel. Measured over gray levels and photographs: 230 to 260 sigma, as
+// lightness has a scale of 100.
 constexpr double noise_in_lab(double sigma) { return 250 * sigma; }
 
 namespace colour {

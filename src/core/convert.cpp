@@ -40,7 +40,7 @@ std::byte* row_of(const ImageView& view, int y, int channel) {
   return static_cast<std::byte*>(view.data) + y * view.strides.y + channel * view.strides.channel;
 }
 
-// The loop itself, once with the distance between samples known to the compiler (which then vectorises it).
+// The loop itself: compiled once with a sample distance that the compiler knows, so that it vectorises.
 template <class Sample, class Step>
 void for_samples(int width, std::ptrdiff_t stride, Step step) {
   constexpr std::ptrdiff_t packed = sizeof(Sample);
@@ -87,7 +87,8 @@ template void store_row(const ImageView&, int, int, const double*, double);
 
 namespace {
 
-// Interleaved pixels go through pieces of this many, channel by channel, which stay in a core's first cache.
+// Interleaved pixels are split into channels in pieces of this many, which stay in a core's first-level
+// cache.
 constexpr int piece_pixels = 512;
 
 struct PieceOfChannels {

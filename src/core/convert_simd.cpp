@@ -33,7 +33,7 @@ void FloatsFromIntegers(const Sample* samples, std::ptrdiff_t count, float* out)
   for (; i < count; ++i) out[i] = static_cast<float>(samples[i]);
 }
 
-// As half_to_float(): by bits, the same everywhere.
+// As half_to_float(): by bits, so that every platform gives the same.
 void FloatsFromHalves(const std::uint16_t* samples, std::ptrdiff_t count, float* out) {
   const hn::ScalableTag<float> d;
   const hn::RebindToUnsigned<decltype(d)> du;
@@ -218,8 +218,8 @@ bool AllFinite(const float* values, std::ptrdiff_t count) {
   const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
   auto largest = hn::Zero(d);
   auto other = largest;
-  // Without its sign, what is not finite is at least infinity, compared as integers too. The mask is not
-  // captured: SVE's vectors cannot be.
+  // With the sign cleared, non-finite floats are at least infinity, also when compared as integers. The mask
+  // is not captured: lambdas cannot capture SVE vectors.
   const auto bits = [=](std::ptrdiff_t i) HWY_ATTR {
     const auto magnitude = hn::Set(d, 0x7fffffffU);
     return hn::And(hn::BitCast(d, hn::LoadU(hn::RebindToFloat<decltype(d)>(), values + i)), magnitude);

@@ -1,4 +1,4 @@
-// The vectorised parts of conversion: samples that lie packed, to rows of float and back.
+// The vectorised parts of conversion: between packed samples and rows of float.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Samples that noise took beyond black or white and that were cut off there, replaced by what they were on
+// Replaces samples that noise took beyond black or white, where they were cut off, by what they were on
 // average: the noise is symmetric again, and methods that average it keep the mean.
 #pragma once
 
@@ -11,18 +11,18 @@
 
 namespace ungrain {
 
-inline constexpr int fill_window = 4;  // pixels: half-width of the square whose mean tells the level
+inline constexpr int fill_window = 4;  // pixels: half-width of the square whose mean gives the level
 
-// At one limit of one plane. Distances from the limit are positive inwards.
+// The replacement at one limit of one plane. Distances from the limit are positive inwards.
 struct FillShape {
   bool on = false;
   float limit = 0;
   float inwards = 1;   // or -1
-  CurveShape by_mean;  // of each draw's table: a cut sample's distance by the mean of the samples around it
+  CurveShape by_mean;  // of each draw's table: a cut sample's distance, by the mean of the samples around it
 };
 
-// What stands for a cut sample is drawn from so many values that are equally likely: each is the mean of such
-// a part of what noise beyond the limit is.
+// A cut sample's replacement is drawn from this many equally likely values. Each is the mean of one quantile
+// of the noise beyond the limit.
 inline constexpr int fill_draws = 16;
 
 struct FillCurves {
@@ -30,13 +30,13 @@ struct FillCurves {
   std::vector<float> draws;  // fill_draws tables one after the other
 };
 
-// Of a plane, at both; either may be off.
+// The replacements of a plane at both limits; either may be off.
 struct ChannelFill {
   FillCurves black;
   FillCurves white;
 };
 
-// 0 to fill_draws - 1, the same for the same pixel whatever part of the image is worked on.
+// 0 to fill_draws - 1: the same for a pixel in every region of the image.
 UNGRAIN_HOST_DEVICE inline int draw_of(int x, int y, int plane) {
   std::uint32_t h = static_cast<std::uint32_t>(x) * 0x9E3779B1U ^
                     static_cast<std::uint32_t>(y) * 0x85EBCA77U ^
@@ -49,7 +49,7 @@ UNGRAIN_HOST_DEVICE inline int draw_of(int x, int y, int plane) {
   return static_cast<int>(h % fill_draws);
 }
 
-// Of the pixels around, without the one itself: that it was cut says which side of the mean it lies on.
+// Mean of the pixels around, without the pixel itself, whose value is biased by the cut.
 UNGRAIN_HOST_DEVICE inline float mean_around(const ConstPlanes& in, const Extent& image, bool wraps,
                                              int plane, int x, int y) {
   const Border border = wraps ? Border::wrap : Border::symmetric;
@@ -64,7 +64,7 @@ UNGRAIN_HOST_DEVICE inline float mean_around(const ConstPlanes& in, const Extent
   return (sum - in.row(plane, y)[x - in.rect.x0]) / others;
 }
 
-// At either limit: the sample, or what stands for it where it lies there.
+// Replacement of cut samples at one limit, as kernels read it.
 struct FillTables {
   FillShape shape;
   const float* draws = nullptr;

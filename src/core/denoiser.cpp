@@ -62,7 +62,7 @@ struct Denoiser::Impl {
   MethodParams params;
   ImageSpec spec;
   Options options;
-  Report complete(Report report) const;  // with what the engine does not know
+  Report complete(Report report) const;  // adds what the engine does not know
 
   Device device;
   std::unique_ptr<Engine> engine;

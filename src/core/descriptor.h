@@ -1,5 +1,5 @@
-// A parameter written down once: name, member, kind, range, unit and one line of help. Everything that speaks
-// of parameters by name (command line, bindings, generated documents, validation) reads these.
+// The one definition of a parameter: name, member, kind, range, unit and one line of help. Everything that
+// handles parameters by name (command line, bindings, generated documents, validation) reads it.
 #pragma once
 
 #include <functional>
@@ -21,10 +21,11 @@ struct Descriptor {
   ParamInfo info;
   std::function<ParamValue(const void* params)> get;
   std::function<void(void* params, const ParamValue& checked)> assign;
-  // Fills in an unset Fallback::derived value where what it follows is known; empty for the other kinds.
+  // Fills in an unset Fallback::derived value once the values that it follows are known; empty for the other
+  // kinds.
   std::function<void(void* params, const ImageSpec& spec)> derive;
-  // Whether an unset Fallback::automatic value is needed, the other parameters being what they are; empty for
-  // the other kinds.
+  // Whether an unset Fallback::automatic value is needed, given the other parameters; empty for the other
+  // kinds.
   std::function<bool(const void* params)> needed;
   // What an unset Fallback::automatic value becomes; empty: the noise's level.
   std::function<ParamValue(const NoiseEstimate& estimate)> measured;
@@ -43,7 +44,7 @@ std::string value_text(const ParamInfo& info, const ParamValue& value);
 
 inline constexpr double unbounded = std::numeric_limits<double>::infinity();
 
-// Both ends inclusive: a max of `unbounded` lets infinity itself in.
+// Both ends inclusive: a max of `unbounded` allows infinity.
 struct NumberRange {
   double min = 0;
   double max = unbounded;
@@ -71,7 +72,7 @@ Descriptor number(Number Params::*member, std::string name, const NumberRange& r
   return d;
 }
 
-// The same descriptor with a word that stands for a value of its own.
+// The same descriptor with a word that stands for one special value.
 Descriptor named_value(Descriptor descriptor, std::string word, double value);
 
 // A number that may be left unset.
@@ -110,8 +111,8 @@ Descriptor noise_level(std::optional<double> Params::*member, bool (*needed)(con
   return d;
 }
 
-// Computed by `rule` where it is unset; nothing while what it follows is unset. `rule_text` says the same in
-// words.
+// Computed by `rule` where it is unset; stays unset while what it follows is unset. `rule_text` is the rule
+// in words.
 template <class Params, class Number>
 Descriptor derived(std::optional<Number> Params::*member, std::string name, const NumberRange& range,
                    std::string rule_text, std::optional<Number> (*rule)(const Params&, const ImageSpec&),
@@ -150,7 +151,7 @@ Descriptor choice(Enum Params::*member, std::string name, std::vector<std::pair<
   return d;
 }
 
-// A choice that may be left unset; then `rule` makes it, as for a derived number.
+// A choice that may be left unset; `rule` then computes it, as for a derived number.
 template <class Params, class Enum>
 Descriptor derived_choice(std::optional<Enum> Params::*member, std::string name,
                           std::vector<std::pair<std::string, Enum>> options, std::string rule_text,
@@ -213,7 +214,7 @@ Descriptor per_channel(std::vector<double> Params::*member, std::string name, co
   return d;
 }
 
-// An image beside the image (a map of noise levels, a guide). A null one is unset.
+// A second image (a map of noise levels, a guide). A null one is unset.
 template <class Params>
 Descriptor image(ConstImageView Params::*member, std::string name, std::string help) {
   Descriptor d;

@@ -27,10 +27,10 @@ std::string processor_description() {
 
 constexpr Device every_gpu{Device::Kind::cuda, Device::all_gpus};
 
-// With one GPU, cuda:all does what it would do with two.
+// With one GPU, cuda:all uses two queues, as with two GPUs.
 constexpr int queues_of_one_gpu = 2;
 
-// A usable GPU twice, or each of several once.
+// Each of several usable GPUs once; a single one twice.
 std::vector<Device> queues_over(const std::vector<DeviceInfo>& gpus) {
   std::vector<Device> list;
   for (const DeviceInfo& gpu : gpus) {
@@ -92,7 +92,7 @@ std::vector<DeviceInfo> devices() {
   list.push_back({{Device::Kind::cpu}, processor_description(), true, ""});
   const std::vector<DeviceInfo> gpus = discover_gpus();
   list.insert(list.end(), gpus.begin(), gpus.end());
-  // Where there is no GPU, that has been said.
+  // Without a GPU, the entry above already says so.
   if (const DeviceInfo all = describe_every_gpu(gpus); all.usable) list.push_back(all);
   list.push_back({{Device::Kind::reference}, "the readable definition of each method, one thread", true, ""});
   return list;

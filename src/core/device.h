@@ -1,4 +1,4 @@
-// Which devices there are, and which one a method gets.
+// Lists the devices and chooses one for a method.
 #pragma once
 
 #include <vector>
@@ -8,15 +8,15 @@
 
 namespace ungrain {
 
-// Turns `automatic` into a device that is there and that the method supports; an explicit choice is taken or
-// refused, never replaced.
+// Turns `automatic` into a usable device that the method supports; an explicit choice is accepted or refused,
+// never replaced.
 Device choose_device(const Method& method, Device wanted);
 
-// What a device works on at once: every usable GPU for cuda:all (two queues where there is one GPU), the
+// The devices of a device's queues: every usable GPU for cuda:all (two queues where there is one GPU), the
 // device itself otherwise. Throws Error(no_device) where cuda:all finds none.
 std::vector<Device> queues(Device device);
 
-// The GPU of each queue of a CUDA device that choose_device() gave.
+// The GPU of each queue of a CUDA device that choose_device() returned.
 std::vector<int> gpus_of(Device device);
 
 const Method::Build& build_for(const Method& method, Device device);

@@ -37,7 +37,7 @@ std::size_t packed_bytes(const ImageSpec& spec) {
   return static_cast<std::size_t>(interleaved_strides(spec).y) * static_cast<std::size_t>(spec.height);
 }
 
-// A float view as planes of its own memory, where its layout allows.
+// A float view as planes in its own memory, where its layout allows.
 std::optional<TypedPlanes> planes_in_place(const ConstImageView& view, int count) {
   constexpr std::ptrdiff_t sample = sizeof(float);
   const bool fits = view.spec.type == PixelType::f32 && view.strides.x == sample &&
@@ -48,12 +48,12 @@ std::optional<TypedPlanes> planes_in_place(const ConstImageView& view, int count
                      view.strides.channel / sample, count};
 }
 
-// Of other elements only the rectangle.
+// Planes of other element types keep only the rectangle.
 Planes floats_of(const TypedPlanes& planes) {
   return planes.element == Element::f32 ? planes.as<float>() : Planes{nullptr, planes.rect};
 }
 
-// The rows of `from` from `first` on into the rows `rows` of `to`; on the host.
+// Copies the rows of `from` from `first` on into the rows `rows` of `to`, on the host.
 void copy_plane_rows(const TypedPlanes& from, int first, const TypedPlanes& to, RowRange rows) {
   const Planes source = from.as<float>();
   const Planes target = to.as<float>();
@@ -74,14 +74,15 @@ TypedPlanes rows_of(TypedPlanes planes, RowRange rows) {
   return planes;
 }
 
-// Whether a filter can go from one to the other without looking at strides. Rows that are overwritten are
-// read through buffers of interleaved rows.
+// Whether a direct filter can read one and write the other without regard to strides. Rows that are
+// overwritten are read through buffers of interleaved rows.
 bool samples_lie_alike(const ConstImageView& in, bool in_place, const ImageView& out) {
   if (lies_interleaved(out)) return in_place || lies_interleaved(in);
   return !in_place && lies_planar(in) && lies_planar(out);
 }
 
-// Rows beyond the edges are not for every device, nor for several slices at a time: all rows at once then.
+// Without rows beyond the edges (some devices, and stages that look along the slow axis) a wrap border takes
+// all rows at once.
 Pipeline without_rows_beyond_edges(Pipeline pipeline, const BackendTraits& traits) {
   const bool slow = slow_reaches(pipeline)[0].count() > 1;
   if (!pipeline.wraps || (traits.rows_beyond_edges && !slow)) return pipeline;
@@ -95,7 +96,7 @@ struct BadPixel {
   int y = 0;
 };
 
-// Whether a row of floats can be seen to be finite without taking it apart.
+// Whether a row of packed floats is finite, without splitting it into channels.
 bool packed_floats_are_finite(const ConstImageView& view, int y) {
   if (view.spec.type != PixelType::f32 || !lies_interleaved(view)) return false;
   const auto* row = static_cast<const float*>(view.rows(y, 1).data);
@@ -192,7 +193,7 @@ class SliceInput : public Input {
   SliceReader* reader_;
 };
 
-// Where they go.
+// Where the samples of a run go.
 class Output {
  public:
   virtual ~Output() = default;
@@ -232,8 +233,8 @@ class ViewOutput : public Output {
   Workers* workers_;
 };
 
-// In place, where slices are read again for the slices after them: they are overwritten only when nothing
-// reads them any more.
+// In place, where slices are read again for later slices: a slice is overwritten only when nothing reads it
+// any more.
 class LateOutput : public ViewOutput {
  public:
   LateOutput(std::span<const ImageView> views, int delay, Workers& workers)
@@ -469,7 +470,7 @@ Engine::Workplace& Engine::workplace(bool images_on_device) {
     return *resident_;
   }
   constexpr int fewest_rows = 16;
-  // What cannot be had makes the bands smaller before it makes the run fail.
+  // Where memory is short, smaller bands are tried before the run fails.
   while (!streamed_) {
     try {
       streamed_ = make_workplace(band_rows_, false);
@@ -519,8 +520,8 @@ void Engine::check_sequence(std::span<const ConstImageView> in, std::span<const 
   }
 }
 
-// Where the input is looked at beforehand an error comes before the output is touched, and clean input is
-// used as it is.
+// Looks for bad pixels before the run where the input lies on the host: an error then comes before the output
+// is touched, and finite input is used as it is.
 void Engine::refuse_bad_pixels(Job& job, std::span<const ConstImageView> in) {
   const bool on_host = in.front().space.memory == Space::Memory::host;
   const bool error = options_.nonfinite == NonFinite::error;
@@ -535,8 +536,8 @@ void Engine::refuse_bad_pixels(Job& job, std::span<const ConstImageView> in) {
   job.fill = found;
 }
 
-// A filter that looks at every sample itself tells whether all were finite; what it wrote is written again
-// where they were not.
+// A direct filter that checks every sample itself reports whether all were finite; where they were not, the
+// output is computed again.
 bool Engine::looks_itself(const Job& job, bool in_place) const {
   return job.direct && !in_place && job.in_rect == job.out_rect && is_float(spec_.type) &&
          options_.nonfinite != NonFinite::error && job.first_slice == job.last_slice;
@@ -764,7 +765,7 @@ void Engine::execute(Job& job, Workplace& place) {
     job.writing.wait();
     job.out->all_done();
   } catch (...) {
-    // Nothing may still be running into memory that the caller takes back.
+    // No work may still use memory that the caller takes back.
     place.feed.stop();
     for (const auto& lane : place.lanes) {
       for (const auto& queue : lane->queues) {
@@ -801,7 +802,7 @@ Walk Engine::make_walk(Job& job, const Workplace& place) const {
   settings.last_slice = job.last_slice;
   if (job.direct) {
     settings.direct_reach = reach_.y;
-    // All at once where the input's rows stay.
+    // All rows at once where the input stays in memory.
     if (job.in->view(job.first_slice) != nullptr) settings.band_rows = job.out_rect.height();
   }
   return {pipeline_, spec_, settings, *job.in};
@@ -833,7 +834,7 @@ void Engine::walk_bands(Job& job, Workplace& place) {
     if (options_.cancel.cancelled()) throw Error(ErrorCode::cancelled, "cancelled");
     Slot& slot = place.slots[index % place.slots.size()];
     finish_band(job, slot);
-    // The walk may ask the reader for the next slice: not while rows are being read.
+    // The walk may ask the reader for the next slice, which is not allowed while rows are being read.
     place.feed.settle();
     std::optional<Step> next = walk.next();
     slot.timed.clear();
@@ -937,7 +938,7 @@ void Engine::filter_directly(Job& job, Workplace& place, const Step& step, const
   slot.mark(0);
 }
 
-// The samples of these rows, or of more, where the lane's queue can read them; the region says which.
+// The samples of these rows (or more: the region says which), in memory that the lane's queue can read.
 ConstImageView Engine::samples_of(Job& job, Workplace& place, Slot& slot, int slice, RowRange rows,
                                   const std::optional<RowRequest>& next) {
   if (const ConstImageView* view = job.in->view(slice)) return with_region(*view, job.in_rect, spec_);
@@ -1019,7 +1020,7 @@ void Engine::load(Job& job, Workplace& place, Slot& slot, const Step& step, cons
                 .counted = step.counted,
                 .fill = job.fill,
                 .stats = slot.device_stats()};
-  // Slices that are loaded again for each slice of the output count once.
+  // Slices that are loaded again for each output slice count once.
   if (load.slice != step.slice && job.out_rect.height() > place.plan.band_rows) call.counted = {};
   lane.compute->load(call);
   lane.record_used();
@@ -1037,7 +1038,7 @@ TypedPlanes Engine::planes_of(Job& job, Lane& lane, int result, int slice) {
   return held->held();
 }
 
-// The output's own memory, where the last stage can write there at once.
+// The output's own memory, where the last stage can write directly into it.
 std::optional<TypedPlanes> Engine::final_planes(const Job& job, int slice) const {
   const ImageView* out = job.out->view(slice);
   if (out == nullptr || job.scale != 1 || job.keep || spec_.alpha || pipeline_.stages.empty()) {
@@ -1071,8 +1072,8 @@ void Engine::run_stage(Job& job, Slot& slot, const Step& step, const StageStep& 
   if (!job.asynchronous) slot.mark(work.stage);
 }
 
-// Where the band's output goes: its own memory, or a buffer on the way there. What is on the host in the end
-// and has to be written is the slot's `made`.
+// The memory for the band's output: the output's own, or a buffer on the way there. Samples that end up on
+// the host and are to be written become the slot's `made`.
 ImageView Engine::room_for_output(Job& job, Workplace& place, Slot& slot, const Step& step) {
   const Rect rect{job.out_rect.x0, step.output.begin, job.out_rect.x1, step.output.end};
   slot.made.reset();
@@ -1114,7 +1115,7 @@ void Engine::finish_band(Job& job, Slot& slot) {
     const auto write = [&job, slice = slot.slice, first = slot.rows.begin, rows = *slot.made] {
       job.out->write_rows(slice, first, rows);
     };
-    // Nothing is left to be done beside it where there is one band.
+    // With one band there is nothing to overlap with.
     if (slot.rows.count() == job.out_rect.height() && job.slices == 1) {
       write();
     } else {
@@ -1131,7 +1132,7 @@ void Engine::finish_band(Job& job, Slot& slot) {
   }
 }
 
-// Of a backend that tells how far a stage has come.
+// For a backend that reports how much of a stage is done.
 void Engine::tell_progress(Job& job, double part) {
   constexpr std::chrono::milliseconds quiet{20};
   if (!options_.progress || !job.slices || job.step_rows_total == 0) return;

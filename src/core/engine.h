@@ -1,6 +1,5 @@
 // Runs a pipeline over images: samples to float planes, through the stages, and back to samples, band by
-// band. What the bands are and in which order they come is core/plan.h's; what a device does is
-// device/backend.h's.
+// band. core/plan.h decides the bands and their order; device/backend.h is the interface of a device.
 #pragma once
 
 #include <memory>
@@ -19,7 +18,7 @@ namespace ungrain {
 
 class Engine {
  public:
-  // Throws where the device has not the memory for bands of a single row.
+  // Throws where the device does not have the memory for bands of a single row.
   Engine(Pipeline pipeline, const ImageSpec& spec, const Options& options, std::unique_ptr<Backend> backend);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -43,7 +42,7 @@ class Engine {
   struct Slot;       // a band in flight
   struct Workplace;  // lanes and slots for one plan
 
-  // Of run_slice(): what is held of a reader's slices.
+  // Of run_slice(): the slices of a reader that are held.
   struct HeldSlices {
     const SliceReader* reader = nullptr;
     std::vector<std::vector<int>> slices;

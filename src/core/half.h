@@ -1,4 +1,4 @@
-// IEEE 754 half precision to float and back, by bits: the same on every compiler and processor.
+// IEEE 754 half precision to float and back, by bits: the same result with every compiler and processor.
 #pragma once
 
 #include <bit>
@@ -12,8 +12,8 @@ constexpr float half_to_float(std::uint16_t half) {
   if (magnitude >= 0x7c00U) {  // infinity and NaN
     return std::bit_cast<float>(sign | 0x7f800000U | ((magnitude & 0x3ffU) << 13U));
   }
-  // Shifted into a float's place the exponent is 112 too small; a multiplication mends that for subnormals
-  // too.
+  // Shifted into a float's position, the exponent is 112 too small. The multiplication corrects it, for
+  // subnormals too.
   const float scaled = std::bit_cast<float>(magnitude << 13U) * 0x1p112F;
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | sign);
 }

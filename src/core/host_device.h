@@ -1,4 +1,4 @@
-// Functions that run on both sides of a GPU build.
+// Marks functions that run on the host and on a GPU.
 #pragma once
 
 #ifdef __CUDACC__

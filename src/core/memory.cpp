@@ -35,7 +35,7 @@ std::size_t number_in(const char* path) {
   return file >> value ? value : unknown;
 }
 
-// A container's share.
+// What is left of a container's memory limit.
 std::size_t group_free() {
   const std::size_t limit = number_in("/sys/fs/cgroup/memory.max");
   const std::size_t used = number_in("/sys/fs/cgroup/memory.current");

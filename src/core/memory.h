@@ -1,4 +1,4 @@
-// Memory: how much there is, and float buffers that free themselves.
+// Free memory, and float buffers that free themselves.
 #pragma once
 
 #include <cstddef>

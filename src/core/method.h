@@ -1,4 +1,4 @@
-// What a method is to the rest of the library: its parameters by name, and for each backend the stages that
+// A method as the rest of the library uses it: its parameters by name, and for each backend the stages that
 // compute it.
 #pragma once
 
@@ -20,9 +20,9 @@ namespace ungrain {
 
 // What a stage reads and writes.
 struct StageData {
-  // One entry for each of Stage::reads. Of a stage that looks along the slow axis: one for each slice of its
-  // reach, from the earliest on, of the first result, then those of the next. No data: nothing stands there
-  // (beyond the ends of a sequence, under the borders constant and shrink), or it is not of floats.
+  // One entry for each of Stage::reads. For a stage that looks along the slow axis: one for each slice of its
+  // reach, earliest first, of the first result, then those of the next. No data: there is no slice (beyond
+  // the ends of a sequence, under the borders constant and shrink), or its elements are not floats.
   std::span<const ConstPlanes> in;
   Planes out;  // its rectangle is what must be computed; no data where the result is not of floats
   Extent image;
@@ -63,26 +63,27 @@ struct Stage {
   std::vector<int> reads =
       {};                   // 0: the source, k: what the k-th stage made; none: what the stage before made
   std::size_t scratch = 0;  // floats for each worker; on a GPU: in all, for the rows of one call
-  // On a GPU, instead of a number: floats for a call that makes so many rows, as wide as the image.
+  // On a GPU, instead of a number: floats for a call that computes so many rows, as wide as the image.
   std::function<std::size_t(int rows)> scratch_for = {};
-  // What the workers share, in floats: for each pixel that a call makes, and besides. Not on a GPU.
+  // Memory that the workers share, in floats: for each pixel that a call computes, and in addition. Not on a
+  // GPU.
   std::size_t shared_per_pixel = 0;
   std::size_t shared = 0;
-  // Rows whose work is done again in every band: bands are then higher. Not on a GPU.
+  // Rows that every band computes again: bands are then higher. Not on a GPU.
   int repeated_rows = 0;
   std::function<void(const StageCall&)> run = {};
   std::function<void(const DeviceStageCall&)> launch = {};  // instead of run, on a GPU
 };
 
-// Names a CUDA version in a method's table: nothing where the library is built without CUDA.
+// Names a CUDA version in a method's table: null where the library is built without CUDA.
 #if UNGRAIN_HAVE_CUDA
 #define UNGRAIN_CUDA_VERSION(build) build
 #else
 #define UNGRAIN_CUDA_VERSION(build) nullptr
 #endif
 
-// The whole of a method in one go, on samples as they lie in memory. Every channel of a row is filtered,
-// alpha too: the engine puts that back.
+// A whole method in one call, on samples as they lie in memory. Every channel of a row is filtered, alpha
+// too: the engine restores alpha.
 struct DirectCall {
   ConstImageView in;  // covers the output and the reach around it, as far as the image goes
   ImageView out;  // of the same type; both interleaved, or both of one channel whose samples lie side by side
@@ -98,23 +99,23 @@ struct DirectCall {
   }
 };
 
-// A CPU version without float planes: used instead of the stages where the input's samples are written back
-// as the same type, lie packed and are finite. Float samples give the stages' bits.
+// A CPU version without float planes: used instead of the stages where samples are packed and finite and the
+// output has their type. Float samples give the same bits as the stages.
 struct Direct {
   std::size_t scratch = 0;  // floats for each worker
   std::function<void(const DirectCall&)> run = {};
 };
 
-// What one backend does for given parameters. No stages: the output is the input.
+// The work of one backend for given parameters. No stages: the output is the input.
 struct Pipeline {
   std::vector<Stage> stages = {};
   bool wraps = false;  // rows beyond the edge are the other edge's
-  // What stands beyond the ends of a sequence and of its scenes.
+  // The slow axis' border, at the ends of a sequence and of its scenes.
   Border slow_border = Border::symmetric;
   Direct direct = {};  // instead of the stages, where it can be; not where it wraps
 };
 
-// Values that belong together, under one name. `white` is the level that strengths are to be for.
+// Values of several parameters under one name. `white` is the white level that strengths are relative to.
 struct Preset {
   PresetInfo info;
   std::function<void(void* params, double white)> apply;
@@ -128,11 +129,11 @@ struct Method {
   using Build = std::function<Pipeline(const void* params, const ImageSpec& spec)>;
   std::function<std::shared_ptr<void>()> defaults;
   std::function<std::shared_ptr<void>(const void* params)> copy;
-  // Values that are each in range but do not fit each other or the image; may be empty.
+  // Checks values that are each in range but do not fit each other or the image; may be empty.
   std::function<void(const void* params, const ImageSpec& spec)> check;
   std::vector<Preset> presets;
-  // Of a method that takes a noise model itself: where its parameters keep it, and whether the others allow
-  // one. Empty: the engine stabilises the noise before the method.
+  // For a method that takes a noise model itself: where its parameters keep it, and whether the other
+  // parameters allow one. Empty: the engine stabilises the noise before the method.
   std::function<std::shared_ptr<const NoiseModel>&(void* params)> noise_model;
   std::function<bool(const void* params, const ImageSpec& spec)> allows_model;
   Build reference;  // an empty one means that the backend is not supported
@@ -151,7 +152,7 @@ struct TypedPreset {
   void (*apply)(Params&, double white);
 };
 
-// Writes a method down, typed: see any methods/<name>/method.cpp.
+// Defines a method, typed: see any methods/<name>/method.cpp.
 template <class Params>
 struct MethodDefinition {
   std::string summary;

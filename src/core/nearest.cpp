@@ -9,7 +9,7 @@
 namespace ungrain {
 namespace {
 
-// Insertions, deletions, exchanges and swaps of neighbours from one word to the other.
+// Edit distance: insertions, deletions, exchanges and swaps of neighbours.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> above(b.size() + 1);

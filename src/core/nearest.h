@@ -1,4 +1,4 @@
-// "Did you mean": for names that somebody typed.
+// "Did you mean" for mistyped names.
 #pragma once
 
 #include <string>

@@ -33,7 +33,7 @@ bool same_model(const std::shared_ptr<const NoiseModel>& a, const std::shared_pt
   return a == b || (a != nullptr && b != nullptr && *a == *b);
 }
 
-// The one that was given, be it among the method's own parameters.
+// The given model, which may be among the method's own parameters.
 std::shared_ptr<const NoiseModel> model_of(const Method& method, void* values, const NoiseHandling& noise) {
   if (noise.model != nullptr || !method.noise_model) return noise.model;
   return method.noise_model(values);
@@ -53,7 +53,7 @@ void multiply(const Descriptor& d, void* values, double factor) {
   d.assign(values, value);
 }
 
-// A sigma that follows from the model is what an earlier apply_noise() left.
+// Whether sigma comes from the model: an earlier apply_noise() then set it.
 bool follows_model(const Method& method, void* values, const NoiseHandling& noise, const ImageSpec& spec,
                    const ParamValue& sigma) {
   if (method.noise_model) {
@@ -104,7 +104,7 @@ std::shared_ptr<const NoiseModel> with_planes_scaled(NoiseModel model, const Noi
   return std::make_shared<const NoiseModel>(std::move(model));
 }
 
-// From the sigma that was given or measured.
+// White noise of the given or measured sigma.
 NoiseModel model_of_level(const Method& method, const void* values, const ImageSpec& spec) {
   const ParamValue sigma = noise_level_of(method)->get(values);
   const ParamValue correlation = method.descriptor("correlation").get(values);
@@ -200,7 +200,7 @@ bool knows_noise(const Method& method, void* values, const NoiseHandling& noise)
 }
 
 bool looks_for_cut(const Method& method, void* values, const NoiseHandling& noise) {
-  if (noise.strength == 0 || noise.applied_strength == 0) return false;  // the image stays as it is
+  if (noise.strength == 0 || noise.applied_strength == 0) return false;  // nothing is removed
   if (noise.clipping == Clipping::everywhere) return true;
   return noise.clipping == Clipping::known && knows_noise(method, values, noise);
 }
@@ -245,7 +245,7 @@ void apply_noise(const Method& method, void* values, NoiseHandling& noise, const
   if (method.noise_model) {
     method.noise_model(values) = noise.model;
   } else {
-    // What followed another sigma follows this one.
+    // Parameters that followed another sigma follow this one.
     for (const Descriptor& d : method.descriptors) {
       if (is_strength(d, values)) d.assign(values, std::monostate{});
     }

@@ -1,4 +1,4 @@
-// NoiseHandling put into a method's own parameters.
+// Applies NoiseHandling to a method's own parameters.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace ungrain {
 
-// The numbers of NoiseHandling that a user gives: each takes 0 to `most`.
+// The numbers of NoiseHandling that a user gives: each ranges from 0 to `most`.
 struct NoiseNumber {
   const char* name;
   double NoiseHandling::*member;
@@ -32,21 +32,21 @@ void apply_noise(const Method& method, void* values, NoiseHandling& noise, const
 // Whether a value that the method needs is left to be measured.
 bool needs_noise(const Method& method, const void* values, const NoiseHandling& noise);
 
-// Whether sigma or a model tells the noise.
+// Whether sigma or a model gives the noise.
 bool knows_noise(const Method& method, void* values, const NoiseHandling& noise);
 
-// Whether resolve() has to look at the image for a cut, although its noise may be known.
+// Whether resolve() must look for a cut in the image, even where its noise is known.
 bool looks_for_cut(const Method& method, void* values, const NoiseHandling& noise);
 
-// Of each of the image's channels, as it was before a cut and without `strength`. It must be known; `noise`
-// and `values` must outlive what is returned.
+// The noise of each of the image's channels, before a cut and without `strength`. It must be known; `noise`
+// and `values` must outlive the result.
 std::vector<ChannelDeviation> noise_before_cut(const Method& method, void* values, const NoiseHandling& noise,
                                                const ImageSpec& spec);
 
-// What is left of the noise's level is known now: throws where a cut cannot be undone for want of it.
+// Called when the noise is final: throws where a cut cannot be undone because the noise is not known.
 void check_cut(const Method& method, void* values, const NoiseHandling& noise);
 
-// Whether resolve() may give this method a model, its other parameters being what they are.
+// Whether resolve() may give this method a model, given its other parameters.
 bool allows_model(const Method& method, const void* values, const ImageSpec& spec);
 
 // The parameter that is the noise's level, or null: box, gaussian and median have none.

@@ -1,4 +1,4 @@
-// What every method has in common about noise, as stages around the method's own: fill in what was cut ->
+// Handling of noise that all methods share, as stages around the method's own: fill in cut samples ->
 // stabilise -> method -> restore -> put grain back.
 #pragma once
 
@@ -32,7 +32,7 @@ struct PointwiseStages {
   void (*mix)(Stage& stage, float share) = nullptr;
 };
 
-// Where there is nothing to add the pipeline stays as it is.
+// Returns the pipeline unchanged where there is nothing to add.
 Pipeline with_noise_stages(Pipeline pipeline, NoiseStages stages, const PointwiseStages& make);
 
 }  // namespace ungrain

@@ -1,4 +1,4 @@
-// The opponent space that an rgb image's noise is measured and filtered in.
+// The opponent space in which an rgb image's noise is measured and filtered.
 #pragma once
 
 namespace ungrain {

@@ -1,4 +1,4 @@
-// What nlm and nlm-bilateral have in common: each is a search for similar patches with its own settings.
+// The search for similar patches, of which nlm and nlm-bilateral are two settings.
 #pragma once
 
 #include <limits>

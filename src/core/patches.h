@@ -1,5 +1,5 @@
-// What the patch-based methods share: where they search, how a patch is weighted, and the references'
-// distance of two patches.
+// What the patch-based methods share: the search area, the weights of a patch, and the references' distance
+// of two patches.
 #pragma once
 
 #include <vector>
@@ -13,19 +13,19 @@ namespace ungrain {
 // How far around a pixel a search with these sides (odd; search may be whole_image) looks.
 Reach search_reach(int search, int patch);
 
-// The weights of a patch along one axis, from -patch/2 to patch/2; a patch's are their products. Sum 1.
-// Gaussian with a deviation of sigma pixels; 0: all the same.
+// The weights of a patch along one axis, from -patch/2 to patch/2; the weights of the patch are their
+// products. Sum 1. Gaussian with a deviation of sigma pixels; 0: all equal.
 std::vector<double> patch_weights(int patch, double sigma);
 
-// Weights below this count as none, in every precision: where all are, a pixel stays as it is.
+// Weights below this count as 0, in every precision: where all are below, the pixel stays as it is.
 inline constexpr double smallest_weight = 0x1p-126;
 
 // The pixels that are searched for (x, y): a window around it, or the whole image.
 Rect search_area(int search, const Extent& image, int x, int y);
 
-// The squared distance of the patches around two pixels, over the channels [first, first + count): the mean
-// with the patch's weights of the squared differences divided by `strength`. Pairs of which one does not
-// count (a shrinking border) are left out, the weights renormalised.
+// The squared distance of the patches around two pixels, over the channels [first, first + count): the mean,
+// with the patch's weights, of the squared differences divided by `strength`. Pairs with a pixel that does
+// not count (a shrinking border) are left out and the weights renormalised.
 struct PatchDistance {
   const std::vector<double>& weights;  // along one axis
   const BorderedPlanes<const double>& image;

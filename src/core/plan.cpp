@@ -15,7 +15,7 @@ namespace {
 
 constexpr int slots_of_a_sequence = 3;  // one slice is uploaded, one computed, one downloaded
 
-// How many rows become float planes at a time where the samples are not needed again: more need not be held.
+// Rows that become float planes at a time where the samples are not needed again: fewer samples are held.
 int rows_converted_at_once(const ImageSpec& spec) {
   constexpr int pixels = 1 << 20;
   return std::max(1, pixels / spec.width);
@@ -165,8 +165,8 @@ Walk::Walk(const Pipeline& pipeline, const ImageSpec& spec, const Settings& sett
   --slice_;
 }
 
-// The slices from which on, and up to which, the output's slice may be computed. Ends that are too far to
-// matter are not looked for.
+// The slices of the scene that the output slice belongs to. Its ends are searched for only as far as they
+// matter.
 RowRange Walk::scene_around(int slice) const {
   if (!slow_) return {slice, slice + 1};
   const Border border = pipeline_->slow_border;
@@ -196,7 +196,7 @@ std::vector<int> Walk::slices_at(const Stage& stage, int slice, RowRange scene) 
   return at;
 }
 
-// Which slices of each result the next output slice needs, and which of them are to be made.
+// Which slices of each result the next output slice needs, and which of them must be computed.
 void Walk::open_slice() {
   scene_ = scene_around(slice_);
   needed_.assign(pipeline_->stages.size() + 1, {});
@@ -210,7 +210,7 @@ void Walk::open_slice() {
         }
       }
     }
-    // All stages that read this result have been met.
+    // All stages that read this result have been visited.
     std::vector<int>& list = needed_[stage];
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
@@ -296,8 +296,8 @@ RowRange Walk::raw_rows(RowRange rows) const {
   return clipped({rows.begin - settings_.fill, rows.end + settings_.fill}, settings_.input);
 }
 
-// Rows beyond the edge, which only a wrap border asks for, are the other edge's: those above the top are read
-// now and again later; those below the bottom were kept when the top was read.
+// Rows beyond the edge, which only a wrap border asks for, are rows of the other edge: those above the top
+// are read now and again later; those below the bottom were kept when the top was read.
 void Walk::add_loads(Step& step, int slice, RowRange rows) const {
   for (int y = rows.begin; y < rows.end;) {
     const int real = ((y % height_) + height_) % height_;

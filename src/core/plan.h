@@ -1,4 +1,4 @@
-// What a run holds in memory, and in which order it works: everything about a run but pixels.
+// The memory and the order of work of a run: everything about a run but pixels.
 #pragma once
 
 #include <optional>
@@ -47,7 +47,7 @@ struct BufferPlan {
   bool host_memory = true;
 };
 
-// Rows for bands that fit the memory; throws Error(out_of_memory) where not even one row does.
+// Rows of bands that fit the memory; throws Error(out_of_memory) where not even one row fits.
 int planned_band_rows(const Pipeline& pipeline, const ImageSpec& spec, const Options& options,
                       const Backend& backend, int wanted, bool images_on_device);
 

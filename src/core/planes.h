@@ -1,4 +1,4 @@
-// What kernels see: float planes that cover a rectangle of the image.
+// The input and output of kernels: float planes that cover a rectangle of the image.
 #pragma once
 
 #include <cstddef>
@@ -84,13 +84,13 @@ constexpr bool holds(Element element) {
   if (std::is_same_v<Plain, float>) return element == Element::f32;
   if (std::is_same_v<Plain, std::int32_t>) return element == Element::i32;
   if (std::is_same_v<Plain, std::uint8_t>) return element == Element::u8;
-  // Halves are handed on as their bits.
+  // Halves are passed as their bits.
   return std::is_same_v<Plain, std::uint16_t> && (element == Element::u16 || element == Element::f16);
 }
 
 [[noreturn]] void refuse_element_type();  // Error(internal)
 
-// Planes whose elements' type is known at run time.
+// Planes whose element type is known at run time.
 struct TypedPlanes {
   void* data = nullptr;
   Element element = Element::f32;

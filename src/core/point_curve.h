@@ -1,4 +1,4 @@
-// A curve that is applied to every sample of a plane, as a table that the CPU and the GPU read alike.
+// A curve that is applied to every sample of a plane, as a table that the CPU and the GPU share.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace ungrain {
 
-// What is added to the table's value. Tables of 4096 steps are too coarse for a root over many thousand
-// levels, and squares go on beyond the table's end.
+// A function that is added to the table's value. A table of 4096 steps alone is too coarse for a root over
+// many thousand levels, and squares extend beyond the table's end.
 enum class CurveBase : std::uint8_t {
   none,
   root,    // factor * sqrt(value + shift)
@@ -34,7 +34,7 @@ struct CurveShape {
 
 struct PointCurve {
   CurveShape shape;
-  std::vector<float> table;  // shape.entries; between them, and beyond the ends, it is continued linearly
+  std::vector<float> table;  // shape.entries; linear between them and beyond the ends
 };
 
 UNGRAIN_HOST_DEVICE inline float curve_at(const CurveShape& shape, const float* table, float value) {

@@ -86,12 +86,12 @@ constexpr Pair add(Pair a, Pair b) {
 }
 
 // x = mantissa * 2^exponent with the mantissa in [sqrt(1/2), sqrt(2)); x is positive and finite.
-struct Scaled {
+struct ScaledNumber {
   double mantissa;
   double exponent;  // a whole number
 };
 
-inline Scaled split_exponent(double x) {
+inline ScaledNumber split_exponent(double x) {
   std::int64_t exponent = 0;
   if (x < DBL_MIN) {  // subnormal
     x *= 0x1p54;
@@ -151,13 +151,13 @@ inline double exp_sum(double x, double tail) {
 }
 
 // x = quadrant * pi/2 + head + tail, |head| <= pi/4.
-struct Reduced {
+struct ReducedAngle {
   double head;
   double tail;
   unsigned quadrant;  // 0 to 3
 };
 
-inline Reduced reduce_angle(double x) {
+inline ReducedAngle reduce_angle(double x) {
   const double n = std::floor(x * 0x1.45f306dc9c883p-1 + 0.5);  // x / (pi / 2)
   const Pair first = exact_sum(x - n * half_pi_head, -(n * half_pi_middle));
   const Pair both = exact_sum(first.head, first.tail - n * half_pi_tail);

@@ -7,7 +7,8 @@
 #include "core/nearest.h"
 #include "ungrain/error.h"
 
-// The one list: each name is a folder of src/methods/ that defines `const Method& <name>_method()`.
+// The one list of methods: each name is a folder of src/methods/ that defines `const Method&
+// <name>_method()`.
 #define UNGRAIN_METHODS(METHOD) \
   METHOD(box)                   \
   METHOD(gaussian)              \

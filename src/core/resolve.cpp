@@ -1,4 +1,4 @@
-// What depends on the image becomes numbers: the noise that is measured, and what follows from it.
+// Replaces parameters that depend on the image by numbers: the measured noise, and what follows from it.
 #include <cmath>
 #include <memory>
 
@@ -30,7 +30,7 @@ MethodParams with_noise_level(MethodParams params, const NoiseEstimate& estimate
   return params;
 }
 
-// One deviation for each channel in place of the model, for a method that cannot use more.
+// One deviation for each channel in place of the model, for a method that takes no model.
 NoiseEstimate mean_level(const NoiseModelEstimate& found) {
   NoiseEstimate level = found.white;
   level.channels = found.deviations;
@@ -75,14 +75,14 @@ MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec) 
   for (const Descriptor& d : method.descriptors) {
     if (d.derive) d.derive(resolved.writable(), spec);
   }
-  // What follows now is no reason to look at the image after all.
+  // Values derived just now are no reason to look at the image.
   if (!params.needs_image() && resolved.noise_.clipping != Clipping::keep)
     resolved.noise_.clipping = Clipping::measured;
-  resolved.validate(spec);  // what was given may not fit what follows from it
+  resolved.validate(spec);  // given values may not fit the derived ones
   return resolved;
 }
 
-// With what the image says.
+// Resolves parameters with the noise and the cuts of the image.
 class NoiseResolver {
  public:
   // Whether the noise itself is measured: for the method, or only to undo a cut.
@@ -132,7 +132,7 @@ class NoiseResolver {
   static std::shared_ptr<const NoiseModel> shared(const NoiseModel& model) {
     return std::make_shared<const NoiseModel>(model);
   }
-  // It has been looked for.
+  // Marks the search for a cut as done.
   static void note_cut(MethodParams& params, const Cut& cut) {
     if (params.noise_.clipping == Clipping::keep) return;
     params.noise_.clipping = Clipping::measured;
@@ -141,7 +141,7 @@ class NoiseResolver {
   }
 };
 
-// Shows the rows that are read to the detector too.
+// Passes the rows that are read on to the detector as well.
 class WatchedReader : public RowReader {
  public:
   WatchedReader(RowReader& rows, CutDetector& cuts) : rows_(rows), cuts_(cuts) {}

@@ -80,8 +80,7 @@ RowFeed::Buffer& RowFeed::fill(const RowRequest& request) {
   if (static_cast<std::size_t>(row_bytes) * static_cast<std::size_t>(spec.height) > bytes_each_) {
     throw Error(ErrorCode::internal, "the buffer of input rows is too small");
   }
-  // What the request before has of these rows. Readers go on where they stopped, so it has all that were
-  // read.
+  // Rows that the previous request has read already. Readers go on where they stopped, so it has all of them.
   RowRange had{request.rows.begin, request.rows.begin};
   if (once_ && last_ != nullptr && last_->holds.slice == request.slice &&
       last_->holds.rows.begin <= request.rows.begin && request.rows.begin <= last_->holds.rows.end) {

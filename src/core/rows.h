@@ -24,7 +24,7 @@ View columns_of(View view, int first, int count) {
   return view;
 }
 
-// Between views of one type on the host, of any layouts.
+// Copies between views of one type on the host, of any layouts.
 void copy_rows(const ConstImageView& from, const ImageView& to, Workers& workers);
 
 // Rows of one slice of the input.
@@ -33,7 +33,7 @@ struct RowRequest {
   RowRange rows;
 };
 
-// Reads rows straight into buffers on the host. Rows that the request before had are copied from there: each
+// Reads rows straight into buffers on the host. Rows of the previous request are copied from its buffer: each
 // row is read once and in order.
 class RowFeed {
  public:
@@ -59,7 +59,7 @@ class RowFeed {
   const Buffer* find(const RowRequest& request) const;
   ConstImageView view(const Buffer& buffer, RowRange rows) const;
   void settle();  // until nothing is being read
-  void stop();    // the same; what reading throws is lost
+  void stop();    // the same; its exception is lost
 
  private:
   Buffer& fill(const RowRequest& request);  // chooses the buffer; reading_job_ then reads into it
@@ -71,7 +71,7 @@ class RowFeed {
   bool ahead_ = false;
   bool once_ = true;
   std::size_t next_buffer_ = 0;
-  Buffer* last_ = nullptr;  // what was filled last
+  Buffer* last_ = nullptr;  // filled last
   Buffer* read_ahead_ = nullptr;
   std::function<void()> reading_job_;
   Background reading_;

@@ -1,4 +1,4 @@
-// The C++ types of samples, by PixelType. What else depends on the type stands in ungrain/image.h's table.
+// The C++ types of samples, by PixelType. Other properties of a type are in ungrain/image.h's table.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ decltype(auto) with_pixel_type(PixelType type, Call&& call) {
   return call(std::integral_constant<PixelType, PixelType::f32>{});
 }
 
-// Calls with a value of the type that the samples have.
+// Calls with a value of the samples' type.
 template <class Call>
 decltype(auto) with_sample_type(PixelType type, Call&& call) {
   return with_pixel_type(type, [&](auto constant) -> decltype(auto) {

@@ -1,5 +1,5 @@
-// Samples as they lie in memory: rows of pixels whose channels follow each other. What filters see that can
-// work without float planes in between.
+// Samples as they lie in memory: rows of pixels whose channels follow each other. For filters that work
+// without float planes.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct SampleRows {
   }
 };
 
-// One plane of several as rows of one channel.
+// One of several planes as rows of one channel.
 template <class T>
 constexpr SampleRows<T> rows_of_plane(const BasicPlanes<T>& planes, int plane) {
   return {planes.row(plane, planes.rect.y0), planes.rect, planes.row_stride, 1};
@@ -45,7 +45,7 @@ extern template void gather(const SampleRows<const std::uint16_t>&, const Extent
 extern template void gather(const SampleRows<const float>&, const Extent&, Border, const Rect&, float*,
                             std::ptrdiff_t);
 
-// Whether a filter can take the samples as they lie: those of each row side by side, all channels or one.
+// Whether a filter can read the samples in place: each row packed, with all channels interleaved or with one.
 bool lies_interleaved(const ConstImageView& view);
 bool lies_planar(const ConstImageView& view);
 

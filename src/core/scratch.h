@@ -1,12 +1,11 @@
-// Pieces of one allocation.
 #pragma once
 
 #include <cstddef>
 
 namespace ungrain {
 
-// Hands out pieces of one allocation, one after the other, each at a multiple of `alignment` bytes from its
-// start. Without memory it only counts: the same code says how much is needed and where everything lies.
+// Hands out pieces of one allocation in order, each at a multiple of `alignment` bytes from its start.
+// Without memory it only counts: the same code computes the size and the layout.
 class ScratchPieces {
  public:
   static constexpr std::size_t cache_line = 64;

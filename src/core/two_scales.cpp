@@ -53,7 +53,7 @@ void correct(const StageCall& call) {
   });
 }
 
-// What a stage of the half size works on, in the planes of the whole.
+// The data of a stage at half size, which lies in the planes of the whole image.
 class HalfData {
  public:
   HalfData(const StageData& whole, const Extent& half) : out_(half_view(whole.out)), image_(half) {
@@ -68,7 +68,7 @@ class HalfData {
   Extent image_;
 };
 
-// A stage of the half size on the planes of the whole.
+// A stage of the half size, working in the planes of the whole image.
 Stage at_half(const Stage& inner, const Extent& half, int first_result) {
   Stage stage = inner;
   stage.name = "coarse " + inner.name;

@@ -1,8 +1,8 @@
-// A pipeline that filters an image at half its size first: what lies in the low frequencies there is near the
-// middle ones. The difference that this makes is added to the image, which is then filtered at its own size.
+// A pipeline that first filters an image at half its size, where low frequencies become middle ones. The
+// difference that this makes is added to the image, which is then filtered at its own size.
 //
-// Images of half the size lie in the planes of the whole ones: row r in row 2 r, columns side by side from
-// the rectangle's first on. So bands flow through both sizes alike.
+// Images of half the size lie in the planes of whole ones: row r in row 2 r, columns side by side from the
+// rectangle's first column on. Bands thus pass through both sizes in the same way.
 #pragma once
 
 #include <functional>
@@ -26,8 +26,8 @@ UNGRAIN_HOST_DEVICE BasicPlanes<T> half_view(const BasicPlanes<T>& whole) {
           whole.plane_stride, whole.count};
 }
 
-// What is between a pixel's neighbours of half the size: pixel x lies a quarter from its own one's centre, on
-// the side of `other`.
+// The two pixels of half the size between which pixel x is interpolated: its centre lies a quarter away from
+// its own one's, towards `other`.
 struct HalfNeighbours {
   int own = 0;
   int other = 0;
@@ -43,7 +43,7 @@ struct ScalePasses {
   // in[0]: an image; out: its half, means of 2 x 2 pixels.
   std::function<void(const StageCall&)> halve = {};
   std::function<void(const DeviceStageCall&)> launch_halve = {};
-  // in: an image, its half, and what became of that; out: the image with the difference of the two added.
+  // in: an image, its half, and that half filtered; out: the image with the difference of the halves added.
   std::function<void(const StageCall&)> correct = {};
   std::function<void(const DeviceStageCall&)> launch_correct = {};
 };

@@ -18,17 +18,17 @@ inline bool in_window(Window window, int radius, int dx, int dy) {
 }
 
 // How many channels share a weight.
-inline int channels_together(ColourMode mode, int channels) {
+inline int channels_per_weight(ColourMode mode, int channels) {
   return mode == ColourMode::per_channel ? 1 : channels;
 }
 
-// What the squared differences of the channels, summed, are divided by: the mean, so that gray stored as RGB
-// gives gray's result; but in Lab the sum, which is delta E squared.
+// The divisor of the summed squared differences of the channels: their number, for the mean, so that gray
+// stored as RGB gives gray's result; 1 in Lab, where the sum is delta E squared.
 inline int difference_divisor(ColourMode mode, int channels) {
   return mode == ColourMode::joint ? channels : 1;
 }
 
-// A copy of the planes in double, in Lab where the mode says so: what the references work on.
+// A copy of the planes in double, in Lab where the mode asks for it: the input of the references.
 class WorkingCopy {
  public:
   WorkingCopy(const ConstPlanes& in, ColourMode mode, double white);
@@ -39,22 +39,22 @@ class WorkingCopy {
   BasicPlanes<const double> planes_;
 };
 
-// One filtered pixel of a working copy back to where it came from.
+// Stores one filtered pixel of a working copy into the output.
 void store_working_pixel(const std::vector<double>& pixel, ColourMode mode, double white, const Planes& out,
                          int x, int y);
 
-// The frame of the references that compare values: filter(image, x, y, first, count, result) computes the
-// channels [first, first + count) of one pixel, those that share a weight.
+// The loop of the references that compare values: filter(image, x, y, first, count, result) computes the
+// channels [first, first + count) of one pixel, which share a weight.
 template <class Filter>
 void filter_working_copy(const StageCall& call, ColourMode mode, double white, Border border, Filter filter) {
   const WorkingCopy copy(call.in[0], mode, white);
   const BorderedPlanes image(copy.planes(), call.image, border);
   const int channels = call.out.count;
-  const int together = channels_together(mode, channels);
+  const int channels_per_weight = ungrain::channels_per_weight(mode, channels);
   for_each_pixel(call, [&](int x, int y) {
     std::vector<double> pixel(static_cast<std::size_t>(channels));
-    for (int first = 0; first < channels; first += together) {
-      filter(image, x, y, first, together, &pixel[static_cast<std::size_t>(first)]);
+    for (int first = 0; first < channels; first += channels_per_weight) {
+      filter(image, x, y, first, channels_per_weight, &pixel[static_cast<std::size_t>(first)]);
     }
     store_working_pixel(pixel, mode, white, call.out, x, y);
   });

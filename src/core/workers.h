@@ -19,19 +19,19 @@ class Workers {
 
   int count() const;
 
-  // Set before a run: checked before every item, and told about every item that the calling thread has
-  // finished.
+  // Set before a run: `cancel` is checked before every item, `progress` called after every item that the
+  // calling thread has finished.
   void watch(const CancelToken* cancel, std::function<void(std::int64_t done, std::int64_t of)> progress);
 
   // Calls body(item, worker) for every item in [0, items), each once, in any order and on any thread;
-  // `worker` in [0, count()) belongs to one running call at a time. Returns when all are done; the first
-  // exception comes through. Throws Error(cancelled) when the token was set. Not for nesting.
+  // `worker` in [0, count()) belongs to one running call at a time. Returns when all are done; rethrows the
+  // first exception. Throws Error(cancelled) when the token was set. Must not be nested.
   void for_each(std::int64_t items, const std::function<void(std::int64_t item, int worker)>& body);
 
-  // The same for the items [begin, end) of so many: progress counts them all.
+  // The same for items [begin, end) of `items`: progress counts all of them.
   void for_each_of(std::int64_t begin, std::int64_t end, std::int64_t items,
                    const std::function<void(std::int64_t item, int worker)>& body);
-  // And without telling of progress.
+  // The same without progress.
   void for_each_quietly(std::int64_t items, const std::function<void(std::int64_t item, int worker)>& body);
 
  private:

@@ -21,12 +21,12 @@
 namespace ungrain {
 namespace {
 
-// This many pixels keep every thread busy for many tiles; larger bands would leave reading, filtering and
-// writing less to overlap.
+// This many pixels keep every thread busy for many tiles; larger bands would leave less overlap of reading,
+// filtering and writing.
 constexpr int band_pixels = 1 << 20;
-// Bands of full tiles where they are high enough.
+// Higher bands are a multiple of full tiles.
 constexpr int tile_rows = 64;
-// So many times the rows that are worked on again in every band: some 4 % of bm3d's time.
+// A band has this many times the rows that every band computes again: they cost about 4 % of bm3d's time.
 constexpr int rows_for_repeated = 12;
 
 constexpr std::size_t padded(std::size_t floats) { return (floats + 15) / 16 * 16; }
@@ -43,8 +43,8 @@ Memory host_memory(std::size_t bytes) {
   return {std::shared_ptr<void>(std::move(buffer), data), bytes};
 }
 
-// Calls body(y, worker) for every row. A worker takes several narrow ones at a time: few pixels are not worth
-// another thread.
+// Calls body(y, worker) for every row. A worker takes several narrow rows at a time: few pixels do not pay
+// for another thread.
 template <class Body>
 void for_rows(Workers& workers, int rows, int width, Body body) {
   constexpr int pixels = 1 << 14;
@@ -63,7 +63,7 @@ View channel_of(View view, int channel) {
   return view;
 }
 
-// Does everything at once.
+// Every call returns when its work is done.
 class CpuQueue : public Queue {
  public:
   explicit CpuQueue(Workers& workers) : workers_(workers) {}
@@ -165,7 +165,7 @@ void CpuQueue::store(const StoreCall& call) {
   });
 }
 
-// The memory holds what every worker has for itself, then what they share.
+// The memory holds each worker's own part, then the shared part.
 void CpuQueue::run(const Stage& stage, const StageData& data, const Memory& scratch) {
   const std::span<float> own = worker_scratch(scratch, stage.scratch);
   const std::span<float> shared{own.data() + own.size(), scratch.bytes / sizeof(float) - own.size()};

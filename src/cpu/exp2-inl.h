@@ -1,4 +1,4 @@
-// 2^x of a vector, for weights: included once for each set of instructions, as Highway's own -inl.h files.
+// 2^x of a vector, for weights: included once for each instruction set, like Highway's own -inl.h files.
 #include <hwy/highway.h>
 
 #if defined(UNGRAIN_CPU_EXP2_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -22,8 +22,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 #define UNGRAIN_EXP2_SPLITS_DOWN 0
 #endif
 
-// Polynomials of 2^f with the smallest relative error among those that give 1 at 0 and join where x crosses
-// to the next whole number. Relative errors: 1.03e-4, 3.7e-6, 9.3e-8 (before rounding) for degrees 3, 4, 5.
+// Polynomials of 2^f with the smallest relative error among those that give 1 at 0 and are continuous where x
+// crosses a whole number. Relative errors: 1.03e-4, 3.7e-6, 9.3e-8 (before rounding) for degrees 3, 4, 5.
 template <int Degree>
 struct Exp2Polynomial;
 template <>

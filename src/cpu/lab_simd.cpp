@@ -1,5 +1,5 @@
-// The definition is core/colour.h's. Powers are 2^(exponent * log2) in float; what is added up over the
-// channels is double, because a dark channel beside bright ones is the small difference of large numbers.
+// Defined by core/colour.h. Powers are 2^(exponent * log2) in float; sums over the channels are double,
+// because a dark channel beside bright ones is the small difference of large numbers.
 #include "cpu/lab_simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -45,7 +45,7 @@ HWY_INLINE hn::Vec<D> Log2(D d, hn::Vec<D> x) {
   return hn::MulAdd(series, s, hn::ConvertTo(d, whole));
 }
 
-// x^exponent for x > least, and of `least` below.
+// x^exponent for x > least; least^exponent below.
 template <class D>
 HWY_INLINE hn::Vec<D> PowerFrom(D d, double least, hn::Vec<D> x, double exponent) {
   return Exp2InRange<5>(d, hn::Mul(Log2(d, hn::Max(x, Constant(d, least))), Constant(d, exponent)));
@@ -71,7 +71,7 @@ HWY_INLINE hn::Vec<D> LabCurve(D d, hn::Vec<D> t) {
   constexpr double knee = colour::knee();
   const hn::Rebind<float, D> df;
   const auto straight = hn::MulAdd(t, Constant(d, 1 / (3 * knee * knee)), Constant(d, 4.0 / 29));
-  // One step of Newton's method takes the root from a float's precision nearly to a double's.
+  // One Newton step takes the root from a float's precision nearly to a double's.
   const auto root = hn::PromoteTo(d, PowerFrom(df, knee * knee * knee, hn::DemoteTo(df, t), 1.0 / 3));
   const auto square = hn::Mul(root, root);
   const auto step = hn::Div(hn::NegMulAdd(square, root, t), hn::Mul(square, Constant(d, 3)));
@@ -90,7 +90,7 @@ HWY_INLINE hn::Vec<D> Product(D d, const Triple& row, hn::Vec<D> x, hn::Vec<D> y
                     hn::MulAdd(y, Constant(d, row[1]), hn::Mul(z, Constant(d, row[2]))));
 }
 
-// Calls convert(d, from, to) for vectors of pixels, from[c] and to[c] where a channel's are.
+// Calls convert(d, from, to) for vectors of pixels; from[c] and to[c] point to channel c.
 template <class Convert>
 void ForPixels(const float* const (&in)[3], float* const (&out)[3], int pixels, Convert convert) {
   const hn::ScalableTag<double> d;

@@ -1,8 +1,8 @@
-// Tile by tile and shift by shift: what a shift adds to a tile is patch_search_simd.cpp's. In a window each
-// weight is used for both its pixels: half of the shifts are enough, each over the tile and as much around it
-// as the shift is long. Shifts that are long beside a tile are taken one way, in blocks for which the shifted
-// pixels are gathered at once. Either way a pixel's sums are taken in an order that the shifts alone decide.
-// The search of the whole image is whole_image_search.cpp's.
+// Works tile by tile and shift by shift: patch_search_simd.cpp adds a shift to a tile. In a window each
+// weight serves both its pixels: half of the shifts are enough, each over the tile and a halo as wide as the
+// shift is long. Shifts that are long compared with a tile serve one pixel only; they are taken in blocks for
+// which the shifted pixels are gathered at once. Either way the shifts alone decide the order of a pixel's
+// sums. whole_image_search.cpp searches the whole image.
 #include "cpu/patch_search.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace ungrain {
 namespace {
 
-// Shifts up to this long are taken both ways: further ones would compute more around a tile than that saves.
+// Shifts up to this long serve both pixels: for longer ones the halo would cost more than that saves.
 constexpr int longest_pair = 48;
 constexpr int tile_width = 176;
 constexpr int tile_height = 64;
@@ -26,7 +26,7 @@ constexpr int far_tile_height = 128;  // beside long shifts
 static_assert(tile_width + longest_pair <= widest_weights);
 static_assert(far_tile_height + longest_pair <= highest_weights);
 
-constexpr int block = 64;  // shifts a side for which the shifted pixels are gathered at once, one way
+constexpr int block = 64;  // shifts a side for which the shifted pixels are gathered at once
 
 struct WindowKernel : SearchKernel {
   explicit WindowKernel(const SearchKernel& kernel)
@@ -36,7 +36,7 @@ struct WindowKernel : SearchKernel {
         height(pairs && folds ? far_tile_height : tile_height) {}
 
   bool pairs;
-  bool folds;  // so many weights that their sums in float would lose digits
+  bool folds;  // has so many weights that float sums would lose digits
   int height;  // of a tile
 };
 
@@ -95,13 +95,13 @@ struct Memory {
   std::ptrdiff_t totals_count;
   float* rows = nullptr;     // add_patch_shifts's
   float* sums = nullptr;     // over the tile
-  float* shares = nullptr;   // of patches that lie inside, for each shift
-  float* still = nullptr;    // the tile and what is around it
-  float* moving = nullptr;   // what a block of shifts moves over it
+  float* shares = nullptr;   // of patches that lie inside the image, for each shift
+  float* still = nullptr;    // the tile and its halo
+  float* moving = nullptr;   // pixels that a block of shifts compares with the tile
   double* totals = nullptr;  // of the sums, where they are folded
 };
 
-// A tile and what is summed over it.
+// A tile and its sums.
 class Tile {
  public:
   Tile(const WindowKernel& kernel, const StageCall& call, const Rect& tile, int first_channel, float* memory)
@@ -133,7 +133,7 @@ class Tile {
   }
 
  private:
-  // In blocks that lie the same for all tiles.
+  // In blocks at the same positions for all tiles.
   void add_blocks(const Rect& shifts) {
     const auto block_below = [](int shift) {
       return (shift >= 0 ? shift / block : -((block - 1 - shift) / block)) * block;
@@ -156,7 +156,7 @@ class Tile {
     for (int dy = shifts.y0; dy < shifts.y1; ++dy) {
       if (kernel_.folds) fold();
       for (int dx = shifts.x0; dx < shifts.x1;) {
-        const int end = dy == 0 && dx <= 0 ? std::min(shifts.x1, 0) : shifts.x1;  // a pixel is not its own
+        const int end = dy == 0 && dx <= 0 ? std::min(shifts.x1, 0) : shifts.x1;  // skips the pixel itself
         const int count = std::min(shifts_at_once, end - dx);
         if (count > 0) add_row_of_shifts(dx, dy, count);
         dx += std::max(count, 1);
@@ -164,7 +164,7 @@ class Tile {
     }
   }
 
-  // Calls body(sum, total) for each sum of a pixel but the largest weight.
+  // Calls body(sum, total) for each sum of a pixel except the largest weight.
   template <class Body>
   void for_totals(Body body) {
     double* total = memory_.totals;
@@ -177,7 +177,7 @@ class Tile {
     }
   }
 
-  // What a row of shifts summed goes to the totals.
+  // Adds the sums of a row of shifts to the totals.
   void fold() {
     for_totals([](float& sum, double& total) {
       total += static_cast<double>(sum);
@@ -191,7 +191,7 @@ class Tile {
   }
 
   void add_row_of_shifts(int dx, int dy, int count) {
-    // Of all tiles only those by the edge have pixels that are left out.
+    // Only tiles at the edge have pixels that are left out.
     const bool shrinks = kernel_.border == Border::shrink && leaves_image();
     Rect area = tile_;
     if (shrinks && !kernel_.pairs) {
@@ -238,8 +238,7 @@ class Tile {
         const float* sums = sums_.row(PatchSums::values + c, y);
         float* out = &call_.out.at(first_ + c, tile_.x0, y);
         for (int x = 0; x < tile_.width(); ++x) {
-          const float self =
-              largest[x] > 0 ? largest[x] : 1.0F;  // the largest is 0 too where it is not wanted
+          const float self = largest[x] > 0 ? largest[x] : 1.0F;  // also 0 where the largest is not wanted
           out[x] = (sums[x] + self * centre[x]) / (weights[x] + self) * from_unit;
         }
       }

@@ -10,8 +10,7 @@
 namespace ungrain {
 namespace {
 
-// What squared differences, summed over the channels, are multiplied by; never 0, as a square may be
-// infinite.
+// The factor of squared differences summed over the channels; never 0, because a square may be infinite.
 float scale_of(double strength, int divisor) {
   return static_cast<float>(std::clamp(log2_e / (divisor * strength * strength), 1e-37, 1e36));
 }
@@ -21,12 +20,12 @@ float scale_of(double strength, int divisor) {
 SearchKernel::SearchKernel(const PatchSearch& s, const ImageSpec& spec)
     : search(s.search), border(s.border), space(s.space) {
   reach = static_cast<int>(s.patch.size()) / 2;
-  channels = channels_together(s.colour, spec.colour_channels());
+  channels = channels_per_weight(s.colour, spec.colour_channels());
   largest = s.self == SelfWeight::max;
   flat = std::all_of(s.patch.begin(), s.patch.end(), [&](double w) { return w == s.patch[0]; });
-  // No weight is 0: it might meet a square that is infinite.
+  // No weight is 0: it might be multiplied by an infinite square.
   for (const double weight : s.patch) patch.push_back(static_cast<float>(std::max(weight, 1e-37)));
-  // Values near 1, so that no square leaves the numbers; a power of two, so that they come back as they were.
+  // Values are scaled to near 1, so that no square overflows; by a power of two, which is exactly reversible.
   const double white = s.colour == ColourMode::lab ? 100 : spec.white();
   to_unit = std::exp2(-std::round(std::log2(white)));
   const int divisor = difference_divisor(s.colour, channels);
@@ -45,7 +44,7 @@ float SearchKernel::exponent_of_shift(int dx, int dy) const {
 
 ConstPlanes gather_scaled(const SearchKernel& kernel, const StageCall& call, int first, const Rect& want,
                           const SearchPlanes& to) {
-  constexpr float most = 8e37F;  // whose differences are numbers
+  constexpr float most = 8e37F;  // differences of such values are finite
   const auto factor = static_cast<float>(kernel.to_unit);
   const std::ptrdiff_t pitch = to.pitch;
   for (int c = 0; c < kernel.channels; ++c) {

@@ -1,4 +1,4 @@
-// What the searches in a window and over the whole image share on the CPU.
+// What the window search and the whole-image search share on the CPU.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@ namespace ungrain {
 
 constexpr int up_to_vectors(int n) { return (n + longest_vector - 1) / longest_vector * longest_vector; }
 
-// A search made ready for an image.
+// A search prepared for an image.
 struct SearchKernel : PatchKernel {
   SearchKernel(const PatchSearch& s, const ImageSpec& spec);
 
-  // What the length of a shift adds to the negative exponent of 2.
+  // What the length of a shift adds to the negated exponent of 2.
   float exponent_of_shift(int dx, int dy) const;
 
   int search;  // side of the window, or whole_image
   Border border;
   double space;
-  double to_unit = 1;  // pixels times this are compared and summed
+  double to_unit = 1;  // factor of pixels before they are compared and summed
 };
 
-// Memory of `plane` floats for each channel, then as many as are read behind the last row.
+// Memory of `plane` floats for each channel, then the floats that are read behind the last row.
 struct SearchPlanes {
   float* memory = nullptr;
   int pitch = 0;
@@ -33,19 +33,19 @@ struct SearchPlanes {
   static constexpr int behind = 2 * longest_vector;
 };
 
-// The channels from `first` on over a rectangle that may leave the image, scaled, with rows_around rows of
-// zeros above and below.
+// The channels from `first` on over a rectangle that may extend beyond the image, scaled, with rows_around
+// rows of zeros above and below.
 ConstPlanes gather_scaled(const SearchKernel& kernel, const StageCall& call, int first, const Rect& want,
                           const SearchPlanes& to);
 
-// The pixels that lie inside and are shifted to one inside.
+// The pixels inside the image whose shifted pixels are also inside.
 Rect both_inside(const Extent& image, int dx, int dy);
 
-// 1 / the share of a patch's weights that are compared, along x, for each column of the shift's weights and
-// the rest of the `pitch`. A whole patch has exactly 1, as elsewhere.
+// 1 / the compared share of a patch's weights along x, for each column of the shift's weights and the rest of
+// the `pitch`. Exactly 1 for a whole patch, as elsewhere.
 void find_inverse_shares(const SearchKernel& kernel, const PatchShift& shift, float* shares, int pitch);
 
-// Everything.
+// A rectangle that covers every image.
 inline constexpr Rect everywhere{-(1 << 30), -(1 << 30), 1 << 30, 1 << 30};
 
 // The search over the whole image, as one stage.

@@ -1,7 +1,7 @@
 // Three passes over a tile. Down each column of vectors: squared differences, and their sums along the
 // patch's columns. Along each row: the sums of those along the patch's rows, which are the exponents, and the
-// weights. Then what each pixel takes from a few shifts at once. Every sum's order is decided by the image's
-// coordinates alone; where two rows share a part of their sums, the upper one is even.
+// weights. Then each pixel adds the contributions of a few shifts at once. The image's coordinates alone
+// decide the order of every sum; where two rows share a part of their sums, the upper row is even.
 #include "cpu/patch_search_simd.h"
 
 #include <algorithm>
@@ -20,32 +20,33 @@ namespace ungrain {
 namespace {
 
 constexpr int most_reach = 15;
-constexpr int any_reach = -1;  // known only when called
+constexpr int any_reach = -1;  // known only at run time
 
 constexpr int up_to(int step, int n) { return (n + step - 1) / step * step; }
 
-// Rows of sums and weights: as wide as the widest rectangle of weights, with the columns that its patches and
-// its last vectors reach. 21 cache lines: with 17 to 20 or 25 a tile takes up to a seventh longer, as rows
-// that are in use at once meet at the same place of a page (Sapphire Rapids).
+// Row pitch of sums and weights: the widest rectangle of weights and the columns that its patches and its
+// last vectors reach. 21 cache lines: with 17 to 20 or 25 a tile takes up to a seventh longer, because rows
+// in use at the same time alias in a page (Sapphire Rapids).
 constexpr int pitch = 336;
 static_assert(pitch >= up_to(longest_vector, widest_weights + 2 * most_reach) + longest_vector);
 
 // Sums along columns are computed for this many rows at once.
 constexpr int row_step = 4;
-// All passes over this many rows, then the next ones: what they hand on stays in the first-level cache.
+// All passes run over this many rows before the next ones, so that their intermediate results stay in the
+// first-level cache.
 constexpr int block_rows = 16;
-// Squared differences down one column of vectors; the first block has the rows above the tile as well.
+// Rows of squared differences down one column of vectors; the first block includes the rows above the tile.
 constexpr int column_rows = up_to(row_step, highest_weights + 1) + 2 * most_reach;
 
-// From the weights of one shift to those of the next. Before they are weights they are sums along columns,
-// from an even row on and for a multiple of row_step rows.
+// Distance from the weights of one shift to those of the next. The same memory first holds sums along
+// columns, from an even row on and for a multiple of row_step rows.
 constexpr std::ptrdiff_t weights_of_shift =
     static_cast<std::ptrdiff_t>(highest_weights + 1 + row_step) * pitch;
-// Where each block of rows takes the place of the one before.
+// The same where each block of rows overwrites the previous one.
 constexpr std::ptrdiff_t block_of_shift = static_cast<std::ptrdiff_t>(block_rows + 1 + row_step) * pitch;
 static_assert(most_shifts_at_once * block_of_shift <= shifts_at_once * weights_of_shift);
 
-// The first row of weights; the row above it is there too.
+// The first row of weights; the row above it exists too.
 constexpr float* first_weight(float* memory) { return memory + column_rows * longest_vector + pitch; }
 
 }  // namespace
@@ -63,7 +64,7 @@ constexpr int exp_degree = 4;
 
 HWY_INLINE int Lanes() { return static_cast<int>(hn::Lanes(d)); }
 
-// What GCC knows nothing of: it neither reads it from memory again for each use nor calls memset for a few
+// Hides the value from GCC: it then neither reloads it from memory for each use nor calls memset for a few
 // zeros.
 HWY_INLINE Vector InRegister(Vector v) {
 #if HWY_ARCH_X86 && HWY_COMPILER_GCC && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
@@ -72,8 +73,8 @@ HWY_INLINE Vector InRegister(Vector v) {
   return v;
 }
 
-// Where sums along columns are found, from the first row and column that patches have. `rows` is a multiple
-// of row_step, and the first row of sums is even.
+// Where sums along columns are computed, from the first row and column of the patches on. `rows` is a
+// multiple of row_step, and the first row of sums is even.
 struct Columns {
   const PatchKernel& kernel;
   const float* still;
@@ -138,7 +139,7 @@ void SumFlatColumns(const Columns& columns) {
   for (int x = 0; x < columns.columns; x += n) {
     SquareColumn<Channels> squares(columns, x);
     float* sums = columns.sums + x;
-    // Every other square until its row is the first of a sum, and the pairs between.
+    // Holds every other square until its row is the first of a sum, and the pairs between.
     auto old0 = squares.Next();
     auto last = squares.Next();
     auto old1 = old0;
@@ -202,8 +203,8 @@ void SumFlatColumn(const PatchKernel& kernel, const float* HWY_RESTRICT squares,
 #endif
 
 #if !HWY_HAVE_SCALABLE
-// With weights, row_step rows at once: a square goes to all sums that it belongs to, which wait in registers.
-// A sum's terms are added from the top down, as below.
+// With weights, row_step rows at once: a square is added to all sums that it belongs to, which are held in
+// registers. A sum's terms are added from the top down, as below.
 template <int Channels, int Reach>
 void SumWeightedColumns(const Columns& columns) {
   constexpr int side = 2 * Reach + 1;
@@ -213,7 +214,7 @@ void SumWeightedColumns(const Columns& columns) {
   for (int x = 0; x < columns.columns; x += n) {
     SquareColumn<Channels> squares(columns, x);
     float* sums = columns.sums + x;
-    Vector waiting[side - 1];  // of the rows that have begun, the next one first
+    Vector waiting[side - 1];  // of the rows begun so far, the next one first
     UNGRAIN_UNROLL
     for (int row = 0; row < side - 1; ++row) {
       const auto square = squares.Next();
@@ -339,7 +340,7 @@ class FlatPatch {
   int reach_;
 };
 
-// Of patches with weights, which are the same to both sides.
+// The same for patches with weights, which are symmetric.
 template <int Reach>
 class WeightedPatch {
  public:
@@ -360,11 +361,11 @@ class WeightedPatch {
   float weight_[(Reach == any_reach ? most_reach : Reach) + 1];
 };
 
-// Where weights are found: a row of sums at a time.
+// Where weights are computed: a row of sums at a time.
 struct WeightRows {
   const PatchKernel& kernel;
   const PatchShift& shift;
-  float* weights;      // in whose place are the sums along columns, from the first column of patches on
+  float* weights;      // overwrite the sums along columns, which start at the first column of patches
   const float* still;  // the pixels themselves
   std::ptrdiff_t still_pitch;
   std::ptrdiff_t still_plane;
@@ -374,9 +375,9 @@ struct WeightRows {
 };
 
 // The exponent of 2 of a weight, for nlm.
-class PatchesAlone {
+class PatchExponent {
  public:
-  explicit PatchesAlone(const WeightRows& rows) : scale_(rows.kernel.scale), noise_(rows.kernel.noise) {}
+  explicit PatchExponent(const WeightRows& rows) : scale_(rows.kernel.scale), noise_(rows.kernel.noise) {}
 
   void NextRow() {}
   HWY_INLINE Vector Exponent(int, Vector distance) const {
@@ -390,9 +391,9 @@ class PatchesAlone {
 };
 
 // For nlm-bilateral.
-class PatchesAndPixels {
+class PatchPixelExponent {
  public:
-  explicit PatchesAndPixels(const WeightRows& rows)
+  explicit PatchPixelExponent(const WeightRows& rows)
       : still_(rows.still),
         still_pitch_(rows.still_pitch),
         still_plane_(rows.still_plane),
@@ -434,7 +435,7 @@ class PatchesAndPixels {
   float of_shift_;
 };
 
-// 1 / the share of the patch's rows that are compared.
+// 1 / the compared share of the patch's rows.
 float InverseRowShare(const PatchKernel& kernel, const PatchShift& shift, int y) {
   const int side = 2 * kernel.reach + 1;
   const int begin = std::max(0, shift.compared.y0 - (y - kernel.reach));
@@ -477,24 +478,24 @@ FindWeightsFunction ChooseFlatWeights(int reach, bool shares) {
 }
 
 FindWeightsFunction ChooseWeightedWeights(int reach, bool shares) {
-  if (shares) return FindWeights<WeightedPatch<any_reach>, PatchesAlone, true>;
-  if (reach == 2) return FindWeights<WeightedPatch<2>, PatchesAlone, false>;
-  if (reach == 3) return FindWeights<WeightedPatch<3>, PatchesAlone, false>;
-  if (reach == 4) return FindWeights<WeightedPatch<4>, PatchesAlone, false>;
-  if (reach == 5) return FindWeights<WeightedPatch<5>, PatchesAlone, false>;
-  return FindWeights<WeightedPatch<any_reach>, PatchesAlone, false>;
+  if (shares) return FindWeights<WeightedPatch<any_reach>, PatchExponent, true>;
+  if (reach == 2) return FindWeights<WeightedPatch<2>, PatchExponent, false>;
+  if (reach == 3) return FindWeights<WeightedPatch<3>, PatchExponent, false>;
+  if (reach == 4) return FindWeights<WeightedPatch<4>, PatchExponent, false>;
+  if (reach == 5) return FindWeights<WeightedPatch<5>, PatchExponent, false>;
+  return FindWeights<WeightedPatch<any_reach>, PatchExponent, false>;
 }
 
-// The usual sides of patches are compiled each for itself.
+// The usual patch sides each have code compiled for them.
 FindWeightsFunction ChooseFindWeights(const PatchKernel& kernel, bool shares) {
-  if (kernel.compares_pixels) return ChooseFlatWeights<PatchesAndPixels>(kernel.reach, shares);
-  if (kernel.flat) return ChooseFlatWeights<PatchesAlone>(kernel.reach, shares);
+  if (kernel.compares_pixels) return ChooseFlatWeights<PatchPixelExponent>(kernel.reach, shares);
+  if (kernel.flat) return ChooseFlatWeights<PatchExponent>(kernel.reach, shares);
   return ChooseWeightedWeights(kernel.reach, shares);
 }
 
-// What the pixels of a rectangle take from the shifts: the first one's, from which the next ones' lie at
+// What the pixels of a rectangle read and sum: pointers for the first shift, from which the others lie at
 // constant distances.
-struct TakenRows {
+struct ShiftRows {
   const float* weights;  // of p for p + shift
   const float* values;
   const float* back_weights;  // of p - shift for p
@@ -509,29 +510,30 @@ struct TakenRows {
   int channels;
 };
 
-// Which weights a pixel takes.
-enum class Taken {
+// Which weights a pixel uses.
+enum class WeightDirection {
   forth,  // its own for p + shift
   back,   // those of p - shift
   both
 };
 
-// From the weights of one shift to those of the next.
-constexpr std::ptrdiff_t to_next_shift(Taken which) {
-  return which == Taken::both ? weights_of_shift : block_of_shift;
+// Distance from the weights of one shift to those of the next.
+constexpr std::ptrdiff_t to_next_shift(WeightDirection which) {
+  return which == WeightDirection::both ? weights_of_shift : block_of_shift;
 }
-template <Taken Which>
+template <WeightDirection Which>
 HWY_INLINE Vector Forth(const float* weights, int s) {
   return hn::LoadU(d, weights + s * to_next_shift(Which));
 }
-template <Taken Which>
+template <WeightDirection Which>
 HWY_INLINE Vector Back(const float* weights, int s) {
   return hn::LoadU(d, weights + s * (to_next_shift(Which) - 1));
 }
 
-// The weights and the first channel. Nothing is stored before all is read, so that each weight is read once.
-template <int Shifts, Taken Which, bool Largest>
-void TakeFirst(const TakenRows& rows, int y) {
+// Sums the weights and the first channel. All loads come before the first store, so that each weight is read
+// once.
+template <int Shifts, WeightDirection Which, bool Largest>
+void TakeFirst(const ShiftRows& rows, int y) {
   const int n = Lanes();
   const int width = rows.width;
   const float* forth = rows.weights + y * pitch;
@@ -546,8 +548,8 @@ void TakeFirst(const TakenRows& rows, int y) {
     auto most = Largest ? hn::LoadU(d, largest + x) : weight_sum;
     auto sum = hn::LoadU(d, sums + x);
     const auto take = [&](int s) HWY_ATTR {
-      if (Which != Taken::both) {
-        const bool goes = Which == Taken::forth;
+      if (Which != WeightDirection::both) {
+        const bool goes = Which == WeightDirection::forth;
         const auto w = InRegister(goes ? Forth<Which>(forth + x, s) : Back<Which>(back + x, s));
         weight_sum = hn::Add(weight_sum, w);
         if (Largest) most = hn::Max(most, w);
@@ -569,8 +571,8 @@ void TakeFirst(const TakenRows& rows, int y) {
   }
 }
 
-template <int Shifts, Taken Which>
-void TakeChannel(const TakenRows& rows, int y, int c) {
+template <int Shifts, WeightDirection Which>
+void TakeChannel(const ShiftRows& rows, int y, int c) {
   const int n = Lanes();
   const int width = rows.width;
   const float* forth = rows.weights + y * pitch;
@@ -582,26 +584,26 @@ void TakeChannel(const TakenRows& rows, int y, int c) {
     auto sum = hn::LoadU(d, sums + x);
     UNGRAIN_UNROLL
     for (int s = 0; s < Shifts; ++s) {
-      if (Which != Taken::back)
+      if (Which != WeightDirection::back)
         sum = hn::MulAdd(Forth<Which>(forth + x, s), hn::LoadU(d, values + s + x), sum);
-      if (Which != Taken::forth)
+      if (Which != WeightDirection::forth)
         sum = hn::MulAdd(Back<Which>(back + x, s), hn::LoadU(d, back_values - s + x), sum);
     }
     hn::StoreU(sum, d, sums + x);
   }
 }
 
-template <int Shifts, Taken Which, bool Largest>
-void TakeRows(const TakenRows& rows) {
+template <int Shifts, WeightDirection Which, bool Largest>
+void TakeRows(const ShiftRows& rows) {
   for (int y = 0; y < rows.height; ++y) {
     TakeFirst<Shifts, Which, Largest>(rows, y);
     for (int c = 1; c < rows.channels; ++c) TakeChannel<Shifts, Which>(rows, y, c);
   }
 }
 
-using TakeRowsFunction = void (*)(const TakenRows&);
+using TakeRowsFunction = void (*)(const ShiftRows&);
 
-template <int Shifts, Taken Which>
+template <int Shifts, WeightDirection Which>
 TakeRowsFunction ChooseTakeRows(int shifts, bool largest) {
   if constexpr (Shifts > 1) {
     if (shifts < Shifts) return ChooseTakeRows<Shifts - 1, Which>(shifts, largest);
@@ -609,10 +611,10 @@ TakeRowsFunction ChooseTakeRows(int shifts, bool largest) {
   return largest ? TakeRows<Shifts, Which, true> : TakeRows<Shifts, Which, false>;
 }
 
-// As many shifts as there may be at most, or few.
-template <Taken Which>
+// Compiled for the largest number of shifts, and for few.
+template <WeightDirection Which>
 TakeRowsFunction ChooseTakeRows(int shifts, bool largest) {
-  if constexpr (Which != Taken::both) {
+  if constexpr (Which != WeightDirection::both) {
     if (shifts > shifts_at_once) {
       return largest ? TakeRows<most_shifts_at_once, Which, true>
                      : TakeRows<most_shifts_at_once, Which, false>;
@@ -621,7 +623,7 @@ TakeRowsFunction ChooseTakeRows(int shifts, bool largest) {
   return ChooseTakeRows<shifts_at_once, Which>(shifts, largest);
 }
 
-// The weights of one shift. Their first row is even, or the first of the tile's.
+// The weights of one shift. Their first row is even, or the tile's first.
 class Shift {
  public:
   Shift(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,
@@ -637,7 +639,7 @@ class Shift {
         x_(shift.weights.x0 - kernel.reach),
         columns_(up_to(longest_vector, shift.weights.width()) + 2 * kernel.reach) {}
 
-  // With zeros behind each row, in as many columns and to the end of the last one's vector.
+  // Writes zeros behind each row, in `behind` columns and to the end of the last one's vector.
   void find_weights(int behind) const {
     sum_columns();
     const Rect& area = shift_.weights;
@@ -701,7 +703,7 @@ class Shift {
     clear(weights_ + end * pitch, area.height() - end, width, 0, 0);
   }
 
-  // Columns outside [begin, end), and as far as a vector behind them.
+  // Clears the columns outside [begin, end), up to a vector's length behind them.
   static void clear(float* rows, int height, int width, int begin, int end) {
     begin = std::clamp(begin, 0, width);
     end = std::clamp(end, begin, width);
@@ -738,17 +740,17 @@ void AddPatchShifts(const PatchKernel& kernel, const ConstPlanes& still, const C
   const int dy = around ? first.dy : 0;
   const Rect& found = first.weights;
   float* weights = first_weight(memory);
-  // Of these many shifts more a pixel takes p - shift: columns before and behind those that have weights.
+  // With `both`, p - shift of several shifts reads this many columns before and behind the weights.
   const int beside = shifts.use == WeightUse::both ? shifts.count - 1 : 0;
-  // Rows are overwritten block by block, but where the rows below still take from them.
+  // Blocks of rows overwrite each other, unless rows below still use them.
   const auto weight = [&](int x, int y, int first_row) {
     return weights + static_cast<std::ptrdiff_t>(y - (around ? found.y0 : first_row)) * pitch +
            (x - found.x0);
   };
-  const auto take_rows = around ? ChooseTakeRows<Taken::both>(shifts.count, kernel.largest)
-                                : ChooseTakeRows<Taken::forth>(shifts.count, kernel.largest);
-  const auto take_rows_back = ChooseTakeRows<Taken::back>(shifts.count, kernel.largest);
-  const std::ptrdiff_t next_shift = to_next_shift(around ? Taken::both : Taken::forth);
+  const auto take_rows = around ? ChooseTakeRows<WeightDirection::both>(shifts.count, kernel.largest)
+                                : ChooseTakeRows<WeightDirection::forth>(shifts.count, kernel.largest);
+  const auto take_rows_back = ChooseTakeRows<WeightDirection::back>(shifts.count, kernel.largest);
+  const std::ptrdiff_t next_shift = to_next_shift(around ? WeightDirection::both : WeightDirection::forth);
   for (int y = area.y0, row = found.y0; y < area.y1;) {
     const int next = std::min(area.y1, y + block_rows - (y & 1));
     for (int s = 0; s < shifts.count; ++s) {
@@ -758,7 +760,7 @@ void AddPatchShifts(const PatchKernel& kernel, const ConstPlanes& still, const C
       Shift(kernel, still, moving, part, weight(found.x0, row, row) + s * next_shift, memory)
           .find_weights(beside);
     }
-    TakenRows taken{.weights = weight(area.x0, y, row),
+    ShiftRows taken{.weights = weight(area.x0, y, row),
                     .values = &moving.at(0, area.x0 + first.dx, y + first.dy),
                     .back_weights = weight(area.x0 - dx, y - dy, row),
                     .back_values = &moving.at(0, area.x0 - dx, y - dy),
@@ -800,7 +802,7 @@ HWY_EXPORT(AddPatchShifts);
 }  // namespace
 
 void prepare_patch_shifts(float* memory) {
-  // The columns before those that have weights, in the rows of one block. Nothing else is written there.
+  // Zeros for the columns before the weights, in the rows of one block. Nothing else is written there.
   for (int s = 0; s < most_shifts_at_once; ++s) {
     float* weights = first_weight(memory) + s * block_of_shift;
     for (int y = 0; y < block_rows; ++y) {

@@ -8,14 +8,13 @@
 
 namespace ungrain {
 
-// The weight of a pixel for another: 2^-max(scale D - noise, 0) over the patches' distance D, for
-// nlm-bilateral 2^-(scale D + pixel_scale d² + what the shift's length adds), d the difference of the two
-// pixels.
+// The weight of a pixel for another: 2^-max(scale D - noise, 0) of the patches' distance D; for nlm-bilateral
+// 2^-(scale D + pixel_scale d² + the shift's exponent), d the difference of the two pixels.
 struct PatchKernel {
   int reach = 0;  // of a patch
   int channels = 1;
   std::vector<float> patch = {};  // weights along one axis
-  bool flat = false;              // they are all the same, and then part of `scale`
+  bool flat = false;              // all equal; then part of `scale`
   float scale = 0;
   float noise = 0;
   bool compares_pixels = false;
@@ -27,7 +26,7 @@ struct PatchKernel {
 struct PatchShift {
   int dx = 0;
   int dy = 0;
-  float exponent = 0;  // what its length adds
+  float exponent = 0;  // added for its length
   Rect weights = {};   // where weights are computed
   Rect counted = {};   // weights outside are 0
   Rect compared = {};  // differences outside are 0
@@ -35,16 +34,15 @@ struct PatchShift {
   const float* inverse_shares = nullptr;
 };
 
-// Shifts that are added at once: dy and the rectangle of weights are the same, dx is one more for each.
+// Shifts that are added at once: they have the same dy and rectangle of weights, and consecutive dx.
 inline constexpr int shifts_at_once = 3;
-// Where weights are not kept for rows further down (both), the more the fewer times sums are read and
-// written.
+// More where weights need not be kept for rows further down: sums are then read and written fewer times.
 inline constexpr int most_shifts_at_once = 8;
 
 // What the weight of p and p + shift is used for.
 enum class WeightUse {
   forth,   // p takes p + shift
-  around,  // and p takes p - shift: weights are computed around the pixels that take as well
+  around,  // and p takes p - shift: weights are also computed around these pixels
   both     // and p + shift takes p, into sums of its own
 };
 
@@ -54,10 +52,10 @@ struct PatchShifts {
   WeightUse use = WeightUse::forth;
 };
 
-// Vectors are at most this long, and may be read and written as far beyond the end of a row.
+// No vector is longer. Rows may be read and written this far beyond their end.
 inline constexpr int longest_vector = 16;
 
-// What is summed over a tile: the weights, the largest of them, and each channel's weighted values.
+// The sums of a tile: the weights, the largest of them, and each channel's weighted values.
 struct PatchSums {
   static constexpr int weights = 0;
   static constexpr int largest = 1;
@@ -71,16 +69,16 @@ inline constexpr int highest_weights = 128 + 48;
 // Floats of memory that add_patch_shifts needs, aligned for the longest vector.
 std::size_t patch_shifts_floats();
 
-// Once before the first call of add_patch_shifts() with that memory.
+// Called once before the first add_patch_shifts() with that memory.
 void prepare_patch_shifts(float* memory);
 
-// Rows that are read above and below what is compared.
+// Rows that are read above and below those compared.
 inline constexpr int rows_around = 4;
 
-// Adds to `sums` (PatchSums) for the pixels of `area`, and to `back` for those they are shifted to, where
-// both take. `still` are the pixels that are shifted, `moving` those they are compared with; rows_around rows
-// above and below them and 2 * longest_vector floats behind are read, of `back` longest_vector floats before
-// and 2 * longest_vector behind a row written.
+// Adds to `sums` (PatchSums) for the pixels of `area`, and with WeightUse::both to `back` for the pixels that
+// they are shifted to. `still` are the pixels that are shifted, `moving` those they are compared with. Of
+// both, rows_around rows above and below and 2 * longest_vector floats behind are read; of `back`,
+// longest_vector floats before and 2 * longest_vector behind a row are written.
 void add_patch_shifts(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,
                       const PatchShifts& shifts, const Rect& area, const Planes& sums, float* memory,
                       const Planes& back = {});

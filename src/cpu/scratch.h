@@ -6,7 +6,7 @@
 
 namespace ungrain {
 
-// The first place at or behind `memory` where doubles may lie; two floats more than they need must be there.
+// The first address in `memory` that is aligned for doubles; two floats more than they need must be there.
 inline double* doubles_in(float* memory) {
   void* place = memory;
   std::size_t room = 2 * sizeof(double);

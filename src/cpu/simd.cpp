@@ -18,10 +18,10 @@
 namespace ungrain {
 namespace {
 
-// One bit for each set, better ones lower.
+// One bit for each instruction set, better ones lower.
 std::vector<std::int64_t> targets_here() {
   std::vector<std::int64_t> list;
-  // Highway asks for AES instructions before it calls NEON supported, and runs it without them as well.
+  // Highway reports NEON only with AES instructions, but its NEON code runs without them.
   const std::int64_t here = (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS;
   for (std::int64_t bit = 1; bit != 0 && bit <= here; bit <<= 1) {
     if ((here & bit) != 0) list.push_back(bit);
@@ -29,7 +29,7 @@ std::vector<std::int64_t> targets_here() {
   return list;
 }
 
-// Instructions that Highway's sets leave out, as many processors with these sets lack them.
+// Instructions that Highway's sets leave out because many processors lack them.
 bool processor_has_byte_dots() {
 #if HWY_ARCH_X86
   constexpr unsigned avx_vnni = 1U << 4;
@@ -47,10 +47,10 @@ bool processor_has_byte_dots() {
 #endif
 }
 
-// What a processor may have beyond a set, for bm3d; other filters use the set itself.
+// An extension of an instruction set, for bm3d; other filters use the set itself.
 struct Variant {
   std::string_view name;
-  std::int64_t targets;  // of Highway's, the best that a source was compiled for is used
+  std::int64_t targets;  // Highway's; the best one that a source was compiled for is used
   bool here;
 };
 

@@ -1,6 +1,6 @@
-// Which vector instructions the CPU versions use. Sources that are compiled once for each set of instructions
+// The vector instructions that the CPU versions use. Sources that are compiled once for each instruction set
 // end in _simd.cpp and follow Highway's pattern (hwy/foreach_target.h); the best set that the processor has
-// is chosen when they are called first.
+// is chosen at their first call.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ std::vector<std::string> simd_targets();
 // Those with dot products of bytes, which only bm3d uses: "AVX3_DL", "AVX2_VNNI", "NEON_DOT".
 std::vector<std::string> simd_variants();
 
-// From now on this set or variant, for every thread; empty: the best. For tests and benchmarks.
+// Switches every thread to this set or variant; empty: the best. For tests and benchmarks.
 void use_simd_target(std::string_view name);
 
-// Whether this processor has such dot products beside AVX2 or NEON, and they may be used.
+// Whether this processor has such dot products in addition to AVX2 or NEON, and they may be used.
 bool byte_dots_in_use();
 
 }  // namespace ungrain

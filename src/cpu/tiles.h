@@ -1,4 +1,4 @@
-// Work cut into tiles that stay in a core's cache.
+// Divides work into tiles that stay in a core's cache.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace ungrain {
 
 // Calls body(tile, worker) for tiles of at most width x height that together cover `area`. Tiles start at
-// multiples of their size in image coordinates, so that a pixel lies at the same place in its tile whatever
-// the band.
+// multiples of their size in image coordinates, so that a pixel has the same position in its tile in every
+// band.
 template <class Body>
 void for_tiles(Workers& workers, const Rect& area, int width, int height, Body body) {
   const auto floor_to = [](int v, int step) {

@@ -1,8 +1,8 @@
-// The search of the whole image: each pair of pixels once, its weight for both. The image is cut into tiles;
-// an item of work is what one tile and one row of shifts give, to the tile's own pixels and to those they are
-// shifted to. These sums are float and the item's own. Groups of items are computed at once, then added to
-// the image's totals, in double and in the items' order: the same bits for any band and thread count. Tiles
-// follow from the image's size alone.
+// The search of the whole image: the weight of each pair of pixels is computed once and used for both. The
+// image is divided into tiles; an item of work is one tile and one row of shifts, and adds to the tile's own
+// pixels and to those they are shifted to. These sums are float and the item's own. Groups of items are
+// computed at once, then added to the image's totals, in double and in the items' order: the same bits for
+// any band and thread count. The image's size alone decides the tiles.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -15,13 +15,13 @@ namespace {
 
 constexpr int widest_tile = 176;
 constexpr int tile_height = 64;
-constexpr int strip_height = 16;   // rows that all shifts of a row are taken over, one after the other
+constexpr int strip_height = 16;   // rows over which all shifts of a row are taken, one after the other
 constexpr int items_a_worker = 4;  // in a group
 constexpr int rows_at_once = 8;    // of the totals
 static_assert(tile_height % strip_height == 0 && strip_height % 2 == 0);
 static_assert(widest_tile <= widest_weights && tile_height <= highest_weights);
 
-// Tile after tile, row of shifts after row of shifts: those that lead down, or right in the same row.
+// Tile by tile, row of shifts by row of shifts: shifts that lead down, or right in the same row.
 class Items {
  public:
   struct Item {
@@ -59,13 +59,13 @@ class Items {
   std::int64_t count_ = 0;
 };
 
-// What an item adds to the tile's pixels and to those they are shifted to.
+// The sums of an item: of the tile's pixels and of those they are shifted to.
 struct ItemSums {
   Planes forth;
   Planes back;
 };
 
-// How the memory is laid out.
+// The layout of the memory.
 struct Layout {
   Layout(const SearchKernel& kernel, const Extent& extent)
       : image(extent),
@@ -175,7 +175,7 @@ class WholeImageSearch {
     return in_band(item.tile.y0, item.tile.y1) || in_band(item.tile.y0 + item.dy, item.tile.y1 + item.dy);
   }
 
-  // In the memory of the workers, items_a_worker of them in each.
+  // In the workers' memory, items_a_worker of them in each.
   ItemSums sums_of(std::int64_t index, std::int64_t group) const {
     const auto place = static_cast<int>(index - group);
     float* memory = after_shares(call_.scratch_of(place / items_a_worker));
@@ -189,8 +189,7 @@ class WholeImageSearch {
     return shares_in(memory) + static_cast<std::ptrdiff_t>(most_shifts_at_once) * layout_.shares_pitch;
   }
 
-  // The first and last rows of [y0, y1) that take something in the band, or are taken there when shifted down
-  // by dy.
+  // The first and last rows of [y0, y1) that add to the band, themselves or shifted down by dy.
   std::pair<int, int> rows_that_matter(int y0, int y1, int dy) const {
     int first = y1;
     int last = y0;
@@ -242,7 +241,7 @@ class WholeImageSearch {
     add_patch_shifts(kernel_, pixels_, pixels_, group, area, sums.forth, aligned(memory), sums.back);
   }
 
-  // Patches of these pixels, or of those they are shifted to.
+  // Whether patches of these pixels, or of those they are shifted to, extend beyond the image.
   bool leaves_image(const Rect& area, int dx, int dy, int count) const {
     const int r = kernel_.reach;
     const Rect image{0, 0, call_.image.width, call_.image.height};
@@ -297,8 +296,7 @@ class WholeImageSearch {
       const double* sums = total_row(1 + c, y);
       float* out = &call_.out.at(first_ + c, band_.x0, y);
       for (int x = band_.x0; x < band_.x1; ++x) {
-        const double self =
-            largest[x] > 0 ? largest[x] : 1.0F;  // the largest is 0 too where it is not wanted
+        const double self = largest[x] > 0 ? largest[x] : 1.0F;  // also 0 where the largest is not wanted
         out[x - band_.x0] =
             static_cast<float>((sums[x] + self * centre[x]) / (weights[x] + self) * from_unit);
       }
@@ -311,7 +309,7 @@ class WholeImageSearch {
   Layout layout_;
   Items items_;
   Rect band_;
-  ConstPlanes pixels_;        // the image and what is around it, scaled
+  ConstPlanes pixels_;        // the image and its halo, scaled
   double* totals_ = nullptr;  // weights, then each channel's weighted values
   float* largest_ = nullptr;  // weight of each pixel
 };

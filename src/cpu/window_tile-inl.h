@@ -1,6 +1,6 @@
-// Windows over a tile, for each set of vector instructions: included as Highway's own -inl.h files. A vector
-// holds pixels of one row; every tap of the window is loaded from where it lies. A pixel's sums are taken in
-// the order of the taps, whatever its place in a vector.
+// Windows over a tile, for each instruction set: included like Highway's own -inl.h files. A vector holds
+// pixels of one row; every tap of the window is loaded from its place in the tile. A pixel's sums are taken
+// in the order of the taps, at any position in a vector.
 #include <hwy/highway.h>
 
 #include <cstddef>
@@ -40,7 +40,7 @@ inline float ScalePlane(float scale, int columns, int rows, int pitch, float* pl
       most = hn::Max(most, v);
     }
     if (x == columns) continue;
-    // What lies behind the row does not count, but is read with it.
+    // Lanes behind the row are ignored.
     const auto v = hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(columns - x)), scaled(x), least);
     hn::StoreU(v, d, plane + x);
     least = hn::Min(least, v);
@@ -49,8 +49,8 @@ inline float ScalePlane(float scale, int columns, int rows, int pitch, float* pl
   return hn::GetLane(hn::MaxOfLanes(d, most)) - hn::GetLane(hn::MinOfLanes(d, least));
 }
 
-// Scales all planes; returns by how much their squared differences may be multiplied until an exponent is
-// lower than what Exp2InRange takes.
+// Scales all planes; returns the factor up to which their squared differences keep exponents in the range of
+// Exp2InRange.
 inline float ScaleTile(const WindowTile& kernel, const Rect& tile, float* memory) {
   const Rect area = kernel.with_border(tile);
   constexpr float lowest = -125;
@@ -66,13 +66,13 @@ inline float ScaleTile(const WindowTile& kernel, const Rect& tile, float* memory
   return (kernel.lowest_tap - lowest) / largest;
 }
 
-// What a method computes for a row of a tile, one vector after the other.
+// The row of a tile that a method computes, one vector after the other.
 struct WindowRow {
   const WindowTile& kernel;
   const float* centre;
   int width;
   float* changes;
-  float room;  // squared differences times this have exponents that are not too low for a float
+  float room;  // factor of squared differences whose exponents are not too low for a float
 };
 
 // Calls visit(values of the tap, exponent of its distance) for the pixels from x on.
@@ -94,8 +94,8 @@ HWY_INLINE hn::Vec<D> WindowWeight(D d, hn::Vec<D> exponent) {
   }
 }
 
-// Steps of one channel, which are nothing where there are fewer channels: vectors of unknown length cannot
-// lie in arrays.
+// Steps of one channel; they do nothing where there are fewer channels. Vectors of unknown length cannot lie
+// in arrays.
 template <int Channel, int Channels, class D>
 HWY_INLINE hn::Vec<D> LoadChannel(D d, const float* pixel, std::ptrdiff_t plane) {
   if constexpr (Channel < Channels) {
@@ -136,7 +136,7 @@ HWY_INLINE V SubtractProduct(V a, V b, V sum) {
     return sum;
   }
 }
-// A mean of scaled differences as a change of the pixel.
+// Converts a mean of scaled differences to a change of the pixel.
 template <int Channel, int Channels, class D>
 HWY_INLINE void StoreChange(D d, hn::Vec<D> sum, hn::Vec<D> per_weight, const WindowRow& row, int x) {
   if constexpr (Channel < Channels) {
@@ -149,7 +149,7 @@ inline void StoreRow(const StageCall& call, const Rect& tile, int y, int first_c
                      const WindowRow& row) {
   const hn::ScalableTag<float> d;
   const int lanes = static_cast<int>(hn::Lanes(d));
-  // Under wrap an early pass also makes rows beyond the edge.
+  // Under wrap an early pass also computes rows beyond the edge.
   const int row_in = border_row(row.kernel.border, call.in[0].rect, call.image, y);
   for (int c = 0; c < row.kernel.channels; ++c) {
     const float* change = row.changes + c * WindowTile::width;

@@ -26,7 +26,7 @@ Stage pixel_stage(const char* name, ConvertRow convert, double white) {
 }  // namespace
 
 std::vector<WindowTap> window_taps(Window window, int radius, const Reach& reach, double sigma_space) {
-  constexpr double lowest = -1e30;  // no weight at all, and still a number
+  constexpr double lowest = -1e30;  // no weight at all, and still finite
   std::vector<WindowTap> taps;
   for (int dy = -reach.y; dy <= reach.y; ++dy) {
     for (int dx = -reach.x; dx <= reach.x; ++dx) {
@@ -44,7 +44,7 @@ float inverse_range(double sigma_range, int divisor) {
 }
 
 void WindowTile::set_scale(double wanted, double white) {
-  // Beyond these bounds the weights are 0 or 1 for any difference that a result shows.
+  // Beyond these bounds the weights are 0 or 1 for any difference that is visible in a result.
   constexpr double weakest = 1e-9;
   constexpr double strongest = 1e6;
   scale = static_cast<float>(std::clamp(wanted, weakest / white, strongest / white));
@@ -52,7 +52,7 @@ void WindowTile::set_scale(double wanted, double white) {
 }
 
 void WindowTile::set_taps(const std::vector<WindowTap>& window) {
-  constexpr float nothing = -100;  // beside the centre's weight of 1
+  constexpr float nothing = -100;  // negligible beside the centre's weight of 1
   lowest_tap = raised_by;
   for (const WindowTap& tap : window) {
     if (tap.log2_weight < nothing) continue;

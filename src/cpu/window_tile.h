@@ -1,5 +1,5 @@
-// What the bilateral family shares on the CPU: a tile gathered with its border into a core's cache, the
-// offsets of the window with their spatial weights, and the stages that go to Lab and back.
+// What the bilateral family shares on the CPU: a tile with its border in a core's cache, the offsets of the
+// window with their spatial weights, and the stages to Lab and back.
 #pragma once
 
 #include <cstddef>
@@ -26,27 +26,27 @@ std::vector<WindowTap> window_taps(Window window, int radius, const Reach& reach
 // Differences times this, squared and summed, are the negative exponent of 2 of the range weight.
 float inverse_range(double sigma_range, int divisor);
 
-// An offset of the window as it lies in a tile's memory.
+// An offset of the window in a tile's memory.
 struct TileTap {
   std::ptrdiff_t offset;
   float log2_weight;  // of the distance, times 2^raised_by
 };
 
-// A tile of one worker, and the pass of a window over it. In the tile's memory lie the planes of the channels
-// that share a weight, with their border, then a row of changes for each channel. What computes on it is in
-// window_tile-inl.h.
+// A tile of one worker, and the pass of a window over it. The tile's memory holds the planes of the channels
+// that share a weight, with their border, then a row of changes for each channel. window_tile-inl.h computes
+// on it.
 class WindowTile {
  public:
   static constexpr int width = 256;  // a multiple of every vector's length
   static constexpr int height = 32;
-  // All weights are larger by this power of 2, which the division by their sum takes out again: they may be
-  // as small as 2^-190. Sums of (2 * 64 + 1)² of them times the largest value still have room.
+  // All weights are multiplied by this power of 2, which the division by their sum cancels: they may be as
+  // small as 2^-190. Sums of (2 * 64 + 1)² of them times the largest value do not overflow.
   static constexpr int raised_by = 64;
 
   template <class Params>
   WindowTile(const Params& params, const Reach& reach_of_pass, const ImageSpec& spec,
              ColourDistance colour_distance = ColourDistance::euclidean)
-      : WindowTile(reach_of_pass, channels_together(params.colour, spec.colour_channels()), params.border) {
+      : WindowTile(reach_of_pass, channels_per_weight(params.colour, spec.colour_channels()), params.border) {
     distance = colour_distance;
     divisor = distance == ColourDistance::city_block ? 1 : difference_divisor(params.colour, channels);
     set_scale(inverse_range(params.sigma_range.value(), divisor),
@@ -54,21 +54,21 @@ class WindowTile {
     set_taps(window_taps(params.window, params.radius, reach, params.sigma_space.value()));
   }
 
-  // Floats of a tile's memory; and of what a method may want to keep of every tap.
+  // Floats of a tile's memory; and of a value that a method may keep for every tap.
   std::size_t scratch() const { return static_cast<std::size_t>(channels * (plane + width)); }
   std::size_t vector_for_each_tap() const { return taps.size() * longest_vector; }
 
-  // Gathers the planes, not scaled yet.
+  // Gathers the planes, unscaled.
   void load(const StageCall& call, const Rect& tile, int first_channel, float* memory) const;
-  // Makes pixels outside the image, where they do not count (shrink), so different from all others that their
-  // weight is nothing. Says whether there are any.
+  // Gives pixels outside the image that do not count (shrink) values so different from all others that their
+  // weight is negligible. Returns whether there are any.
   bool exclude_outside(const Extent& image, const Rect& tile, float* memory) const;
 
   // The pixel (tile.x0, y) of the first channel.
   const float* row(const float* memory, const Rect& tile, int y) const {
     return memory + (y - tile.y0 + reach.y) * pitch + reach.x;
   }
-  // What the pixels of a row change by: `width` floats for each channel.
+  // The changes of a row's pixels: `width` floats for each channel.
   float* changes(float* memory) const { return memory + channels * plane; }
 
   Rect with_border(const Rect& tile) const {
@@ -82,14 +82,14 @@ class WindowTile {
   Border border;
   int pitch;             // floats from one row to the next
   std::ptrdiff_t plane;  // and from one channel to the next
-  // Values times this, their differences squared and summed (city block: summed and squared), are negative
+  // Values times this, their differences squared and summed (city block: summed and squared), are negated
   // exponents of 2.
   float scale = 1;
   float unscale = 1;               // 1 / scale
   std::vector<TileTap> taps = {};  // dy, then dx: the order of every pixel's sums
   float lowest_tap = 0;            // exponent
 
-  // Scaled values go no further, so that squares are numbers; and what stands for no pixel lies beyond.
+  // Scaled values are limited to this, so that squares are finite; the value of excluded pixels lies beyond.
   static constexpr float largest_value = 1e12F;
 
  private:
@@ -97,9 +97,9 @@ class WindowTile {
   static constexpr double white_of_lab = 100;
   static constexpr int longest_vector = 64;  // floats: rows are written in whole vectors
 
-  WindowTile(const Reach& reach_of_pass, int together, Border border_rule)
+  WindowTile(const Reach& reach_of_pass, int channels_per_weight, Border border_rule)
       : reach(reach_of_pass),
-        channels(together),
+        channels(channels_per_weight),
         border(border_rule),
         pitch((width + 2 * reach.x + longest_vector - 1) / longest_vector * longest_vector),
         plane(static_cast<std::ptrdiff_t>(pitch) * (height + 2 * reach.y)) {}
@@ -119,11 +119,11 @@ void for_window_tiles(const WindowTile& kernel, const StageCall& call, Filter fi
             });
 }
 
-// rgb in pixel units to Lab and back, every pixel by itself.
+// rgb in pixel units to Lab and back, pixel by pixel.
 Stage to_lab_stage(double white);
 Stage from_lab_stage(double white);
 
-// The passes of a filter by themselves, or between the two where it works in Lab.
+// The passes of a filter, between the two stages above where it works in Lab.
 Pipeline in_colour_mode(ColourMode mode, std::vector<Stage> passes, double white, bool wraps);
 
 }  // namespace ungrain

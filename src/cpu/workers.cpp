@@ -27,7 +27,7 @@ namespace {
 
 #if UNGRAIN_STD_THREADS
 
-// A fixed set of threads that all take items from one counter until it is used up.
+// A fixed set of threads that all take items from one counter until all are taken.
 class Team {
  public:
   explicit Team(int size) {
@@ -106,22 +106,22 @@ class Team {
 
 #else
 
-// The arenas of the process, kept for the next run: oneTBB 2021.8 loses about 7 KiB of each that is
-// destroyed. A run has an arena to itself. In a shared one the threads of other runs could take every place,
-// and a run would wait until they are done. There are as many arenas of a size as runs that were ever at work
-// at once.
+// The arenas of the process, kept for the next run: oneTBB 2021.8 leaks about 7 KiB of each that is
+// destroyed. A run has an arena to itself. In a shared one the threads of other runs could take every slot,
+// and a run would wait until they are done. There are as many arenas of a size as runs were ever active at
+// once.
 class Arenas {
  public:
-  using Arena = std::list<tbb::task_arena>;  // of one: giving it back moves a link and allocates nothing
+  using Arena = std::list<tbb::task_arena>;  // of one: returning it moves a link and allocates nothing
 
   static Arenas& of_process() {
-    // Never destroyed: when the process ends, other threads may still be at work.
+    // Never destroyed: other threads may still be active when the process ends.
     static Arenas& arenas = *new Arenas;
     return arenas;
   }
 
-  // oneTBB starts no more threads than there are processors, and prints a warning, unless it is told to. It
-  // obeys the smallest of several limits, so there is only one, for the largest size.
+  // oneTBB starts no more threads than there are processors, and prints a warning, unless a limit allows
+  // more. It obeys the smallest of several limits, so there is only one, for the largest size.
   void allow(int size) {
     const std::lock_guard lock(mutex_);
     if (size <= std::max(allowed_, tbb::info::default_concurrency())) return;
@@ -155,7 +155,7 @@ class Arenas {
   int allowed_ = 0;
 };
 
-// An arena of the process for the time of one run.
+// An arena of the process, borrowed for one run.
 class BorrowedArena {
  public:
   explicit BorrowedArena(int size) : size_(size), arena_(Arenas::of_process().take(size)) {}

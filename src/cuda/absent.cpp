@@ -1,4 +1,4 @@
-// Stands in for the CUDA backend where the library is built without the CUDA toolkit.
+// Replaces the CUDA backend where the library is built without the CUDA toolkit.
 #include "cuda/cuda_backend.h"
 #include "cuda/discovery.h"
 #include "cuda/pointwise.h"

@@ -5,7 +5,7 @@
 
 namespace ungrain::cuda {
 
-// Throws Error(out_of_memory) or Error(device) with what was being done and the runtime's own words.
+// Throws Error(out_of_memory) or Error(device) with what failed and the runtime's own message.
 void check(cudaError_t status, const char* what);
 
 }  // namespace ungrain::cuda

@@ -11,7 +11,7 @@ namespace {
 constexpr int block_width = 32;
 constexpr int block_height = 8;
 
-// A view as kernels take it.
+// A view as a kernel argument.
 struct Samples {
   unsigned char* data;
   Strides strides;
@@ -92,7 +92,7 @@ __global__ void load_kernel(Samples raw, Planes planes, int count_from, int coun
   }
 }
 
-struct Storing {
+struct StoreArguments {
   ConstPlanes planes;
   Samples raw;
   Samples out;
@@ -103,7 +103,7 @@ struct Storing {
 };
 
 template <PixelType In, PixelType Out>
-__global__ void store_kernel(Storing s) {
+__global__ void store_kernel(StoreArguments s) {
   const int x = s.out.rect.x0 + static_cast<int>(blockIdx.x * block_width + threadIdx.x);
   const int y = s.out.rect.y0 + static_cast<int>(blockIdx.y * block_height + threadIdx.y);
   if (x >= s.out.rect.x1 || y >= s.out.rect.y1) return;
@@ -119,7 +119,7 @@ __global__ void store_kernel(Storing s) {
   }
   if (s.alpha < 0) return;
   if constexpr (In == Out) {
-    // Bit by bit: a half NaN stays the NaN it was.
+    // Bit by bit: a NaN of a half keeps its bits.
     constexpr int bytes = bytes_per_sample(In);
     for (int byte = 0; byte < bytes; ++byte) {
       s.out.at(x, y, s.alpha)[byte] = s.raw.at(x, y, s.alpha)[byte];
@@ -146,13 +146,13 @@ void load_planes(const LoadCall& call, Stream stream) {
 
 void store_planes(const StoreCall& call, Stream stream) {
   const Samples to = samples_of(call.out);
-  const Storing storing{call.planes,
-                        samples_of(call.raw),
-                        to,
-                        call.out.spec.alpha ? call.out.spec.channels - 1 : -1,
-                        call.keep,
-                        static_cast<float>(call.scale),
-                        static_cast<float>(call.alpha_scale)};
+  const StoreArguments storing{call.planes,
+                               samples_of(call.raw),
+                               to,
+                               call.out.spec.alpha ? call.out.spec.channels - 1 : -1,
+                               call.keep,
+                               static_cast<float>(call.scale),
+                               static_cast<float>(call.alpha_scale)};
   with_pixel_type(call.raw.spec.type, [&](auto in_type) {
     with_pixel_type(call.out.spec.type, [&](auto out_type) {
       launch(store_kernel<decltype(in_type)::value, decltype(out_type)::value>, grid_over(to.rect),

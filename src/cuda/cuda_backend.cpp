@@ -31,7 +31,7 @@ Memory shared_memory(std::size_t bytes) {
   return {std::shared_ptr<void>(std::move(buffer), data), bytes};
 }
 
-// A stream of one GPU, which is made the current one for every call.
+// A stream of one GPU, which every call makes current.
 class CudaQueue : public Queue {
  public:
   explicit CudaQueue(int gpu) : gpu_(gpu) {
@@ -137,7 +137,7 @@ class CudaBackend : public Backend {
     return each * gpus_.size();
   }
 
-  // Enough bands that copies hide behind kernels, each large enough to fill the GPU.
+  // Enough bands that kernels hide copies, each large enough to fill the GPU.
   int band_rows(const Pipeline& pipeline, const ImageSpec& spec, const Options& options) const override {
     const Reach reach = total_reach(pipeline, {spec.width, spec.height});
     if (reach.whole || reach.slices() > 1) return spec.height;

@@ -8,7 +8,7 @@
 
 namespace ungrain::cuda {
 
-// `queues` names the GPU of each queue. Images on a GPU are worked on there, if it is the only queue's.
+// `queues` names the GPU of each queue. Images on a GPU are filtered there if it is the only queue's.
 // `threads` are the host's, for copies.
 std::unique_ptr<Backend> make_backend(std::vector<int> queues, int threads);
 

@@ -30,7 +30,7 @@ DeviceInfo describe_gpu(int index) {
 std::vector<DeviceInfo> discover() {
   int count = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
-    // Both mean the same to a user: nothing to run on. The driver's own words follow.
+    // To a user both mean the same: no GPU to run on. The driver's own message follows.
     return {unusable(0, fmt::format("no usable NVIDIA GPU or driver ({})", cudaGetErrorString(error)))};
   }
   if (count == 0) return {unusable(0, "no NVIDIA GPU")};

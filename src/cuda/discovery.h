@@ -1,4 +1,4 @@
-// Which GPUs this process can use, and why it cannot use the others.
+// Lists the GPUs that this process can use, and why it cannot use the others.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace ungrain::cuda {
 
-// One entry for each GPU; where there is none, one entry `cuda` that is not usable and says why.
+// One entry for each GPU; without a GPU, one unusable entry `cuda` that says why.
 std::vector<DeviceInfo> discover();
 
 }  // namespace ungrain::cuda

@@ -1,4 +1,4 @@
-// The one way kernels are launched, and small helpers for their grids.
+// The one way to launch kernels, and small helpers for their grids.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,7 +10,7 @@ namespace ungrain::cuda {
 
 inline int blocks_for(int count, int each) { return (count + each - 1) / each; }
 
-// More than 48 KB of shared memory a block must be asked for.
+// More than 48 KB of shared memory a block must be requested.
 template <class Kernel>
 void allow_shared(Kernel kernel, std::size_t bytes) {
   constexpr std::size_t without_asking = 48 * 1024;

@@ -1,4 +1,4 @@
-// How kernels read pixels: the border rule is core/border.h's, the same as everywhere.
+// How kernels read pixels: core/border.h's border rule, as everywhere.
 #pragma once
 
 #include "core/border.h"
@@ -6,13 +6,13 @@
 
 namespace ungrain::cuda {
 
-// A plane and what stands around it.
+// A plane with its border.
 struct BorderedPlane {
   ConstPlanes planes;
   Extent image;
   Border border;
 
-  // Whether every pixel of the rectangle is there as it is.
+  // Whether every pixel of the rectangle is held, without the border rule.
   __device__ bool holds(int x0, int y0, int x1, int y1) const {
     const Rect& rect = planes.rect;
     return x0 >= rect.x0 && x1 <= rect.x1 && y0 >= rect.y0 && y1 <= rect.y1;
@@ -20,8 +20,7 @@ struct BorderedPlane {
 
   __device__ float inside(int plane, int x, int y) const { return planes.row(plane, y)[x - planes.rect.x0]; }
 
-  // The column and the row that are there in place of a position that may lie anywhere; no_pixel where none
-  // is.
+  // The column and the row that stand for any position; no_pixel where none does.
   __device__ int column_for(int x) const {
     const int column = border_index(border, x, image.width);
     return column >= planes.rect.x0 && column < planes.rect.x1 ? column : no_pixel;
@@ -30,8 +29,8 @@ struct BorderedPlane {
     const int row = border_row(border, planes.rect, image, y);
     return row >= planes.rect.y0 && row < planes.rect.y1 ? row : no_pixel;
   }
-  // The pixel there; `nothing` where none counts. Positions that only fill up a tile and that no result
-  // depends on may lie outside what is held: they give `nothing` too.
+  // The pixel there; `nothing` where none counts. Positions that only pad a tile and that no result depends
+  // on may lie outside what is held: they give `nothing` too.
   __device__ float at_found(int plane, int column, int row, float nothing) const {
     if (column == no_pixel || row == no_pixel) return border == Border::constant ? 0.0F : nothing;
     return inside(plane, column, row);

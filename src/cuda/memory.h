@@ -1,4 +1,4 @@
-// Streams, events and memory of a GPU, each owned by a type that gives it back.
+// Streams, events and memory of a GPU, each owned by a type that releases it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,7 +12,7 @@
 
 namespace ungrain::cuda {
 
-// Makes a GPU the current one of this thread, and puts the one before back.
+// Makes a GPU current in this thread, and restores the previous one.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int index);
@@ -45,7 +45,7 @@ class Event {
     check(cudaEventRecord(event_.get(), stream), "recording an event");
   }
   void wait() const { check(cudaEventSynchronize(event_.get()), "waiting for the GPU"); }
-  // The stream's later work waits for it.
+  // Makes the stream's later work wait for it.
   void hold_back(cudaStream_t stream) const {
     check(cudaStreamWaitEvent(stream, event_.get(), 0), "ordering two streams");
   }
@@ -75,7 +75,7 @@ class DeviceBuffer {
   std::size_t size_ = 0;
 };
 
-// Page-locked bytes on the host: copies from and to them run beside the kernels.
+// Page-locked bytes on the host: copies to and from them overlap kernels.
 class PinnedBuffer {
  public:
   PinnedBuffer() = default;

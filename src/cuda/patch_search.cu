@@ -1,4 +1,4 @@
-// Which kernel serves which search, the one that serves any, and the joining of sums that were split.
+// Chooses the kernel for a search; the kernel that serves any search; joining of split sums.
 #include "cuda/patch_search.h"
 
 #include <algorithm>
@@ -24,14 +24,14 @@ constexpr int any_threads = tile_side * tile_side / tile_rows_each;
 
 struct AnySearchCall {
   PatchSearchCall common;
-  int around;              // of a patch
-  bool whole;              // search of the image, not of a window
-  const unsigned* wanted;  // where that is 0 there is nothing to do; null: always
+  int around;                   // of a patch
+  bool whole;                   // search of the image, not of a window
+  const unsigned* left_undone;  // at 0 there is nothing to do; null: always filters
   float taps[most_patch];
 };
 
-// A block owns a tile; for every shift its squared differences, with a patch's reach around, are summed along
-// rows and then along columns in shared memory.
+// A block owns a tile; for every shift the squared differences of the tile and a halo of the patch's reach
+// are summed along rows and then along columns in shared memory.
 template <int Channels>
 class AnySearchBlock {
  public:
@@ -103,7 +103,7 @@ class AnySearchBlock {
           sum = fmaf(difference, difference, sum);
         }
       }
-      squares_[i] = fminf(sum, 1e30F);  // so that no weight of 0 meets an infinity
+      squares_[i] = fminf(sum, 1e30F);  // so that no weight of 0 is multiplied by infinity
     }
   }
 
@@ -117,7 +117,7 @@ class AnySearchBlock {
     }
   }
 
-  // Of a patch's weights along one axis, those of pairs that count.
+  // Share of a patch's weights along one axis that belongs to pairs that count.
   __device__ float share(int position, int shift, int n) const {
     float sum = 0;
     for (int tap = 0; tap <= 2 * around_; ++tap) {
@@ -197,7 +197,7 @@ class AnySearchBlock {
 template <int Channels>
 __global__ void __launch_bounds__(any_threads) any_search_kernel(const __grid_constant__ AnySearchCall call) {
   extern __shared__ float shared[];
-  if (call.wanted != nullptr && *call.wanted == 0) return;
+  if (call.left_undone != nullptr && *call.left_undone == 0) return;
   AnySearchBlock<Channels>(call, shared).filter();
 }
 
@@ -215,7 +215,7 @@ void launch_any(int channels, const AnySearchCall& call, Stream stream) {
 
 constexpr int join_threads = 256;
 
-// A split block's sums: each pixel's of all groups in their order, and the pixel itself.
+// Sums of a split block: adds each pixel's sums of all groups in their order, and the pixel itself.
 __global__ void __launch_bounds__(join_threads)
     join_kernel(const __grid_constant__ PatchSearchCall call, int channels, bool adds_self, int own_columns,
                 int own_rows) {
@@ -248,23 +248,23 @@ __global__ void __launch_bounds__(join_threads)
 
 // ---- which kernel
 
-// Which blocks of an image are split, and into how many groups. Whole blocks first, as many as fill the GPU
-// for some rounds; then pieces, which keep all of it busy to the end. By the number of blocks that the whole
-// image takes, so that its parts are filtered alike, and for one size of GPU, so that bits do not depend on
-// it: the split is made before the GPU is known.
+// Which blocks of an image are split, and into how many groups. Whole blocks come first, as many as fill the
+// GPU for some rounds; then pieces, which keep all of it busy to the end. The number of blocks of the whole
+// image decides, so that parts of an image are filtered like the whole. One size of GPU is assumed, so that
+// bits do not depend on the GPU: the split is made before it is known.
 struct Split {
   int first = 0;
   int groups = 1;
 };
 
-// The time that a split takes, in rows of the search.
+// The estimated time of a split, in rows of the search.
 double time_of(const Split& split, int blocks, const tuning::Split& gpu, int side) {
   const int resident = gpu.resident_blocks();
   const double whole = side + gpu.rows_to_load;
   const double piece = std::ceil(static_cast<double>(side) / split.groups) + gpu.rows_to_load;
   const double pieces = static_cast<double>(blocks - split.first) * split.groups;
   if (split.first == 0) return std::ceil(pieces / resident) * piece;
-  // Blocks that start together end up half a block apart after some rounds: pieces fill the gaps.
+  // Blocks that start together end half a block apart after some rounds: pieces fill the gaps.
   const double rounds = static_cast<double>(split.first) / resident;
   const double gaps = whole / 2 * std::clamp((rounds - 1) / gpu.rounds_to_spread, 0.0, 1.0);
   const double in_pieces = pieces * piece / resident;
@@ -296,20 +296,20 @@ struct Choice {
   bool adds_self = true;
 };
 
-Choice choose(const PatchSearch& search, int together) {
+Choice choose(const PatchSearch& search, int channels_per_weight) {
   if (search.search == whole_image || search.border == Border::shrink) return {};
   const int patch = static_cast<int>(search.patch.size());
   const bool weighs_pixels = !std::isinf(search.range) || !std::isinf(search.space);
   if (weighs_pixels) {
     const bool fits = is_flat(search.patch) && search.noise == 0 && search.self == SelfWeight::one;
-    return fits ? Choice{bilateral_search_kernel(together, patch), false} : Choice{};
+    return fits ? Choice{bilateral_search_kernel(channels_per_weight, patch), false} : Choice{};
   }
-  if (!is_flat(search.patch)) return {gaussian_search_kernel(together, patch)};
+  if (!is_flat(search.patch)) return {gaussian_search_kernel(channels_per_weight, patch)};
   const bool plain = search.noise == 0 && search.self == SelfWeight::one;
-  return {flat_search_kernel(together, patch, plain)};
+  return {flat_search_kernel(channels_per_weight, patch, plain)};
 }
 
-// What does not depend on the call. `flat`: the patch's weights are in the scale.
+// The part of the arguments that does not depend on the call. `flat`: the patch's weights are in the scale.
 PatchSearchCall settings(const PatchSearch& search, int divisor, bool flat) {
   // Bounds that keep every scaled value and every square finite; beyond them the weights are 0 or 1 anyway.
   constexpr double weakest = 1e-15;
@@ -334,13 +334,13 @@ constexpr std::size_t most_shared = 200 * 1024;
 }  // namespace
 
 Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const ImageSpec& spec) {
-  const int together = channels_together(search.colour, spec.colour_channels());
-  const int divisor = difference_divisor(search.colour, together);
+  const int channels_per_weight = ungrain::channels_per_weight(search.colour, spec.colour_channels());
+  const int divisor = difference_divisor(search.colour, channels_per_weight);
   Stage filter{.name = std::move(name),
                .reach = search_reach(search.search, static_cast<int>(search.patch.size())),
                .planes = spec.colour_channels()};
 
-  Choice choice = choose(search, together);
+  Choice choice = choose(search, channels_per_weight);
   const bool flat = is_flat(search.patch);
   PatchSearchCall setup = settings(search, divisor, choice.kernel.kernel != nullptr && flat);
   if (choice.kernel.kernel != nullptr && choice.kernel.shared_bytes(setup) > most_shared) {
@@ -354,10 +354,11 @@ Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const Im
     const Split split = split_for(setup.blocks_across * down, setup.side());
     setup.first_split = split.first;
     setup.groups = split.groups;
-    // Whole rows of blocks, because an area may begin anywhere in one.
+    // Whole rows of blocks, because an area may begin anywhere in a row.
     const int split_rows = split.groups > 1 ? down - split.first / setup.blocks_across : 0;
     filter.scratch = static_cast<std::size_t>(split_rows) * static_cast<std::size_t>(setup.blocks_across) *
-                     static_cast<std::size_t>(split.groups) * static_cast<std::size_t>(together + 2) *
+                     static_cast<std::size_t>(split.groups) *
+                     static_cast<std::size_t>(channels_per_weight + 2) *
                      static_cast<std::size_t>(kernel.own_rows * kernel.own_columns);
     filter.launch = [=, border = search.border](const DeviceStageCall& call) {
       PatchSearchCall of_call = setup;
@@ -366,7 +367,7 @@ Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const Im
       of_call.sums = call.scratch.data();
       const SearchRaster raster(of_call, choice.kernel.own_columns, choice.kernel.own_rows);
       const int blocks = raster.blocks() + (setup.groups - 1) * raster.split_blocks();
-      for (int first = 0; first < call.out.count; first += together) {
+      for (int first = 0; first < call.out.count; first += channels_per_weight) {
         of_call.first_channel = first;
         launch(choice.kernel.kernel, dim3(static_cast<unsigned>(blocks)), dim3(choice.kernel.threads),
                choice.kernel.shared_bytes(of_call), call.stream, of_call);
@@ -374,31 +375,32 @@ Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const Im
         const int pixels = choice.kernel.own_columns * choice.kernel.own_rows;
         const dim3 joined(static_cast<unsigned>(raster.split_blocks()),
                           static_cast<unsigned>(blocks_for(pixels, join_threads)));
-        launch(join_kernel, joined, dim3(join_threads), 0, call.stream, of_call, together, choice.adds_self,
-               choice.kernel.own_columns, choice.kernel.own_rows);
+        launch(join_kernel, joined, dim3(join_threads), 0, call.stream, of_call, channels_per_weight,
+               choice.adds_self, choice.kernel.own_columns, choice.kernel.own_rows);
       }
     };
   } else {
     AnySearchCall any{.common = setup,
                       .around = static_cast<int>(search.patch.size()) / 2,
                       .whole = search.search == whole_image,
-                      .wanted = nullptr,
+                      .left_undone = nullptr,
                       .taps = {}};
     std::copy(search.patch.begin(), search.patch.end(), any.taps);
     std::optional<WholeImageSearch> products;
-    if (any.whole) products = whole_image_search(search, together, divisor, {spec.width, spec.height});
+    if (any.whole)
+      products = whole_image_search(search, channels_per_weight, divisor, {spec.width, spec.height});
     if (products) filter.scratch = products->scratch;
     filter.launch = [=, border = search.border](const DeviceStageCall& call) {
       AnySearchCall of_call = any;
       of_call.common.in = {call.in[0], call.image, border};
       of_call.common.out = call.out;
-      for (int first = 0; first < call.out.count; first += together) {
+      for (int first = 0; first < call.out.count; first += channels_per_weight) {
         of_call.common.first_channel = first;
         if (products) {
           products->launch(call, first);
-          of_call.wanted = products->left_undone(call);
+          of_call.left_undone = products->left_undone(call);
         }
-        launch_any(together, of_call, call.stream);
+        launch_any(channels_per_weight, of_call, call.stream);
       }
     };
   }

@@ -1,17 +1,17 @@
 // The search for similar patches on a GPU: the kernel that the common patches are compiled for.
 //
-// A thread owns Columns columns and Rows rows, a warp 32 times as many columns, of which those at its edges
-// only serve their neighbours' patches. The thread's pixels and their patches' rows stay in registers; so do
-// the pixels that they are compared with: rows of the search come one after the other, and within one the
-// search moves column by column, which needs one new column of pixels from shared memory each time. For each
-// shift the squared differences are summed along columns in registers and along rows between lanes.
+// A thread owns Columns columns and Rows rows, a warp 32 times as many columns; those at its edges only serve
+// their neighbours' patches. The thread's pixels and the rows of their patches stay in registers, as do the
+// pixels that they are compared with: the search goes row by row, and within a row column by column, which
+// takes one new column of pixels from shared memory each time. For each shift the squared differences are
+// summed along columns in registers and along rows between lanes.
 //
 // Flat patches: a column's sums are suffixes of one stretch of a patch's length joined with prefixes of the
 // next, so that their cost does not depend on the patch and nothing is ever subtracted. Gaussian patches:
 // weighted sums along columns, then along rows.
 //
-// Blocks lie on a raster from the image's origin, so that a pixel's sums have one order whatever part of the
-// image is asked for.
+// Blocks lie on a raster from the image's origin, so that a pixel's sums have one order in every region of
+// the image.
 //
 // Bound by instruction issue: for flat 7 x 7 patches of one channel 11.5 a shift and pixel at least.
 #pragma once
@@ -30,34 +30,34 @@ struct PatchSearchCall {
   Planes out;
   int first_channel;
   int reach;  // of the search
-  // The image's blocks from this one on, counted row by row, are split into groups of the search's rows,
-  // whose sums lie apart until they are joined.
+  // The image's blocks from this one on, counted row by row, are split into groups of the search's rows. Each
+  // group has its own sums until they are joined.
   int first_split;
   int groups;
   int blocks_across;  // of the whole image
   float* sums;  // [split block of the area][group][weights, each channel's values, largest][row][column]
   float scale;  // values times this, their differences squared and summed over a patch, are exponents
   float unscale;
-  float noise;  // what noise alone adds to an exponent
+  float noise;  // that noise alone adds to an exponent
   bool self_is_max;
   float pixel_ratio;                 // squared differences of the pixels themselves times this are exponents
   float space_ratio;                 // squared distances times this are exponents
   float patch[most_compiled_patch];  // Gaussian weights along one axis
 
   __host__ __device__ int side() const { return 2 * reach + 1; }
-  // A pixel as it is compared: its square is finite, or nearly.
+  // A pixel scaled for comparison: its square is finite, or nearly.
   __device__ float scaled(float pixel) const {
     return fminf(fmaxf(pixel * scale, -most_scaled), most_scaled);
   }
-  // The result of a pixel from its sums; one that lies beyond all that is compared stays as it is.
+  // Stores the result of a pixel from its sums; a pixel beyond the compared range stays as it is.
   __device__ void store(int channel, int x, int y, float scaled_pixel, float values, float weights) const {
     const bool compared = fabsf(scaled_pixel) < most_scaled;
     out.at(channel, x, y) = compared ? values / weights * unscale : in.inside(channel, x, y);
   }
 };
 
-// The blocks of the image's raster that an area touches: first all of them, then those rows of them again
-// that may be split, once for each further group.
+// The blocks of the image's raster that an area touches: first all of them, then the rows of blocks that may
+// be split once more for each further group.
 struct SearchRaster {
   int first_column;
   int first_row;
@@ -80,14 +80,14 @@ struct SearchRaster {
   __host__ __device__ int split_blocks() const { return across * (first_row + down - first_split_row); }
 };
 
-// What part of the work a block of the grid has: a block of the image, and where that is split a group of the
-// search's rows.
+// The work of a block of the grid: a block of the image, and where that is split a group of the search's
+// rows.
 struct SearchPlace {
   int column;  // of the image's raster
   int row;
   int group;
   bool is_split;
-  int split;  // counted among those of the area that may be split
+  int split;  // index among the area's blocks that may be split
 
   __device__ SearchPlace(const PatchSearchCall& call, const SearchRaster& raster, int index) {
     group = 0;
@@ -104,13 +104,13 @@ struct SearchPlace {
     split = (row - raster.first_split_row) * raster.across + column - raster.first_column;
   }
 
-  // Where the block's sums start, its groups' one after the other; `kind` is how many there are of each kind.
+  // Offset of the block's sums, its groups one after the other; `kind` is the number of sums of each kind.
   __device__ std::ptrdiff_t sums(const PatchSearchCall& call, int channels, int kind) const {
     return static_cast<std::ptrdiff_t>(split) * call.groups * (channels + 2) * kind;
   }
 };
 
-// A pixel in shared memory: three channels take the place of four, and one load.
+// A pixel in shared memory: three channels are padded to four, so that one load reads them.
 template <int Channels>
 struct SharedPixel {
   float channels[Channels];
@@ -132,8 +132,8 @@ class PatchSearchBlock {
   static constexpr int own_columns = covered - 2 * around;
   static constexpr int own_rows = warps * Rows;
 
-  // The tile: columns apart by their remainder, so that the lanes' columns lie side by side; rows of a column
-  // together, an odd number, which keeps banks apart.
+  // The tile: columns are grouped by their remainder, so that the lanes' columns are adjacent. The rows of a
+  // column are adjacent, an odd number of them, which avoids bank conflicts.
   struct Tile {
     int columns;
     int rows;
@@ -196,7 +196,7 @@ class PatchSearchBlock {
     }
   }
 
-  // Several pixels of a thread are on their way at a time: little else hides how long they take.
+  // Loads several pixels of a thread at a time: little else hides the latency.
   __device__ void load_held_tile(int x0, int y0, int columns, int rows) {
     constexpr int rows_at_once = 2;
     constexpr int columns_at_once = Channels == 1 ? 5 : 3;
@@ -231,7 +231,7 @@ class PatchSearchBlock {
     }
   }
 
-  // The thread's own pixels with their patches: as they lie, or through the tile where the border is near.
+  // The thread's own pixels with their patches: directly, or through the tile near the border.
   __device__ void load_own() {
     if (call_.in.holds(left_, top_, left_ + covered, top_ + own_rows + Patch - 1)) {
 #pragma unroll
@@ -282,14 +282,14 @@ class PatchSearchBlock {
     while (shift < call_.side()) turn<0>(row, shift);
   }
 
-  // One column of the search after the other: the pixels compared with stay in their registers and change
-  // their meaning from one to the next, which comes round after Columns of them.
+  // One column of the search after the other: the compared pixels stay in their registers, whose roles rotate
+  // and repeat after Columns columns.
   template <int Turn>
   __device__ void turn(int row, int& shift) {
     load_other(row, shift + Columns - 1, (Turn + Columns - 1) % Columns);
     const int dx = shift - call_.reach;
     const int dy = first_ + row - call_.reach;
-    // The pixel itself is added at the end; among bilateral weights it is one as any other.
+    // The pixel itself is added at the end; with bilateral weights it is one of the others.
     if (Weights == SearchWeights::bilateral || dx != 0 || dy != 0) compare<Turn>(dx, dy);
     ++shift;
     if constexpr (Turn + 1 < Columns) {
@@ -366,7 +366,7 @@ class PatchSearchBlock {
   __device__ void sum_column(const float (&differences)[Channels][patch_rows], int i,
                              float (&sums)[Rows][Columns]) const {
     if constexpr (Flat && Rows <= Patch + 1) {
-      // Row k's patch is the end of the first Patch rows and the start of those behind: every row is part of
+      // Row k's patch is the end of the first Patch rows and the start of those behind: every row belongs to
       // one chain only.
       float sum = square_of(differences, Patch - 1);
 #pragma unroll
@@ -425,7 +425,7 @@ class PatchSearchBlock {
         prefixes[i] = prefixes[i - 1] + columns[i];
         suffixes[Columns - 1 - i] = suffixes[Columns - i] + columns[Columns - 1 - i];
       }
-      // Sums of whole lanes to the left and right, and of the ends of those where a patch ends.
+      // Sums of whole lanes to the left and right, and parts of the lanes where a patch ends.
       constexpr int whole_lanes = around / Columns;
       float left_whole = 0;
       float right_whole = 0;
@@ -455,7 +455,7 @@ class PatchSearchBlock {
         static_assert(whole_lanes <= 1, "sums of the lanes in between are not kept apart");
         const int left = around - i;  // columns that lie in other lanes
         const int right = i + around - (Columns - 1);
-        // Whole lanes first: neighbouring columns have that sum in common.
+        // Whole lanes first: neighbouring columns share that sum.
         if (left >= Columns) sum += left_whole;
         if (right >= Columns) sum += right_whole;
         if (left > 0 && left % Columns != 0) {
@@ -563,7 +563,7 @@ class PatchSearchBlock {
   int first_;  // row of the search, and how many
   int count_;
   Tile tile_;
-  // Every index is known when this is compiled: all of it lies in registers.
+  // Every index is a compile-time constant: all of it lies in registers.
   float own_[Channels][patch_rows][Columns];
   float other_[Channels][patch_rows][Columns];
   float weights_[Rows][Columns];
@@ -579,7 +579,7 @@ __global__ void __launch_bounds__(PatchSearchBlock<Channels, Patch, Flat, Weight
   Block(call, reinterpret_cast<typename Block::Pixel*>(shared)).filter();
 }
 
-// How a compiled kernel is launched.
+// A compiled kernel and its launch parameters.
 struct PatchSearchKernel {
   void (*kernel)(PatchSearchCall) = nullptr;  // none: not compiled
   std::size_t (*shared_bytes)(const PatchSearchCall&) = nullptr;
@@ -595,7 +595,7 @@ PatchSearchKernel compiled() {
           Block::threads, Block::own_columns, Block::own_rows};
 }
 
-// The kernels that there are, one source for each kind; none where a patch was not compiled.
+// The compiled kernels, one source for each kind; null where a patch was not compiled.
 PatchSearchKernel flat_search_kernel(int channels, int patch, bool plain);
 PatchSearchKernel gaussian_search_kernel(int channels, int patch);
 PatchSearchKernel bilateral_search_kernel(int channels, int patch);

@@ -13,7 +13,7 @@ namespace {
 constexpr int block_columns = 32;
 constexpr int block_rows = 8;
 
-// Makes every sample of `call.out` what call.sample(plane, x, y) says.
+// Sets every sample of `call.out` to call.sample(plane, x, y).
 template <class Call>
 __global__ void __launch_bounds__(block_columns* block_rows)
     sample_kernel(const __grid_constant__ Call call) {
@@ -73,8 +73,8 @@ dim3 blocks_over(const Planes& out) {
               static_cast<unsigned>(out.count));
 }
 
-// Tables one after the other. Page-locked, so that copies wait for nothing; made by the first upload, when a
-// GPU is there for certain.
+// Tables one after the other. Page-locked, so that copies are asynchronous; allocated by the first upload,
+// when a GPU is certain to exist.
 class Tables {
  public:
   explicit Tables(std::vector<std::vector<float>> tables) : tables_(std::move(tables)) {
@@ -82,7 +82,7 @@ class Tables {
   }
   std::size_t floats() const { return floats_; }
 
-  // Where each lies on the GPU.
+  // Returns each table's address on the GPU.
   std::vector<const float*> upload(const DeviceStageCall& call) {
     std::call_once(made_, [&] {
       pinned_ = PinnedBuffer(floats_ * sizeof(float));

@@ -1,4 +1,4 @@
-// Stages that look at one pixel at a time, or at few around it.
+// Stages that read one pixel at a time, or a few around it.
 #pragma once
 
 #include "core/noise_stages.h"

@@ -1,9 +1,10 @@
-// Products of small matrices of halves that a warp makes on tensor cores (mma.sync, compute capability 8.0).
+// Products of small matrices of halves, computed by a warp on tensor cores (mma.sync, compute capability
+// 8.0).
 //
-// c (16 x 8) of a (16 x 16) and b (16 x 8), halves two in a word, sums in float. With g = lane / 4 and
-// t = lane % 4 a lane holds of a: rows g and g + 8 at columns 2t and 2t + 1 (a0, a1), at columns 2t + 8 and
-// 2t + 9 (a2, a3); of b: rows 2t and 2t + 1 (b0), 2t + 8 and 2t + 9 (b1) of column g; of c: columns 2t and
-// 2t + 1 of row g, then of row g + 8. Where a is 16 x 8 and b is 8 x 8, a2, a3 and b1 are left out.
+// c (16 x 8) = a (16 x 16) b (16 x 8), two halves in a word, sums in float. With g = lane / 4 and t = lane %
+// 4 a lane holds of a: rows g and g + 8 at columns 2t and 2t + 1 (a0, a1), at columns 2t + 8 and 2t + 9 (a2,
+// a3); of b: rows 2t and 2t + 1 (b0), 2t + 8 and 2t + 9 (b1) of column g; of c: columns 2t and 2t + 1 of row
+// g, then of row g + 8. Where a is 16 x 8 and b is 8 x 8, a2, a3 and b1 are left out.
 #pragma once
 
 #include <cstdint>

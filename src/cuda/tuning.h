@@ -1,4 +1,4 @@
-// How much work a GPU takes at once, by which searches are split: changes time, never more than rounding.
+// The GPU's capacity, by which searches are split: changes the time, and results only by rounding.
 #pragma once
 
 namespace ungrain::cuda::tuning {
@@ -7,9 +7,9 @@ struct Split {
   int capability;  // 90 for compute capability 9.0
   int multiprocessors;
   // Search of a window (patch_search.cu).
-  int blocks_each;          // that a multiprocessor holds at once
+  int blocks_each;          // resident on a multiprocessor
   double rows_to_load;      // rows of the search that take as long as a block's loads
-  double rounds_to_spread;  // of blocks, until those that began together end half a block apart
+  double rounds_to_spread;  // of blocks, until blocks that began together end half a block apart
   // Search of the whole image (whole_image.cu).
   double stages_to_begin;  // stages that take as long as a block's start
   int most_groups;
@@ -18,8 +18,8 @@ struct Split {
   constexpr int resident_blocks() const { return multiprocessors * blocks_each; }
 };
 
-// The last serves GPUs without a row of their own, and work that is split before the GPU is known. Measured
-// on an H200 alone: the rows are equal, so that pixels are the same bits on every GPU.
+// The last row serves GPUs without a row of their own, and work that is split before the GPU is known.
+// Measured on an H200 only: the rows are equal, so that pixels have the same bits on every GPU.
 inline constexpr int any_capability = 0;
 inline constexpr Split splits[] = {
     {90, 132, 2, 1, 4, 4, 64, 0.98},
@@ -32,7 +32,7 @@ constexpr const Split& split_on(int capability) {
   return *split;
 }
 
-// Blocks of the kernel that finds the range of values, which is compiled for their number.
+// Blocks of the kernel that finds the range of values. The kernel is compiled for this number.
 inline constexpr int range_blocks = 264;
 
 }  // namespace ungrain::cuda::tuning

@@ -8,13 +8,13 @@ namespace {
 constexpr int block_width = 32;
 constexpr int block_height = 8;
 
-struct Halving {
+struct HalveCall {
   ConstPlanes in;
   Planes out;  // of half the size
   Extent image;
 };
 
-__global__ void halve(const __grid_constant__ Halving h) {
+__global__ void halve(const __grid_constant__ HalveCall h) {
   const int x = h.out.rect.x0 + static_cast<int>(blockIdx.x * block_width + threadIdx.x);
   const int y = h.out.rect.y0 + static_cast<int>(blockIdx.y * block_height + threadIdx.y);
   if (x >= h.out.rect.x1 || y >= h.out.rect.y1) return;
@@ -61,7 +61,7 @@ dim3 grid_of(const Planes& out) {
 void launch_halve(const DeviceStageCall& call) {
   const Planes out = half_view(call.out);
   if (out.rect.width() <= 0 || out.rect.height() <= 0) return;
-  const Halving halving{call.in[0], out, call.image};
+  const HalveCall halving{call.in[0], out, call.image};
   launch(halve, grid_of(out), dim3(block_width, block_height), 0, call.stream, halving);
 }
 

@@ -1,5 +1,5 @@
-// What is done before and after the products: the range of the values, the pixels as vectors, the choice
-// between halves and pairs of them, the joining of sums that were split.
+// The steps before and after the products: the range of the values, the vectors of the pixels, the choice
+// between halves and pairs of halves, the joining of split sums.
 #include "cuda/whole_image.h"
 
 #include <algorithm>
@@ -70,7 +70,7 @@ class PatchComponents {
   bool held_;
 };
 
-// A warp writes the vectors of a tile of 8 keys: a lane two of every eight numbers of one of them.
+// A warp writes the vectors of a tile of 8 keys; a lane writes two of every eight numbers of one of them.
 template <int Patch>
 __global__ void __launch_bounds__(vector_threads)
     vectors_kernel(const __grid_constant__ WholeImageCall call, int tiles) {
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(vector_threads)
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     call.header[left_undone] = range.precision(call) == WholeImagePrecision::floats ? 1 : 0;
   }
-  if (wanted(call) == Wanted::none) return;
+  if (query_set(call) == QuerySet::none) return;
   const int tile = static_cast<int>(blockIdx.x * vector_threads + threadIdx.x) / 32;
   if (tile >= tiles) return;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(vector_threads)
   const bool pairs = call.precision == WholeImagePrecision::pairs;
 
   float norm = 0;
-  // Each component is once in the first part of the vector; there it counts for the norm, as it is rounded.
+  // Each component occurs once in the first part of the vector; there its rounded value counts for the norm.
   const auto component = [&](int slot) {
     if (!exists) return __half{};
     const int part = slot < count ? 0 : slot < 2 * count ? 1 : 2;
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(vector_threads)
   }
   norm += __shfl_xor_sync(~0U, norm, 1);
   norm += __shfl_xor_sync(~0U, norm, 2);
-  // A key that only fills up a stage is far from everything.
+  // A key that only pads a stage is far from everything.
   constexpr float far_away = -60000;
   const float with_noise = exists ? call.noise - norm : far_away;
   for (int word = whole_words; word < layout.words; ++word) {
@@ -168,7 +168,7 @@ VectorsKernel vectors_kernel_for(int patch) {
   }
 }
 
-// After a sample was searched for.
+// Runs after the search for the sampled pixels.
 __global__ void __launch_bounds__(most_samples)
     choose_precision_kernel(const __grid_constant__ WholeImageCall call, int most_again) {
   const auto sample = static_cast<int>(threadIdx.x);
@@ -179,15 +179,15 @@ __global__ void __launch_bounds__(most_samples)
 
 constexpr int join_threads = 256;
 
-// A pixel's sums of all groups in their order, and the pixel itself.
+// Adds a pixel's sums of all groups in their order, and the pixel itself.
 __global__ void __launch_bounds__(join_threads)
     join_groups_kernel(const __grid_constant__ WholeImageCall call) {
-  const Wanted which = wanted(call);
-  if (which == Wanted::none) return;
+  const QuerySet which = query_set(call);
+  if (which == QuerySet::none) return;
   const Rect& area = call.out.rect;
   const int pixels = area.width() * area.height();
   int pixel = static_cast<int>(blockIdx.x * join_threads + threadIdx.x);
-  if (which == Wanted::listed) {
+  if (which == QuerySet::listed) {
     if (pixel >= static_cast<int>(call.header[listed])) return;
     pixel = static_cast<int>(call.list[pixel]);
   }
@@ -214,8 +214,8 @@ __global__ void __launch_bounds__(join_threads)
   }
 }
 
-// Into how many groups the keys are split, so that a small image keeps the GPU busy: by the image's size
-// alone and for one size of GPU, so that bits do not depend on the parts in which it is filtered.
+// Number of groups into which the keys are split, so that a small image keeps the GPU busy. The image's size
+// alone decides, for one size of GPU, so that bits do not depend on the parts in which the image is filtered.
 int groups_for(long long pixels, const WholeImageKernel& kernel, const tuning::Split& gpu) {
   const auto blocks = static_cast<double>((pixels + kernel.queries - 1) / kernel.queries);
   const auto stages = static_cast<double>((pixels + kernel.layout.keys - 1) / kernel.layout.keys);
@@ -231,7 +231,7 @@ int groups_for(long long pixels, const WholeImageKernel& kernel, const tuning::S
   return best;
 }
 
-// A kernel for an image, and the memory it takes.
+// A kernel for an image, and the memory that it needs.
 struct Plan {
   WholeImageKernel kernel;
   const tuning::Split* gpu;
@@ -242,7 +242,7 @@ struct Plan {
   std::size_t list = 0;
   std::size_t sums = 0;
 
-  Plan(const WholeImageKernel& chosen, long long pixels, int together, int capability)
+  Plan(const WholeImageKernel& chosen, long long pixels, int channels_per_weight, int capability)
       : kernel(chosen), gpu(&tuning::split_on(capability)) {
     if (kernel.kernel == nullptr) return;
     const KeyLayout& layout = kernel.layout;
@@ -253,7 +253,7 @@ struct Plan {
     norms = static_cast<std::size_t>(pixels);
     list = (norms + 3) / 4 * 4;  // keys follow, which are copied by 16 bytes
     if (groups > 1) {
-      sums = static_cast<std::size_t>(groups) * static_cast<std::size_t>(together + 2) *
+      sums = static_cast<std::size_t>(groups) * static_cast<std::size_t>(channels_per_weight + 2) *
              static_cast<std::size_t>(pixels);
     }
   }
@@ -282,14 +282,15 @@ int compute_capability() {
   return 10 * major + minor;
 }
 
-// What does not depend on the call.
-WholeImageCall settings(const PatchSearch& search, int together, int divisor, bool has_pairs) {
-  // Bounds that keep every factor and its square finite; beyond them differences of floats decide.
+// The part of the arguments that does not depend on the call.
+WholeImageCall settings(const PatchSearch& search, int channels_per_weight, int divisor, bool has_pairs) {
+  // Bounds that keep every factor and its square finite; beyond them the kernel with differences of floats is
+  // used.
   constexpr double weakest = 1e-15;
   constexpr double strongest = 1e15;
   const int patch = static_cast<int>(search.patch.size());
   WholeImageCall call{};
-  call.channels = together;
+  call.channels = channels_per_weight;
   call.patch = patch;
   const double scale = std::clamp(std::sqrt(log2_e / divisor) / search.strength, weakest, strongest);
   call.scale = static_cast<float>(scale);
@@ -302,7 +303,8 @@ WholeImageCall settings(const PatchSearch& search, int together, int divisor, bo
   call.noise = static_cast<float>(std::min(1e4, 2 * std::pow(search.noise / search.strength, 2) * log2_e));
   call.space_root = static_cast<float>(std::min(1e3, std::sqrt(log2_e / 2) / search.space));
   call.self_is_max = search.self == SelfWeight::max;
-  // What halves are not enough for is searched for again in pairs; without these they cannot be trusted.
+  // Pixels for which halves are not precise enough are searched for again with pairs; without a kernel for
+  // pairs, halves cannot be used.
   call.halves_allowed = search.precision == Precision::half && (has_pairs || !call.self_is_max);
   return call;
 }
@@ -343,8 +345,8 @@ void launch_kernel(const WholeImageCall& call, const WholeImageKernel& kernel, i
   launch(kernel.kernel, grid, dim3(static_cast<unsigned>(kernel.threads)), kernel.shared, stream, call);
 }
 
-// Whether halves are worth it. Nothing but largest weights comes from these groups: any number of them gives
-// the same.
+// Decides whether halves are worthwhile. These groups give only largest weights, which are the same for any
+// number of groups.
 void launch_choice(const WholeImageCall& call, const Plans& plans, Stream stream) {
   const WholeImageKernel& kernel = plans.halves.kernel;
   WholeImageCall sample = call;
@@ -367,8 +369,8 @@ void launch_search(const WholeImageCall& call, const Plan& plan, Stream stream) 
 
 }  // namespace
 
-std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, int together, int divisor,
-                                                   const Extent& image) {
+std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, int channels_per_weight,
+                                                   int divisor, const Extent& image) {
   const int patch = static_cast<int>(search.patch.size());
   const long long pixels = static_cast<long long>(image.width) * image.height;
   constexpr long long most_pixels = 1LL << 28;  // beyond which it would take days
@@ -380,18 +382,18 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
   }
   const auto kernels = [&](bool hopper, int numbers) {
     if (hopper) {
-      return has_space    ? hopper::whole_image_bilateral(together, numbers)
-             : is_general ? hopper::whole_image_general(together, numbers)
-                          : hopper::whole_image_plain(together, numbers);
+      return has_space    ? hopper::whole_image_bilateral(channels_per_weight, numbers)
+             : is_general ? hopper::whole_image_general(channels_per_weight, numbers)
+                          : hopper::whole_image_plain(channels_per_weight, numbers);
     }
-    return has_space    ? whole_image_bilateral(together, numbers)
-           : is_general ? whole_image_general(together, numbers)
-                        : whole_image_plain(together, numbers);
+    return has_space    ? whole_image_bilateral(channels_per_weight, numbers)
+           : is_general ? whole_image_general(channels_per_weight, numbers)
+                        : whole_image_plain(channels_per_weight, numbers);
   };
   const auto plan_for = [&](bool hopper, int factors) {
-    const int numbers = factors * together * patch * patch + 4;
+    const int numbers = factors * channels_per_weight * patch * patch + 4;
     const WholeImageKernel kernel = kernels(hopper, numbers);
-    return Plan(kernel.kernel != nullptr ? kernel : kernels(false, numbers), pixels, together,
+    return Plan(kernel.kernel != nullptr ? kernel : kernels(false, numbers), pixels, channels_per_weight,
                 hopper ? hopper_capability : tuning::any_capability);
   };
   const Plans plans[] = {{plan_for(false, 1), plan_for(false, 3)}, {plan_for(true, 1), plan_for(true, 3)}};
@@ -399,30 +401,31 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
 
   WholeImageSearch result;
   result.scratch = header_words + std::max(plans[0].floats(), plans[1].floats());
-  result.launch = [setup = settings(search, together, divisor, plans[0].pairs.kernel.kernel != nullptr),
-                   border = search.border, any = plans[0],
-                   on_hopper = plans[1]](const DeviceStageCall& call, int first) {
-    constexpr int least_capability = 80;  // that has these products
-    const int capability = compute_capability();
-    const Plans& plan = capability == hopper_capability ? on_hopper : any;
-    const WholeImageCall halves =
-        call_for(setup, plan.halves, WholeImagePrecision::halves, call, border, first);
-    check(cudaMemsetAsync(halves.header, 0, header_words * sizeof(unsigned), handle(call.stream)),
-          "clearing what kernels leave for others");
-    if (capability < least_capability) {
-      check(cudaMemsetAsync(halves.header + left_undone, 1, sizeof(unsigned), handle(call.stream)),
-            "leaving the search to differences");
-      return;
-    }
-    launch(range_kernel, dim3(range_blocks), dim3(range_threads), 0, call.stream, halves);
-    launch_vectors(halves, plan.halves, call.stream);
-    if (setup.halves_allowed && setup.self_is_max) launch_choice(halves, plan, call.stream);
-    launch_search(halves, plan.halves, call.stream);
-    if (plan.pairs.kernel.kernel == nullptr) return;
-    const WholeImageCall pairs = call_for(setup, plan.pairs, WholeImagePrecision::pairs, call, border, first);
-    launch_vectors(pairs, plan.pairs, call.stream);
-    launch_search(pairs, plan.pairs, call.stream);
-  };
+  result.launch =
+      [setup = settings(search, channels_per_weight, divisor, plans[0].pairs.kernel.kernel != nullptr),
+       border = search.border, any = plans[0], on_hopper = plans[1]](const DeviceStageCall& call, int first) {
+        constexpr int least_capability = 80;  // that has these products
+        const int capability = compute_capability();
+        const Plans& plan = capability == hopper_capability ? on_hopper : any;
+        const WholeImageCall halves =
+            call_for(setup, plan.halves, WholeImagePrecision::halves, call, border, first);
+        check(cudaMemsetAsync(halves.header, 0, header_words * sizeof(unsigned), handle(call.stream)),
+              "clearing what kernels leave for others");
+        if (capability < least_capability) {
+          check(cudaMemsetAsync(halves.header + left_undone, 1, sizeof(unsigned), handle(call.stream)),
+                "leaving the search to differences");
+          return;
+        }
+        launch(range_kernel, dim3(range_blocks), dim3(range_threads), 0, call.stream, halves);
+        launch_vectors(halves, plan.halves, call.stream);
+        if (setup.halves_allowed && setup.self_is_max) launch_choice(halves, plan, call.stream);
+        launch_search(halves, plan.halves, call.stream);
+        if (plan.pairs.kernel.kernel == nullptr) return;
+        const WholeImageCall pairs =
+            call_for(setup, plan.pairs, WholeImagePrecision::pairs, call, border, first);
+        launch_vectors(pairs, plan.pairs, call.stream);
+        launch_search(pairs, plan.pairs, call.stream);
+      };
   result.left_undone = [](const DeviceStageCall& call) {
     return reinterpret_cast<const unsigned*>(call.scratch.data()) + left_undone;
   };

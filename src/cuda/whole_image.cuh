@@ -1,9 +1,9 @@
-// The whole-image search by products of 16 x 8 (mma.sync), for any GPU from compute capability 8.0 on.
+// The whole-image search by products of 16 x 8 (mma.sync), for GPUs from compute capability 8.0 on.
 //
-// A warp holds 16 or 32 queries; the keys lie in shared memory in the order in which its lanes take them.
-// While one set of products is made, the weights of the one before are taken. On an H200 the time is the sum
-// of what the exponentials and the products take alone: this kind of product and the exponentials do not
-// overlap there, which cuda/hopper mends.
+// A warp holds 16 or 32 queries; the keys lie in shared memory in the order in which its lanes read them.
+// While one set of products is computed, the weights of the previous set are. On an H200 the time is the sum
+// of the exponentials' and the products' time alone: this kind of product does not overlap with exponentials
+// there. cuda/hopper's does.
 #pragma once
 
 #include "cuda/async_copy.cuh"
@@ -12,7 +12,7 @@
 
 namespace ungrain::cuda {
 
-// The keys that a stage brings into shared memory, some stages ahead of their use.
+// The keys of each stage, copied into shared memory some stages ahead of their use.
 template <int Words, int Keys, int Planes>
 class KeyStages {
  public:
@@ -84,11 +84,11 @@ class WholeImageBlock {
   using Stages = KeyStages<words, keys, Rows::planes>;
   static constexpr KeyLayout layout{words, words == 2 ? 2 : 4, keys, Rows::planes};
 
-  __device__ WholeImageBlock(const WholeImageCall& call, Wanted which, float* shared)
+  __device__ WholeImageBlock(const WholeImageCall& call, QuerySet which, float* shared)
       : rows_(call, which, static_cast<int>(blockIdx.x) * queries, queries,
               static_cast<int>(blockIdx.x) * queries + static_cast<int>(threadIdx.x) / 32 * 16 * tiles),
         stages_(call, shared) {
-    rows_.template load<K8, words, layout.together>(queries_);
+    rows_.template load<K8, words, layout.adjacent_words>(queries_);
   }
 
   __device__ void filter() {

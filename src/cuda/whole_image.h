@@ -11,15 +11,15 @@ namespace ungrain::cuda {
 
 struct WholeImageSearch {
   std::size_t scratch = 0;  // floats
-  // Filters channels [first, first + together).
+  // Filters channels [first, first + channels_per_weight).
   std::function<void(const DeviceStageCall& call, int first)> launch;
-  // In the scratch, after a launch: not 0 where the values lie so far apart, measured by the strength, that
-  // products cannot stand for differences. Then nothing has been computed.
+  // In the scratch, after a launch: not 0 where the values differ so much, relative to the strength, that
+  // products cannot replace differences. Then nothing has been computed.
   std::function<const unsigned*(const DeviceStageCall& call)> left_undone;
 };
 
-// Nothing where no kernel is compiled for the search.
-std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, int together, int divisor,
-                                                   const Extent& image);
+// Empty where no kernel is compiled for the search.
+std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, int channels_per_weight,
+                                                   int divisor, const Extent& image);
 
 }  // namespace ungrain::cuda

@@ -1,20 +1,20 @@
 // The search of the whole image for similar patches on tensor cores: what its kernels share.
 //
-// The distance of two patches is |a|² + |b|² - 2 a b, and all of them together are a product of matrices. A
+// The distance of two patches is |a|² + |b|² - 2 a b, and all distances together are a product of matrices. A
 // pixel is a vector: the pixels of its patch less the middle of the image's values, each times the root of
-// its weight and of the strength, as halves, and four more numbers by which both norms ride along in the
-// product: what the tensor cores return is the exponent itself. Norms are those of the rounded vectors, so
-// that distances are exact for an image rounded to halves; a norm is two halves, 22 bits. For more precision
-// every component is two halves as well, and three products stand for one.
+// its weight and of the strength, as halves. Four more numbers carry both norms into the product, so that the
+// tensor cores return the exponent itself. Norms are those of the rounded vectors, so that distances are
+// exact for an image rounded to halves; a norm is two halves, 22 bits. For more precision every component is
+// two halves as well, and three products replace one.
 //
 // A block holds the vectors of some pixels (queries) in registers; those of all pixels (keys) stream through
-// shared memory. Nothing of the size of the distances is ever stored. A row's sums are folded once a stage,
-// so that rounding does not grow with the image.
+// shared memory. The distances are never stored. A row's sums are folded once a stage, so that rounding does
+// not grow with the image.
 //
-// What rounding to halves does to a weight grows with the distance, and with it counts where even the nearest
-// patch is far and the pixel's own weight is no larger than that one's: such pixels are listed, and searched
-// for once more with pairs of halves. Where a sample of the image's pixels says that they are many, all are
-// searched for with pairs of halves at once.
+// The effect of rounding to halves on a weight grows with the distance. It matters where even the nearest
+// patch is far and the pixel's own weight is no larger than that patch's: such pixels are listed, and
+// searched for again with pairs of halves. Where a sample of the image's pixels says that they are many, all
+// are searched for with pairs of halves at once.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -38,16 +38,16 @@ enum class WholeImagePrecision {
   floats,  // differences of floats: no product at all
 };
 
-// How the keys' vectors and values lie for the kernel that takes them: in tiles of 8 keys, of which the lane
+// The layout of the keys' vectors and values for the kernel that reads them: tiles of 8 keys. In a tile, lane
 // 4 n + t of a warp has the numbers 2 t and 2 t + 1 of every eight of key n, two to a word.
 struct KeyLayout {
-  int words = 0;     // of a lane in a tile
-  int together = 0;  // of them side by side: [tile][words / together][lane][together]
-  int keys = 0;      // of a stage
-  int planes = 0;    // of values: the channels, and both coordinates where they count
+  int words = 0;           // of a lane in a tile
+  int adjacent_words = 0;  // of them side by side: [tile][words / adjacent_words][lane][adjacent_words]
+  int keys = 0;            // of a stage
+  int planes = 0;          // of values: the channels, and both coordinates where they count
 
   __host__ __device__ int word(int word, int lane) const {
-    return (word / together * 32 + lane) * together + word % together;
+    return (word / adjacent_words * 32 + lane) * adjacent_words + word % adjacent_words;
   }
 };
 
@@ -59,18 +59,18 @@ struct WholeImageCall {
   int patch;    // side
   float scale;  // values times this, their differences squared and averaged over a patch, are exponents
   float roots[most_whole_image_patch];  // of the patch's weights along one axis, times the root of scale
-  float centre_root;                    // of the patch's middle pixel, which may count for itself as well
-  float noise;                          // what noise alone adds to an exponent
+  float centre_root;                    // of the middle pixel, which may have a weight of its own
+  float noise;                          // that noise alone adds to an exponent
   float space_root;                     // positions times this, their differences squared, are exponents
   bool self_is_max;
   bool halves_allowed;  // or only pairs of halves
   WholeImagePrecision precision;
   KeyLayout layout;
-  int groups;           // into which the keys are split
-  int samples;          // not 0: so many pixels are searched for instead, for their nearest patch alone
+  int groups;           // of keys
+  int samples;          // not 0: only this many pixels are searched for, for their nearest patch alone
   unsigned* header;     // see HeaderField
-  unsigned* nearest;    // a sampled pixel's largest weight, whose bits are in the order of such numbers
-  unsigned* list;       // of pixels of the area that are to be searched for again
+  unsigned* nearest;    // a sampled pixel's largest weight; its bits have the order of such numbers
+  unsigned* list;       // pixels of the area that must be searched for again
   float* norms;         // of the vectors, negated
   std::uint32_t* keys;  // as layout says
   float* values;        // [stage][plane][key]
@@ -84,21 +84,21 @@ struct WholeImageCall {
   }
 };
 
-// What kernels leave for those after them.
+// Values that kernels leave for later ones.
 enum HeaderField {
   highest_value,  // of the image, and the lowest negated: see ordered()
   lowest_value,
-  left_undone,  // 1: differences of floats must do what products cannot
+  left_undone,  // 1: differences of floats are needed instead of products
   listed,       // pixels
-  only_pairs,   // 1: so many pixels would be listed that halves are not worth it
+  only_pairs,   // 1: halves are not worthwhile, because too many pixels would be listed
   header_fields,
 };
-// Samples follow the fields; the keys that come after them are copied by 16 bytes.
+// Samples follow the fields; the keys that follow are copied by 16 bytes.
 inline constexpr std::size_t header_words = (header_fields + 3) / 4 * 4 + most_samples;
 static_assert(header_words % 4 == 0);
 
-// The smallest and the largest value of an image as a kernel finds them: as unsigned numbers in the same
-// order, the smallest negated, so that both start at zero and only grow.
+// Maps the smallest and the largest value of an image to unsigned numbers in the same order, the smallest
+// negated, so that both start at zero and only grow.
 __device__ inline unsigned ordered(float value) {
   const unsigned bits = __float_as_uint(value);
   return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
@@ -122,8 +122,8 @@ struct ValueRange {
     spread = 0.5F * high - 0.5F * low;
   }
 
-  // By the largest norm that a vector can have. Norms must fit halves, and a product's rounding grows with
-  // them: 2^-22 of 4000 is 1e-3 of an exponent, of 30000 7e-3.
+  // Decided by the largest possible norm of a vector. Norms must fit halves, and a product's rounding grows
+  // with them: 2^-22 of 4000 is 1e-3 of an exponent, of 30000 7e-3.
   __device__ WholeImagePrecision precision(const WholeImageCall& call) const {
     constexpr float most_for_halves = 4000;
     constexpr float most_for_pairs = 30000;
@@ -137,21 +137,21 @@ struct ValueRange {
   }
 };
 
-// Which pixels a call's kernels are to search for.
-enum class Wanted { none, all, listed };
+// Which pixels a call's kernels search for.
+enum class QuerySet { none, all, listed };
 
-__device__ inline Wanted wanted(const WholeImageCall& call) {
+__device__ inline QuerySet query_set(const WholeImageCall& call) {
   WholeImagePrecision chosen = ValueRange(call).precision(call);
   if (chosen == WholeImagePrecision::halves && call.header[only_pairs] != 0) {
     chosen = WholeImagePrecision::pairs;
   }
-  if (chosen == call.precision) return Wanted::all;
+  if (chosen == call.precision) return QuerySet::all;
   const bool again = chosen == WholeImagePrecision::halves && call.precision == WholeImagePrecision::pairs &&
                      call.header[listed] > 0;
-  return again ? Wanted::listed : Wanted::none;
+  return again ? QuerySet::listed : QuerySet::none;
 }
 
-// Of a pixel's sums: whether halves were enough for it. See the README of nlm for the bound.
+// From a pixel's sums: whether halves were precise enough for it. See the README of nlm for the bound.
 __device__ inline bool are_precise(const WholeImageCall& call, float largest) {
   constexpr float near_enough = 0.5F;
   return call.precision != WholeImagePrecision::halves || !call.self_is_max || largest >= near_enough;
@@ -165,16 +165,16 @@ __device__ inline __half low_half(float value) {
   return __float2half_rn(value - __half2float(high_half(value)));
 }
 
-// Two numbers of a query's vector, from its pixel's vector as a key.
-template <int Words, int Together>
+// Two numbers of a query's vector, made from its pixel's vector as a key.
+template <int Words, int AdjacentWords>
 __device__ std::uint32_t query_word(const WholeImageCall& call, int position, float norm, int slot) {
-  constexpr KeyLayout layout{Words, Together};
+  constexpr KeyLayout layout{Words, AdjacentWords};
   const auto number = [&](int at) {
     const int after = at - call.factors();
     if (after == 0) return high_half(norm);
     if (after == 1) return low_half(norm);
     if (after >= 0) return __float2half_rn(after < 4 ? 1.0F : 0.0F);
-    // Of pairs, a key has high, low and high parts, a query high, high and low ones.
+    // With pairs, a key has high, low and high parts, a query high, high and low parts.
     const int from = at < call.components() ? at : at - call.components();
     const int lane = position % 8 * 4 + from % 8 / 2;
     const std::ptrdiff_t tile = static_cast<std::ptrdiff_t>(position / 8) * Words * 32;
@@ -192,8 +192,8 @@ __device__ inline float exp2_of(float x) {
   return result;
 }
 
-// A warp's queries, rows of the product, and their sums: in each of `Tiles` tiles, `Apart` queries from one
-// to the next, 16 rows, of which a lane has every fourth part of two.
+// A warp's queries (rows of the product) and their sums: `Tiles` tiles, `Apart` queries from one to the next,
+// of 16 rows. A lane has a fourth of two of the rows.
 template <int Channels, SearchWeights Weights, int Tiles, int Apart>
 class QueryRows {
  public:
@@ -207,10 +207,11 @@ class QueryRows {
   };
 
   // `first` is the warp's first query; a block has `of_block` from `first_of_block` on.
-  __device__ QueryRows(const WholeImageCall& call, Wanted which, int first_of_block, int of_block, int first)
+  __device__ QueryRows(const WholeImageCall& call, QuerySet which, int first_of_block, int of_block,
+                       int first)
       : call_(call),
         area_(call.out.rect),
-        from_list_(which == Wanted::listed),
+        from_list_(which == QuerySet::listed),
         lane_(static_cast<int>(threadIdx.x) % 32),
         first_of_block_(first_of_block),
         last_of_block_(min(first_of_block + of_block, count()) - 1),
@@ -245,22 +246,22 @@ class QueryRows {
     }
   }
 
-  // Whether the block has any query.
+  // Whether the block has no query.
   __device__ bool is_idle() const { return first_of_block_ >= count(); }
   __device__ int lane() const { return lane_; }
   // A lane's numbers of the queries' vectors, `K8` times eight of them: [tile][2 k + half].
-  template <int K8, int Words, int Together>
+  template <int K8, int Words, int AdjacentWords>
   __device__ void load(std::uint32_t (&numbers)[Tiles][2 * K8]) const {
 #pragma unroll
     for (int tile = 0; tile < Tiles; ++tile) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int position = max(positions_[tile][half], 0);  // of no query: any will do
+        const int position = max(positions_[tile][half], 0);  // without a query: any will do
         const float norm = call_.norms[position];
 #pragma unroll
         for (int k = 0; k < K8; ++k) {
           numbers[tile][2 * k + half] =
-              query_word<Words, Together>(call_, position, norm, 8 * k + 2 * (lane_ % 4));
+              query_word<Words, AdjacentWords>(call_, position, norm, 8 * k + 2 * (lane_ % 4));
         }
       }
     }
@@ -274,7 +275,7 @@ class QueryRows {
     if constexpr (has_space) leave_out_far_rows(keys, from, to);
   }
 
-  // A lane's four products of a tile of queries and one of keys, in rows of two, become weights of
+  // Turns a lane's four products of a tile of queries and one of keys, in rows of two, into weights of
   // `values`.
   __device__ void weigh(float (&products)[4], int tile, const float* values, int keys_of_stage,
                         int key_in_stage, Sums& sums) {
@@ -343,7 +344,7 @@ class QueryRows {
   static constexpr int no_query = -1;
 
   __device__ int pixels() const { return area_.width() * area_.height(); }
-  // No other kernel's pixels are ever searched for again.
+  // Only the general kernel's pixels are ever searched for again.
   __device__ bool samples() const { return is_general && call_.samples > 0; }
   __device__ int count() const {
     if (samples()) return call_.samples;
@@ -360,7 +361,7 @@ class QueryRows {
   }
   __device__ int query_of(int tile, int half) const { return first_ + Apart * tile + 8 * half + lane_ / 4; }
 
-  // Rows so far away that no weight is left: the same for the whole block.
+  // Leaves out rows so far away that their weights are 0: the same for the whole block.
   __device__ void leave_out_far_rows(int keys, int& from, int& to) const {
     constexpr float nothing_left = 11.5F;  // its square is an exponent below those of floats
     const int rows = static_cast<int>(fminf(nothing_left / call_.space_root, 1e6F)) + 1;
@@ -371,7 +372,7 @@ class QueryRows {
     to = min(to, ((bottom + 1) * width - 1) / keys + 1);
   }
 
-  // The four lanes of a row together.
+  // Sum over the four lanes of a row.
   __device__ static float joined(float sum) {
     sum += __shfl_xor_sync(~0U, sum, 1);
     return sum + __shfl_xor_sync(~0U, sum, 2);
@@ -431,7 +432,7 @@ class QueryRows {
   float largest_[Tiles][2] = {};
 };
 
-// A kernel and what its caller has to know of it.
+// A kernel and what its caller must know about it.
 struct WholeImageKernel {
   void (*kernel)(WholeImageCall) = nullptr;
   std::size_t shared = 0;
@@ -451,14 +452,14 @@ WholeImageKernel kernel_of(void (*kernel)(WholeImageCall)) {
           .layout = Block::layout};
 }
 
-// What such a kernel does: nothing, unless the image is one for it.
+// The body of such a kernel: does nothing unless the image needs it.
 template <class Block>
 __device__ void search_whole_image(const WholeImageCall& call, float* shared) {
-  const Wanted which = wanted(call);
-  if (which != Wanted::none) Block(call, which, shared).filter();
+  const QuerySet which = query_set(call);
+  if (which != QuerySet::none) Block(call, which, shared).filter();
 }
 
-// The kernel for vectors of at least `numbers` numbers; none where nothing is compiled for as many.
+// The kernel for vectors of at least `numbers` numbers; null where none is compiled for that many.
 WholeImageKernel whole_image_plain(int channels, int numbers);
 WholeImageKernel whole_image_general(int channels, int numbers);
 WholeImageKernel whole_image_bilateral(int channels, int numbers);

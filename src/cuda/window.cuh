@@ -1,8 +1,8 @@
-// The tile that a block of the bilateral family works on, and its loop over the window.
+// A block's tile of the bilateral family, and its loop over the window.
 //
-// A lane is a column and a thread owns `rows_each` rows of it; the tile and what is around it lie in shared
-// memory, scaled so that a squared difference is an exponent. Columns of the window come one after the other;
-// within one, every pixel that is read serves all rows of the thread that it is near.
+// A lane is a column, and a thread owns `rows_each` rows of it; the tile and its halo lie in shared memory,
+// scaled so that a squared difference is an exponent. The loop goes over the window's columns; within one,
+// every pixel that is read serves all of the thread's rows that it is near.
 #pragma once
 
 #include <type_traits>
@@ -21,7 +21,7 @@ inline constexpr int tile_height = rows_each * tile_warps;
 inline constexpr int tile_threads = tile_width * tile_warps;
 
 // Scaled values are kept below this, so that sums of their squared differences stay finite. A pixel beyond it
-// has no neighbour that counts, or only such: it is left as it is.
+// has no neighbour that counts, or only such neighbours: it stays as it is.
 inline constexpr float most_scaled = 1e18F;
 
 struct WindowCall {
@@ -54,15 +54,14 @@ class WindowBlock {
 
   static std::size_t shared_bytes(int reach_x) {
     const std::size_t pixels = Channels * (tile_width + 2 * static_cast<std::size_t>(reach_x)) * loaded_rows;
-    return sizeof(float) * pixels + sizeof(int) * loaded_rows;  // and where its rows are found
+    return sizeof(float) * pixels + sizeof(int) * loaded_rows;  // then the positions of its rows
   }
 
   __device__ int x() const { return left_ + lane_; }
   __device__ int y(int row) const { return top_ + warp_ * rows_each + row; }
   __device__ bool is_mine(int row) const { return x() < call_.out.rect.x1 && y(row) < call_.out.rect.y1; }
 
-  // The thread's own pixels, scaled; anything where they lie outside. Comes first, and all threads of the
-  // block must come along.
+  // The thread's own pixels, scaled; undefined outside the image. Called first, by all threads of the block.
   __device__ void load_centres(float (&centre)[Channels][rows_each]) {
     if constexpr (whole_height) load(-call_.weights.reach_y);
     const float* column = shared_ + (warp_ * rows_each + Rows / 2) * pitch_ + lane_ + call_.weights.reach_x;
@@ -79,7 +78,7 @@ class WindowBlock {
     }
   }
 
-  // The result for row k, from its channels' sums; `centre` is what load_centres() gave.
+  // Stores the result for row k from its channels' sums; `centre` comes from load_centres().
   __device__ void store(int k, const float (&centre)[Channels][rows_each],
                         const float (&sums)[Channels][rows_each], float weights) const {
     if (!is_mine(k)) return;
@@ -97,7 +96,7 @@ class WindowBlock {
   }
 
   // Calls visit(k, values, exponent) for every row k of the thread and every pixel of its window: the pixel's
-  // channels, scaled, and the exponent of its distance. All threads of the block must come along.
+  // scaled channels, and the exponent of its distance. Called by all threads of the block.
   template <class Visit>
   __device__ void for_window(Visit visit) {
     const WindowWeights& w = call_.weights;
@@ -127,7 +126,7 @@ class WindowBlock {
     return Bounded ? fminf(fmaxf(scaled, -most_scaled), most_scaled) : scaled;
   }
 
-  // Of the column dx, rows [first, first + Rows) of the window.
+  // Exponents of column dx, rows [first, first + Rows) of the window.
   __device__ void find_exponents(int first, int dx, float (&exponents)[Rows]) const {
     const WindowWeights& w = call_.weights;
     const float across = w.space[abs(dx)];
@@ -147,7 +146,7 @@ class WindowBlock {
     }
   }
 
-  // The rows that the window's rows [first, first + Rows) need.
+  // Loads the rows that the window's rows [first, first + Rows) need.
   __device__ void load(int first) {
     const WindowWeights& w = call_.weights;
     const int x0 = left_ - w.reach_x;
@@ -176,26 +175,26 @@ class WindowBlock {
     __syncthreads();
   }
 
-  // The warp's rows of a column. Several pixels are on their way at a time: none of them waits for another.
+  // Loads the warp's rows of a column, several pixels at a time, so that none waits for another.
   template <class Read>
   __device__ void load_column(int column, Read read) {
     constexpr int each = (loaded_rows + tile_warps - 1) / tile_warps;
-    constexpr int together = 12 / Channels;
+    constexpr int pixels_at_once = 12 / Channels;
     const auto exists = [&](int i) {  // the warp's row i
       return i < each && ((i + 1) * tile_warps <= loaded_rows || warp_ + i * tile_warps < loaded_rows);
     };
 #pragma unroll
-    for (int first = 0; first < each; first += together) {
-      float values[together][Channels];
+    for (int first = 0; first < each; first += pixels_at_once) {
+      float values[pixels_at_once][Channels];
 #pragma unroll
-      for (int i = 0; i < together; ++i) {
+      for (int i = 0; i < pixels_at_once; ++i) {
 #pragma unroll
         for (int c = 0; c < Channels; ++c) {
           if (exists(first + i)) values[i][c] = read(c, warp_ + (first + i) * tile_warps);
         }
       }
 #pragma unroll
-      for (int i = 0; i < together; ++i) {
+      for (int i = 0; i < pixels_at_once; ++i) {
         float* to = shared_ + (warp_ + (first + i) * tile_warps) * pitch_ + column;
 #pragma unroll
         for (int c = 0; c < Channels; ++c) {
@@ -205,7 +204,7 @@ class WindowBlock {
     }
   }
 
-  // An odd number of rows is the window's height: a kernel that was compiled for it takes all rows in one go.
+  // An odd number of rows is the window's height: a kernel compiled for it takes all rows at once.
   static constexpr bool whole_height = Rows % 2 == 1;
   static constexpr int loaded_rows = tile_height + Rows - 1;
   static_assert(loaded_rows <= tile_threads);
@@ -225,19 +224,18 @@ inline dim3 window_grid(const Rect& area) {
           static_cast<unsigned>(blocks_for(area.height(), tile_height)), 1};
 }
 
-// How many rows of the window a kernel takes at a time where it was not compiled for the window's height.
+// Rows of the window that a kernel takes at a time where it was not compiled for the window's height.
 inline constexpr int generic_rows = 16;
 
-// What a window may reach up and down for kernels to be compiled for its height: gray and colour. The tallest
-// are left out where so many instructions make the generic kernel, which takes as many rows in two goes, the
-// faster one.
+// The largest vertical reaches for which kernels are compiled, for gray and colour. Taller windows would have
+// so many instructions that the generic kernel, which takes as many rows in two passes, is faster.
 template <int Channels>
 using CompiledReaches = std::make_integer_sequence<int, Channels == 1   ? 16
                                                         : Channels == 3 ? 14
                                                                         : 0>;
 
-// make(rows), `rows` being the window's height as a constant where the window reaches one of Reaches up and
-// down, else generic_rows.
+// Calls make(rows): `rows` is a constant, the window's height where its vertical reach is one of Reaches,
+// else generic_rows.
 template <typename Make, int... Reaches>
 auto with_rows(int reach, std::integer_sequence<int, Reaches...>, Make make) {
   auto made = make(std::integral_constant<int, generic_rows>());

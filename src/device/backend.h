@@ -1,8 +1,8 @@
-// What a kind of device must do for the engine (core/engine.h). src/cpu and src/cuda implement it; the list
-// of backends stands in device/backends.cpp.
+// The interface of a kind of device to the engine (core/engine.h). src/cpu and src/cuda implement it; the
+// list of backends stands in device/backends.cpp.
 //
-// Work goes into queues. A queue's work is done in order; that of two queues may be done at the same time.
-// Nothing but wait() says that it is done. On the CPU every call returns when its work is done.
+// Work goes into queues. A queue's work is done in order; that of two queues may overlap. Only wait()
+// guarantees that it is done. On the CPU every call returns when its work is done.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@
 
 namespace ungrain {
 
-// Bytes that are given back when the last owner goes, uninitialised.
+// Bytes that are freed with their last owner, uninitialised.
 struct Memory {
   std::shared_ptr<void> owner;
   std::size_t bytes = 0;
@@ -103,15 +103,15 @@ class Queue {
 struct BackendTraits {
   const char* memory_name = "";       // in errors: "working memory"
   bool works_in_host_memory = false;  // nothing is uploaded or downloaded
-  // A band goes on from the rows that the band before has made. Otherwise bands know nothing of each other:
-  // each brings a halo along, and several are worked on at once.
+  // A band continues from the rows that the previous band has computed. Otherwise bands are independent: each
+  // has a halo of its own, and several are worked on at once.
   bool carries_rows = false;
   bool rows_beyond_edges = false;     // under a wrap border stages take rows above 0 and beyond the height
   int lanes = 1;                      // bands that are worked on at once, for each queue
   std::ptrdiff_t row_alignment = 16;  // elements
 };
 
-// Tells how much of the stage that is being computed is done.
+// Reports how much of the running stage is done.
 using StageProgress = std::function<void(double part)>;
 
 class Backend {
@@ -119,14 +119,14 @@ class Backend {
   virtual ~Backend() = default;
   virtual BackendTraits traits() const = 0;
 
-  // Bands of images on the host go round over so many queues, perhaps on several devices.
+  // Bands of images on the host take turns over this many queues, perhaps on several devices.
   virtual int queues() const { return 1; }
   virtual std::unique_ptr<Queue> make_queue(int index) = 0;
   virtual std::unique_ptr<Queue> queue_on(Stream stream);  // the caller's; throws where there are no streams
   virtual int devices_of(int queues) const = 0;            // how many the first queues lie on; 0: no GPU
   virtual std::size_t memory_to_take() const = 0;          // half of what is free, for all queues together
 
-  // Rows of a band, before the memory is looked at.
+  // Rows of a band, before the memory limit.
   virtual int band_rows(const Pipeline& pipeline, const ImageSpec& spec, const Options& options) const = 0;
   // For all stages, which make so many rows at a time.
   virtual std::size_t scratch_bytes(const Pipeline& pipeline, std::span<const int> stage_rows,
@@ -138,7 +138,7 @@ class Backend {
   // Whether upload() and download() can use it where it lies.
   virtual bool copies_from(const ConstImageView& view) const = 0;
 
-  // Threads for what is done on the host.
+  // Threads for work on the host.
   virtual Workers& workers() = 0;
   virtual void watch(const CancelToken* cancel, StageProgress progress) = 0;
   virtual bool tells_progress() const { return false; }

@@ -1,4 +1,4 @@
-// The one list of backends: everything that must know of each.
+// The one list of backends: all functions that must know each of them.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace ungrain {
 
-// One entry for each GPU; where there is none, one that is not usable and says why.
+// One entry for each GPU; without a GPU, one unusable entry that says why.
 std::vector<DeviceInfo> discover_gpus();
 
-// For a device that choose_device() gave (core/device.h).
+// For a device that choose_device() returned (core/device.h).
 std::unique_ptr<Backend> make_backend(Device device, const Options& options);
 
 // The stages around every method, as the backend computes them.

@@ -8,14 +8,14 @@
 
 namespace ungrain {
 
-// What the variance of the first pass is taken around.
+// The centre of the first pass's variance.
 enum class VarianceCentre : std::uint8_t {
   mean,   // the weighted mean
   pixel,  // the pixel itself
 };
 
-// Two bilateral passes: the weights of the first give each pixel a variance V, and that pixel's own strength
-// for the second: factor · sqrt(max(V + epsilon, epsilon)).
+// Two bilateral passes: the weights of the first give each pixel a variance V. V gives that pixel's own
+// strength in the second: factor · sqrt(max(V + epsilon, epsilon)).
 struct AdaptiveBilateralParams {
   static constexpr std::string_view method = "adaptive-bilateral";
   int radius = 5;  // pixels

@@ -14,7 +14,7 @@ enum class BilateralQuality : std::uint8_t {
   grid,  // in a coarse grid of space and value (Paris and Durand): the cost does not depend on the radius
 };
 
-// How two colours are compared where channels share a weight. Of one channel both are the same.
+// How two colours are compared where channels share a weight. For one channel both are equal.
 enum class ColourDistance : std::uint8_t {
   euclidean,   // root of the mean squared difference over the channels; in Lab of the sum, which is delta E
   city_block,  // sum of the absolute differences, as OpenCV's

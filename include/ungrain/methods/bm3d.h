@@ -11,7 +11,7 @@
 
 namespace ungrain {
 
-// What the numbers below follow where they are unset, together with the noise's level.
+// Gives unset parameters below their values, together with the noise's level.
 enum class Bm3dProfile : std::uint8_t {
   fast,
   normal,
@@ -20,7 +20,7 @@ enum class Bm3dProfile : std::uint8_t {
   matlab,     // the numbers of the program that its authors released
 };
 
-// Within a patch.
+// Transform of a patch.
 enum class PatchTransform : std::uint8_t {
   dct,
   bior15,    // biorthogonal 1.5 wavelets, each level on the low-low quadrant of the one before
@@ -28,21 +28,21 @@ enum class PatchTransform : std::uint8_t {
   dft,
 };
 
-// Along a group of patches.
+// Transform along a group of patches.
 enum class GroupTransform : std::uint8_t { haar, hadamard, dct, dft };
 
 enum class Bm3dColour : std::uint8_t {
   opponent,     // an rgb image's luminance finds the groups for luminance and both colour differences
-  per_channel,  // each channel by itself; channels of a multi image always
+  per_channel,  // each channel by itself; always for multi images
 };
 
-// Block matching and 3-D filtering: patches that look alike are stacked, a 3-D transform of the stack makes
-// what they have in common a few large coefficients, the small ones are taken for noise. The first step sets
-// them to 0; the second (wiener) finds the groups again in the first one's result and shrinks every
-// coefficient by how much of it that result takes for signal.
+// Block matching and 3-D filtering: similar patches are stacked into a group. A 3-D transform of the group
+// turns what the patches have in common into a few large coefficients; small coefficients are taken for
+// noise. The first step sets them to 0. The second (wiener) finds the groups again in the first step's
+// result, and shrinks every coefficient according to the share of it that this result takes for signal.
 //
-// Numbers that are unset follow the profile and the noise; what is unset of the second step follows what is
-// given for the first, if it is.
+// Unset numbers follow the profile and the noise; unset numbers of the second step follow the first step's
+// where those are given.
 struct Bm3dParams {
   static constexpr std::string_view method = "bm3d";
   Bm3dProfile profile = Bm3dProfile::normal;
@@ -52,15 +52,14 @@ struct Bm3dParams {
   // How much the noise of an rgb image's channels has in common, from 0 (independent) to 1 (the same). Unset:
   // measured where sigma is, 0 where that is given.
   std::optional<double> correlation = {};
-  // Instead of sigma: the standard deviation at every pixel, in the pixel units of the image that is
-  // filtered; as large as that image, of one channel or of as many as it has colours. Must outlive the
-  // Denoiser.
+  // Instead of sigma: the standard deviation at every pixel, in the pixel units of the filtered image. As
+  // large as that image, with one channel or one for each of its colour channels. Must outlive the Denoiser.
   ConstImageView sigma_map = {};
   // Instead of sigma: the noise by level and frequency, of the channels that are filtered. Patches of 8 x 8
   // with `dct` in both steps. No name on the command line yet.
   std::shared_ptr<const NoiseModel> noise_model = {};
-  // 2: filtered at half the size first, which removes noise coarser than a patch. Needs a noise model. Unset: 2
-  // where that says that the noise is coarse, as cameras and JPEG leave it; else 1.
+  // 2: filters at half the size first, which removes noise coarser than a patch. Needs a noise model. Unset:
+  // 2 where the model says that the noise is coarse, as in camera and JPEG images; else 1.
   std::optional<int> scales = {};
   int steps = 2;
   Bm3dColour colour = Bm3dColour::opponent;
@@ -69,7 +68,7 @@ struct Bm3dParams {
   std::optional<GroupTransform> group_transform = {};
   bool kaiser = true;                       // patches' edges weigh less (a Kaiser window, beta 2)
   std::optional<int> patch = {};            // pixels: side of a patch
-  std::optional<int> wiener_patch = {};     // the second step's, as all that begin so
+  std::optional<int> wiener_patch = {};     // the second step's, like every wiener_ name
   std::optional<int> spacing = {};          // pixels from one reference patch to the next
   std::optional<int> wiener_spacing = {};   //
   std::optional<int> search = {};           // pixels: side of the window that is searched, odd

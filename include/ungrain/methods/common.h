@@ -5,9 +5,9 @@
 
 namespace ungrain {
 
-inline constexpr int whole_image = 0;  // a search window's side that stands for the image
+inline constexpr int whole_image = 0;  // side of a search window that covers the whole image
 
-// What stands outside the image's edge.
+// How pixels outside the image are defined.
 enum class Border : std::uint8_t {
   symmetric,  // cba|abc|cba
   mirror,     // cb|abc|ba
@@ -28,10 +28,10 @@ enum class ColourMode : std::uint8_t {
   lab,          // jointly in CIE-Lab (rgb images only), strengths in delta E
 };
 
-// How precisely a GPU compares patches in a whole-image search; elsewhere everything is float.
+// How precisely a GPU compares patches in a whole-image search; everything else uses float.
 enum class Precision : std::uint8_t {
-  half,    // pixels as 16-bit numbers, sums as 32-bit ones; float where that would not be enough
-  single,  // pixels as two such numbers
+  half,    // 16-bit pixels, 32-bit sums; float where that is not precise enough
+  single,  // each pixel as two 16-bit numbers
 };
 
 }  // namespace ungrain

@@ -10,7 +10,7 @@ namespace ungrain {
 
 // The weight of a pixel for itself.
 enum class SelfWeight : std::uint8_t {
-  max,  // the largest among the others; 1 where all others are 0
+  max,  // the largest weight of the other pixels; 1 where all of them are 0
   one,
 };
 
@@ -19,7 +19,7 @@ enum class SelfWeight : std::uint8_t {
 struct NlmParams {
   static constexpr std::string_view method = "nlm";
   int search = 21;  // pixels: side of the window that is searched, odd; whole_image: everywhere
-  // Pixels: side of a patch, odd. Unset: as far as patch_sigma goes, or 7 where that is 0.
+  // Pixels: side of a patch, odd. Unset: wide enough for patch_sigma, or 7 where that is 0.
   std::optional<int> patch = {};
   // Pixels: Gaussian weights within a patch; 0: all the same. Unset: follows sigma; 0 where that is not known
   // or where patch is given.

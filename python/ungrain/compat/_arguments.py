@@ -1,4 +1,4 @@
-"""Arguments under the names that the other libraries give them, checked before they become a method's parameters."""
+"""Arguments under the other libraries' names, checked before they become a method's parameters."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def real(name: str, value: Any, least: float = -math.inf) -> float:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         raise InvalidType(f"{name} takes a number, got {shown(value)}") from None
-    if not number >= least:  # NaN among them
+    if not number >= least:  # also NaN
         raise InvalidArgument(f"{name} takes a number{'' if math.isinf(least) else f' from {least:g} up'}, got {shown(value)}")
     return number

@@ -26,20 +26,20 @@ _BORDERS = {BORDER_CONSTANT: "constant", BORDER_REPLICATE: "clamp", BORDER_REFLE
             BORDER_REFLECT_101: "mirror"}
 
 _LARGEST_RADIUS = 128
-_NOTHING = 1e-6  # sigmas up to this are none: OpenCV returns the image as it is
+_NOTHING = 1e-6  # smaller sigmas count as 0: OpenCV returns the image as it is
 
 
 def _source(src: Any, dst: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """The image, and the caller's array where the result fits it; OpenCV makes a new one where it does not."""
+    """The image, and the caller's array where the result fits it; like OpenCV, a new array otherwise."""
     image = np.asarray(src)
     fits = isinstance(dst, np.ndarray) and dst.shape == image.shape and dst.dtype == image.dtype
-    if image.ndim == 3 and image.shape[2] == 1 and not fits:  # of one channel OpenCV returns rows and columns
+    if image.ndim == 3 and image.shape[2] == 1 and not fits:  # for one channel OpenCV returns rows and columns
         return _source(image[..., 0], dst)
     return image, dst if fits else None
 
 
 def _separate(image: np.ndarray) -> str:
-    """Blue, green and red, or any channels: none is alpha, and no method here asks which is which."""
+    """Blue, green and red, or any channels: none is alpha, and no method here distinguishes them."""
     return "multi" if image.ndim == 3 else "gray"
 
 

@@ -22,7 +22,7 @@ _FROM_MEDIAN = 0.6744897501960817  # of a normal distribution: the median of |x|
 
 
 def _as_float(image: Any, preserve_range: bool = False) -> tuple[np.ndarray, np.dtype]:
-    """As float32, and the type of the result: what scikit-image would make of it."""
+    """As float32, and the result's type in scikit-image."""
     image = np.asarray(image)
     if image.dtype.kind == "f":
         return image.astype(np.float32, copy=False), np.dtype(np.float32 if image.dtype.itemsize <= 4 else np.float64)
@@ -40,7 +40,7 @@ def _layout(image: np.ndarray, channel_axis: int | None, function: str) -> dict[
     if image.ndim != (2 if channel_axis is None else 3):
         raise Unsupported(f"{function} takes 2-D images, with channel_axis for those of several channels; "
                           f"got shape {image.shape} and channel_axis={shown(channel_axis)}")
-    # range: what the strengths are relative to, which are all given. Nobody is to be told of it.
+    # The range scales strengths, which are all given here: no warning about it.
     if channel_axis is None:
         return {"range": 1.0}
     return {"channel_axis": whole("channel_axis", channel_axis, -3, 2), "channels": "multi", "range": 1.0}
@@ -63,7 +63,7 @@ def denoise_bilateral(image: Any, win_size: int | None = None, sigma_color: floa
     layout = _layout(values, channel_axis, "denoise_bilateral")
     if win_size is None:
         win_size = max(5, 2 * math.ceil(3 * real("sigma_spatial", sigma_spatial, 0)) + 1)
-    radius = (whole("win_size", win_size, 1, 257) - 1) // 2  # of an even number, as scikit-image has it
+    radius = (whole("win_size", win_size, 1, 257) - 1) // 2  # even numbers as in scikit-image
     if mode not in _BORDERS:
         raise InvalidArgument(f"mode takes one of {', '.join(_BORDERS)}, got {shown(mode)}")
     if values.size == 0 or values.min() == values.max():
@@ -71,7 +71,7 @@ def denoise_bilateral(image: Any, win_size: int | None = None, sigma_color: floa
     strength = real("sigma_color", sigma_color or values.std(), 0)
     channels = 1 if channel_axis is None else values.shape[channel_axis]
     if mode == "constant" and cval:
-        values = values - np.float32(cval)  # what stands outside is 0 then
+        values = values - np.float32(cval)  # pixels outside are then 0
     result = denoise(values, "bilateral", radius=radius, sigma_space=real("sigma_spatial", sigma_spatial, 0),
                      sigma_range=strength * math.sqrt(channels), border=_BORDERS[mode], **layout)
     if mode == "constant" and cval:

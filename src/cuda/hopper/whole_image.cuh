@@ -1,16 +1,16 @@
 // The whole-image search by the asynchronous products of compute capability 9.0 (wgmma).
 //
 // Four warps hold 64 or 128 queries in registers and multiply them with `step` keys at a time, which the
-// tensor cores read from shared memory themselves; while they do, the multiprocessor's other warps take
-// exponentials. So exponentials alone bound it, 16 a cycle and multiprocessor.
+// tensor cores read from shared memory; meanwhile the multiprocessor's other warps compute exponentials.
+// Exponentials alone bound the time: 16 a cycle and multiprocessor.
 #pragma once
 
 #include "cuda/whole_image_call.cuh"
 
 namespace ungrain::cuda::hopper {
 
-// Where a matrix of keys begins in shared memory and how its parts lie: 8 keys of 8 numbers are 128 bytes
-// side by side, the next 8 numbers `along` bytes on, the next 8 keys `down` bytes on.
+// Descriptor of a matrix of keys in shared memory: its address and layout. 8 keys of 8 numbers are 128
+// contiguous bytes; the next 8 numbers are `along` bytes further, the next 8 keys `down` bytes.
 __device__ inline std::uint64_t matrix_of(const void* shared, int along, int down) {
   const auto address = static_cast<std::uint64_t>(__cvta_generic_to_shared(shared));
   return (address & 0x3FFFFU) >> 4U | static_cast<std::uint64_t>(along >> 4) << 16U |
@@ -23,7 +23,7 @@ __device__ inline void end_products() {
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
-// A barrier in shared memory that counts arrivals and bytes. Its phases are told apart by their parity.
+// A barrier in shared memory that counts arrivals and bytes. The parity distinguishes consecutive phases.
 class Barrier {
  public:
   __device__ void start(int arrivals) {
@@ -32,7 +32,7 @@ class Barrier {
   __device__ void arrive() {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory");
   }
-  // Arrives, and the phase does not end before so many bytes have come.
+  // Arrives; the phase then also waits for this many bytes.
   __device__ void arrive_for(int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes)
                  : "memory");
@@ -45,7 +45,7 @@ class Barrier {
         "r"(parity)
         : "memory");
   }
-  // Bytes on their way into shared memory, by the copy engine.
+  // Starts a copy into shared memory by the copy engine.
   __device__ void copy(void* to, const void* from, int bytes) {
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -60,9 +60,10 @@ class Barrier {
   std::uint64_t state_;
 };
 
-// The keys that stages bring into shared memory, some ahead of their use. One thread asks for them; a buffer
-// is asked for again when every thread has done with it, so that warps need not keep step. Threads say so one
-// by one: one for its warp would do and takes as long, but racecheck does not see that it speaks for all.
+// The keys of each stage, copied into shared memory some stages ahead of their use. One thread starts the
+// copies; a buffer is refilled when every thread has released it, so that warps need not run in step. Every
+// thread arrives at the barrier: one arrival a warp would do and takes as long, but racecheck does not see
+// that it counts for the whole warp.
 template <int Words, int Keys, int Planes, int Threads>
 class KeyStages {
  public:
@@ -174,12 +175,12 @@ class WholeImageBlock {
   using Stages = KeyStages<words, keys, Rows::planes, threads>;
   static constexpr KeyLayout layout{words, 1, keys, Rows::planes};
 
-  __device__ WholeImageBlock(const WholeImageCall& call, Wanted which, float* shared)
+  __device__ WholeImageBlock(const WholeImageCall& call, QuerySet which, float* shared)
       : rows_(call, which, static_cast<int>(blockIdx.x) * queries, queries,
               static_cast<int>(blockIdx.x) * queries + static_cast<int>(threadIdx.x) / 128 * 64 * tiles +
                   static_cast<int>(threadIdx.x) / 32 % 4 * 16),
         stages_(call, shared) {
-    rows_.template load<2 * K16, words, layout.together>(queries_);
+    rows_.template load<2 * K16, words, layout.adjacent_words>(queries_);
   }
 
   __device__ void filter() {
@@ -232,7 +233,8 @@ class WholeImageBlock {
       }
     }
     end_products();
-    // Only now are they what they are to be; the compiler, which cannot know, must not read them before.
+    // The products are final after end_products(). The compiler does not know this and must not read them
+    // earlier.
 #pragma unroll
     for (auto& of_tile : products) {
 #pragma unroll

@@ -121,7 +121,7 @@ Instance instance_for(int channels, int radius) {
 Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const ImageSpec& spec) {
   if (is_identity(params)) return {};
   const Reach reach{.x = params.radius, .y = params.radius};
-  const int channels_per_weight = channels_together(params.colour, spec.colour_channels());
+  const int channels_per_weight = ungrain::channels_per_weight(params.colour, spec.colour_channels());
   const int divisor = difference_divisor(params.colour, channels_per_weight);
   const cuda::WindowWeights weights(params.window, params.radius, reach, params.sigma_space.value(),
                                     params.sigma_range.value(), divisor);

@@ -13,13 +13,13 @@ std::optional<double> sigma_range(const P& p, const ImageSpec& spec) {
   const std::optional<double> noise = describe::noise_on_255(p, spec);
   if (!noise) return std::nullopt;
   const double bounded = std::min(*noise, 100.0);
-  return describe::noise_times(describe::weighs_together(p, spec) ? 1 + 0.01 * bounded : 1.4 + 0.02 * bounded,
-                               p, spec);
+  return describe::noise_times(
+      describe::has_joint_weight(p, spec) ? 1 + 0.01 * bounded : 1.4 + 0.02 * bounded, p, spec);
 }
 
 std::optional<double> factor(const P& p, const ImageSpec& spec) {
   if (!p.sigma) return 0.5;  // the paper's
-  return describe::weighs_together(p, spec) ? 1.4 : 2;
+  return describe::has_joint_weight(p, spec) ? 1.4 : 2;
 }
 
 void check(const P& params, const ImageSpec& spec) {

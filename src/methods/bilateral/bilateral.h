@@ -10,7 +10,7 @@ Pipeline bilateral_reference(const BilateralParams& params, const ImageSpec& spe
 Pipeline bilateral_cpu(const BilateralParams& params, const ImageSpec& spec);
 Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec);
 
-// quality = grid; the other two come here for it.
+// quality = grid; the other builders delegate to these.
 Pipeline bilateral_grid_reference(const BilateralParams& params, const ImageSpec& spec);
 Pipeline bilateral_grid_cpu(const BilateralParams& params, const ImageSpec& spec);
 Pipeline bilateral_grid_cuda(const BilateralParams& params, const ImageSpec& spec);
@@ -20,20 +20,20 @@ inline bool is_identity(const BilateralParams& params) {
   return params.radius == 0 || params.sigma_space.value() == 0 || params.sigma_range.value() == 0;
 }
 
-// How the channels that share a weight are compared: of one channel the distances are the same, and the
-// Euclidean one has the kernels for it.
+// How the channels that share a weight are compared. For one channel the distances are equal, and only the
+// Euclidean one has kernels for it.
 inline ColourDistance distance_among(const BilateralParams& params, int channels) {
   return channels == 1 ? ColourDistance::euclidean : params.colour_distance;
 }
 
-// Below this radius the filter itself costs less than the grid, on a CPU and on a GPU, and is what quality
-// grid then computes.
+// Below this radius the exact filter costs less than the grid, on a CPU and on a GPU, and quality grid
+// computes it instead.
 inline constexpr int smallest_grid_radius = 6;
 inline bool uses_grid(const BilateralParams& params) {
   return params.quality == BilateralQuality::grid && params.radius >= smallest_grid_radius;
 }
 
-// How far the window goes along each axis, in the order of the passes: one, or two for separable.
+// The window's reach along each axis, for each pass: one pass, or two for separable.
 inline std::vector<Reach> bilateral_passes(const BilateralParams& params) {
   const int r = params.radius;
   if (params.quality != BilateralQuality::separable) return {{.x = r, .y = r}};

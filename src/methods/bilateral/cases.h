@@ -1,5 +1,5 @@
-// The settings under which bilateral is held against its reference on every backend. Strengths are for a
-// range of 1.
+// The settings for which every backend of bilateral is compared with its reference. Strengths are for a range
+// of 1.
 #pragma once
 
 #include <limits>

@@ -10,7 +10,7 @@ Pipeline bilateral_cpu(const BilateralParams& params, const ImageSpec& spec) {
   if (uses_grid(params)) return bilateral_grid_cpu(params, spec);
   const bool eight_bits = spec.type == PixelType::u8;
   const ColourDistance distance =
-      distance_among(params, channels_together(params.colour, spec.colour_channels()));
+      distance_among(params, channels_per_weight(params.colour, spec.colour_channels()));
   std::vector<Stage> passes;
   for (const Reach& reach : bilateral_passes(params)) {
     const WindowTile kernel(params, reach, spec, distance);

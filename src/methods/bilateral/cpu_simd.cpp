@@ -1,5 +1,5 @@
 // A pixel's taps one after the other, 16 pixels of a row at a time where vectors have 512 bits: a difference,
-// its square off the exponent, 2^x, and two sums.
+// its square subtracted from the exponent, 2^x, and two sums.
 #include "methods/bilateral/cpu_simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -14,8 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace ungrain::HWY_NAMESPACE {
 namespace {
 
-// What the channels' differences take off the exponent of the distance in space. Vectors of unknown length
-// cannot lie in arrays: four are passed, of which `Channels` count.
+// What the channels' differences subtract from the exponent of the distance in space. Vectors of unknown
+// length cannot lie in arrays: four are passed, of which `Channels` count.
 template <ColourDistance Distance, int Channels, class V>
 HWY_INLINE V RangeExponent(V d0, V d1, V d2, V d3, V exponent) {
   if constexpr (Distance == ColourDistance::city_block) {
@@ -78,7 +78,7 @@ void FilterTile(const WindowTile& kernel, const StageCall& call, const Rect& til
 
 using TileFilter = decltype(&FilterTile<ColourDistance::euclidean, 1, 4>);
 
-// Of several channels: of one, the distances are the same.
+// For several channels: for one, the distances are equal.
 template <ColourDistance Distance>
 TileFilter FilterOfChannels(int channels, bool eight_bits) {
   switch (channels) {
@@ -96,8 +96,8 @@ TileFilter FilterOfOneChannel(bool eight_bits) {
   return eight_bits ? FilterTile<euclidean, 1, 3> : FilterTile<euclidean, 1, 4>;
 }
 
-// Weights are within 3.7e-6, for gray and RGB of 8 bits within 1e-4, which moves a mean by at most 0.013
-// steps.
+// Weights have a relative error of 3.7e-6, for gray and RGB of 8 bits of 1e-4, which moves a mean by at most
+// 0.013 steps.
 void BilateralTile(const WindowTile& kernel, bool eight_bits, const StageCall& call, const Rect& tile,
                    int first_channel, float* memory) {
   const TileFilter filter = kernel.channels == 1 ? FilterOfOneChannel(eight_bits)

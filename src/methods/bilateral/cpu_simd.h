@@ -5,7 +5,7 @@
 
 namespace ungrain {
 
-// `eight_bits`: the image has no more, and weights may be that much coarser.
+// `eight_bits`: the image has no more, so that coarser weights suffice.
 void bilateral_tile(const WindowTile& kernel, bool eight_bits, const StageCall& call, const Rect& tile,
                     int first_channel, float* memory);
 

@@ -1,5 +1,5 @@
-// Bilateral on a GPU: which kernel serves which window, and the one that serves any, cuda/window.cuh's tile
-// with one exponential a tap.
+// Bilateral on a GPU: chooses the kernel for a window. The kernel that serves any window is cuda/window.cuh's
+// tile with one exponential a tap.
 #include "core/window.h"
 #include "cuda/window.cuh"
 #include "methods/bilateral/bilateral.h"
@@ -58,8 +58,8 @@ struct Instance {
   std::size_t shared;
 };
 
-// City block has kernels for windows of up to 15 rows, as OpenCV's users mostly ask for. The taller ones,
-// which take longest to compile, are left to the generic kernel.
+// City block has kernels for windows of up to 15 rows, which OpenCV's users mostly ask for. Taller windows,
+// which take longest to compile, use the generic kernel.
 template <ColourDistance Distance, int Channels>
 using CompiledReaches =
     std::conditional_t<Distance == ColourDistance::city_block && Channels == 3,
@@ -73,7 +73,7 @@ Instance instance_for(const Reach& reach) {
   });
 }
 
-// Of several channels: of one, the distances are the same.
+// For several channels: for one, the distances are equal.
 template <ColourDistance Distance>
 Instance instance_for_colour(int channels, const Reach& reach) {
   switch (channels) {
@@ -95,19 +95,21 @@ Instance instance_for(ColourDistance distance, int channels, const Reach& reach)
 
 enum class Form {
   one_sided,  // cuda/window.cuh
-  symmetric,  // each weight for both its pixels
+  symmetric,  // each weight serves both its pixels
   streamed,   // small windows, through registers
 };
 
-// By the whole image's size, so that its parts are filtered alike.
-Form form_for(const BilateralParams& params, const ImageSpec& spec, int together) {
-  const bool plain = (together == 1 || together == 3) && params.window == Window::square &&
-                     params.quality != BilateralQuality::separable &&
-                     distance_among(params, together) == ColourDistance::euclidean;
+// Decided by the whole image's size, so that its parts are filtered alike.
+Form form_for(const BilateralParams& params, const ImageSpec& spec, int channels_per_weight) {
+  const bool plain = (channels_per_weight == 1 || channels_per_weight == 3) &&
+                     params.window == Window::square && params.quality != BilateralQuality::separable &&
+                     distance_among(params, channels_per_weight) == ColourDistance::euclidean;
   if (!plain) return Form::one_sided;
   const auto pixels = static_cast<long long>(spec.width) * spec.height;
-  if (tuning::serves(tuning::streamed_from(together, params.radius), pixels)) return Form::streamed;
-  if (tuning::serves(tuning::symmetric_from(together, params.radius), pixels)) return Form::symmetric;
+  if (tuning::serves(tuning::streamed_from(channels_per_weight, params.radius), pixels))
+    return Form::streamed;
+  if (tuning::serves(tuning::symmetric_from(channels_per_weight, params.radius), pixels))
+    return Form::symmetric;
   return Form::one_sided;
 }
 
@@ -116,27 +118,27 @@ Form form_for(const BilateralParams& params, const ImageSpec& spec, int together
 Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
   if (is_identity(params)) return {};
   if (uses_grid(params)) return bilateral_grid_cuda(params, spec);
-  const int together = channels_together(params.colour, spec.colour_channels());
-  const ColourDistance distance = distance_among(params, together);
+  const int channels_per_weight = ungrain::channels_per_weight(params.colour, spec.colour_channels());
+  const ColourDistance distance = distance_among(params, channels_per_weight);
   const int divisor =
-      distance == ColourDistance::city_block ? 1 : difference_divisor(params.colour, together);
+      distance == ColourDistance::city_block ? 1 : difference_divisor(params.colour, channels_per_weight);
   std::vector<Stage> passes;
   for (const Reach& reach : bilateral_passes(params)) {
     const cuda::WindowWeights weights(params.window, params.radius, reach, params.sigma_space.value(),
                                       params.sigma_range.value(), divisor);
-    const Instance instance = instance_for(distance, together, reach);
-    const Form form = form_for(params, spec, together);
+    const Instance instance = instance_for(distance, channels_per_weight, reach);
+    const Form form = form_for(params, spec, channels_per_weight);
     passes.push_back({.name = "bilateral",
                       .reach = reach,
                       .planes = spec.colour_channels(),
                       .launch = [=, border = params.border](const DeviceStageCall& call) {
-                        for (int first = 0; first < call.out.count; first += together) {
+                        for (int first = 0; first < call.out.count; first += channels_per_weight) {
                           if (form == Form::symmetric) {
                             launch_symmetric_bilateral(weights, border, first, call);
                             continue;
                           }
                           if (form == Form::streamed) {
-                            launch_streamed_bilateral(weights, border, first, together, call);
+                            launch_streamed_bilateral(weights, border, first, channels_per_weight, call);
                             continue;
                           }
                           const WindowCall window{{call.in[0], call.image, border}, call.out, first, weights};

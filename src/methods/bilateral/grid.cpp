@@ -11,21 +11,21 @@ namespace ungrain {
 namespace {
 
 // Levels for each sigma_range, and cells for the window's radius: finer ones come nearer to the exact filter
-// and cost more. docs/results/bilateral-approximations.md has the distance of these.
+// and cost more. docs/results/bilateral-approximations.md has the errors of these.
 constexpr double levels_per_sigma = 1.25;
 constexpr double cells_per_radius = 2.5;
 // Beyond this many sigma_range the weight is below 1 in 90.
 constexpr double sigmas_of_range = 3;
 
-// What a tap at 0 does to a pixel at `distance` levels, counted between two levels and read between two, on
-// average over the pixel's place between them: the cubic B-spline.
+// Contribution of a tap at 0 to a pixel at `distance` levels, when both are interpolated between two levels,
+// on average over the pixel's position between them: the cubic B-spline.
 double counted_and_read(double distance) {
   const double d = std::fabs(distance);
   if (d < 1) return 2.0 / 3 - d * d + d * d * d / 2;
   return d < 2 ? std::pow(2 - d, 3) / 6 : 0;
 }
 
-// The taps, none below 0 (so that no sum of weights can vanish), with which sum_t taps[t] columns[t][i] comes
+// The taps, none below 0 (so that no sum of weights can vanish), for which sum_t taps[t] columns[t][i] is
 // nearest to wanted[i]: least squares by cyclic descent.
 std::vector<double> fitted_taps(const std::vector<std::vector<double>>& columns, std::vector<double> wanted) {
   std::vector<double> taps(columns.size(), 0.0);
@@ -52,11 +52,11 @@ int cell_for(const BilateralParams& params) {
       static_cast<int>(std::lround(std::min(params.radius / cells_per_radius, params.sigma_space.value()))));
 }
 
-// What a tap `cells` away does to a pixel `distance` away, on average over the places of a cell.
+// Contribution of a tap `cells` away to a pixel `distance` away, on average over the positions in a cell.
 double counted_and_read(int distance, int cells, int cell) {
   double sum = 0;
   for (int place = 0; place < cell; ++place) {
-    const BetweenCells read = between_cells(place, cell);
+    const CellPosition read = between_cells(place, cell);
     const double after = read.after / (2.0 * cell);
     const int counted = cell_of(place + distance, cell);
     if (counted == read.first + cells) sum += 1 - after;
@@ -66,7 +66,7 @@ double counted_and_read(int distance, int cells, int cell) {
 }
 
 std::vector<double> space_taps(const BilateralParams& params, int cell) {
-  // Beyond four deviations there is nothing to fit.
+  // Beyond four deviations the weights are negligible.
   const double far = std::min<double>(params.radius, 4 * params.sigma_space.value());
   const int reach = std::max(1, static_cast<int>(std::ceil(far / cell)));
   std::vector<std::vector<double>> columns(2 * static_cast<std::size_t>(reach) + 1);
@@ -82,7 +82,7 @@ std::vector<double> space_taps(const BilateralParams& params, int cell) {
   return fitted_taps(columns, wanted);
 }
 
-// In units of levels.
+// Taps in units of levels.
 std::vector<double> range_taps() {
   constexpr int samples = 16;  // of a level
   const int reach = static_cast<int>(std::ceil(sigmas_of_range * levels_per_sigma));
@@ -114,7 +114,7 @@ BilateralGrid::BilateralGrid(const BilateralParams& params, const ImageSpec& spe
                     "range), got {:g}; exact takes any",
                     smallest_grid_sigma * spec.white(), sigma_range));
   }
-  // A larger strength than this treats all values that the grid holds alike to a part in 10^4.
+  // A larger strength treats all values in the grid alike to a part in 10^4.
   level = std::min(sigma_range, 200 * spec.white()) / levels_per_sigma;
 }
 

@@ -1,7 +1,7 @@
-// The bilateral grid: every pixel is counted in one coarse cell of x and y and between two levels of value;
-// the cells are blurred along each axis, and each pixel is read back between the cells around it. Counting
-// and reading smooth by themselves; the blur's taps are fitted so that all three together come nearest to the
-// exact window.
+// The bilateral grid: every pixel is added to one coarse cell of x and y, between two levels of value; the
+// cells are blurred along each axis, and each pixel is interpolated between the cells around it. Adding and
+// interpolating smooth as well; the blur's taps are fitted so that the three steps together come nearest to
+// the exact window.
 #pragma once
 
 #include <vector>
@@ -20,7 +20,7 @@ struct BilateralGrid {
 
   int cell;      // pixels a side; cell i begins at pixel i * cell
   double level;  // pixel units from level to level; level i lies at i * level
-  // Pixels with values beyond these take no part and are left as they are.
+  // Pixels with values beyond these do not count and stay as they are.
   double lowest;
   double highest;
   std::vector<double> space_taps;  // along x and y, from -space_reach() to space_reach() cells
@@ -33,18 +33,18 @@ struct BilateralGrid {
   bool holds(double value) const { return value >= lowest && value <= highest; }
 };
 
-// The cell that a pixel is counted in.
+// The cell to which a pixel is added.
 constexpr int cell_of(int position, int cell) {
   return position >= 0 ? position / cell : -((cell - 1 - position) / cell);
 }
 
-// The cell whose centre lies at a pixel or before it; the next one's is behind. `after`, the share of the
-// next, is in half pixels: divide by 2 cell.
-struct BetweenCells {
+// The cell whose centre lies at a pixel or before it; the next cell's centre lies behind it. `after`, the
+// share of the next cell, is in half pixels: divide by 2 cell.
+struct CellPosition {
   int first;
   int after;
 };
-constexpr BetweenCells between_cells(int position, int cell) {
+constexpr CellPosition between_cells(int position, int cell) {
   const int doubled = 2 * position - (cell - 1);
   const int first = cell_of(doubled, 2 * cell);
   return {first, doubled - first * 2 * cell};

@@ -1,6 +1,5 @@
-// The bilateral grid on the CPU, tile by tile: the grid of a tile and what reaches it stays in a core's
-// cache. Every cell's sums are taken in the order of the rows and columns, so that they do not depend on the
-// tile.
+// The bilateral grid on the CPU, tile by tile: the grid of a tile and its halo stays in a core's cache. Every
+// cell's sums are taken in the order of the rows and columns, so that they do not depend on the tile.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -40,16 +39,16 @@ struct GridTile {
     return wide * wide * static_cast<std::size_t>(most_levels);
   }
   std::size_t cell_floats() const { return 2 * cells() + blur_slack; }
-  // A line of cells with room on both sides, whose neighbours are less than a vector apart.
+  // A line of cells with padding on both sides, whose neighbours are less than a vector apart.
   std::size_t line_floats() const {
     const int along_range = 2 * (most_levels + 2 * grid.range_reach());
     const int along_x = static_cast<int>(blur_slack) * (tile_cells + 4 * grid.space_reach() + 6);
     return static_cast<std::size_t>(along_range + along_x) + blur_slack;
   }
-  // The pixels, then the cells' weights and values, twice; a line of them; where a row's pixels lie between
-  // the columns.
+  // The pixels; the cells' weights and values, twice; a line of cells; the positions of a row's pixels
+  // between the columns.
   std::size_t scratch() const {
-    constexpr std::size_t floats_of_column = sizeof(BetweenColumns) / sizeof(float);
+    constexpr std::size_t floats_of_column = sizeof(ColumnPosition) / sizeof(float);
     return pixels() + 2 * cell_floats() + line_floats() +
            static_cast<std::size_t>(side()) * floats_of_column + 16;
   }
@@ -87,9 +86,9 @@ class Worker {
     second_ = first_ + setup.cell_floats();
     line_ = second_ + setup.cell_floats();
     void* behind = line_ + setup.line_floats();
-    std::size_t room = 64 + static_cast<std::size_t>(setup.side()) * sizeof(BetweenColumns);
-    columns_ = static_cast<BetweenColumns*>(
-        std::align(alignof(BetweenColumns), sizeof(BetweenColumns), behind, room));
+    std::size_t room = 64 + static_cast<std::size_t>(setup.side()) * sizeof(ColumnPosition);
+    columns_ = static_cast<ColumnPosition*>(
+        std::align(alignof(ColumnPosition), sizeof(ColumnPosition), behind, room));
   }
 
   void filter() {
@@ -141,13 +140,13 @@ class Worker {
     box_.levels = empty ? 0 : setup_.level_of(high) + 2 - box_.level0;
   }
 
-  // Where a position lies between two cells.
-  struct Between {
+  // The position of a pixel between two cells.
+  struct CellShare {
     int first;
     float after;  // the share of the next one
   };
-  Between between(int position) const {
-    const BetweenCells cells = between_cells(position, grid_.cell);
+  CellShare between(int position) const {
+    const CellPosition cells = between_cells(position, grid_.cell);
     return {cells.first, static_cast<float>(cells.after) * setup_.half_inverse_cell};
   }
   void count() {
@@ -167,11 +166,11 @@ class Worker {
 
   void read() const {
     for (int x = tile_.x0; x < tile_.x1; ++x) {
-      const Between column = between(x);
+      const CellShare column = between(x);
       columns_[x - tile_.x0] = {box_.index(column.first, box_.y0, box_.level0), column.after};
     }
     for (int y = tile_.y0; y < tile_.y1; ++y) {
-      const Between row = between(y);
+      const CellShare row = between(y);
       const float* upper = second_ + (row.first - box_.y0) * box_.row_step();
       const GridRow cells{upper,       upper + box_.row_step(), row.after,  box_.column_step(),
                           box_.level0, setup_.inverse_level,    setup_.held};
@@ -189,9 +188,9 @@ class Worker {
   float* first_;
   float* second_;
   float* line_;
-  BetweenColumns* columns_;
+  ColumnPosition* columns_;
   Rect area_{};
-  Rect inside_{};  // of the area, where pixels take part
+  Rect inside_{};  // the part of the area where pixels count
   Box box_{};
 };
 

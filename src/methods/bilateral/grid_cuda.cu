@@ -1,6 +1,6 @@
-// The bilateral grid on a GPU. A block owns a tile of cells and keeps those that reach it in shared memory, a
-// range of levels at a time: a thread counts the pixels of its cell (no atomics: the sums have one order),
-// the three blurs run in place, and the pixels whose level is in the range are read back.
+// The bilateral grid on a GPU. A block owns a tile of cells and keeps the cells that reach it in shared
+// memory, a range of levels at a time: a thread adds the pixels of its cell (no atomics: the sums have one
+// order), the three blurs run in place, and the pixels whose level is in the range are interpolated.
 #include <algorithm>
 
 #include "cuda/launch.cuh"
@@ -15,7 +15,8 @@ namespace {
 using cuda::BorderedPlane;
 
 constexpr int tile_cells = 16;
-// After the blur; pixels of one less are read back. As many as let a multiprocessor hold two blocks.
+// Levels after the blur; pixels between them are interpolated. As many as let a multiprocessor hold two
+// blocks.
 constexpr int levels_kept = 15;
 constexpr int most_space_reach = 6;
 constexpr int range_reach = 4;  // both as BilateralGrid fits them
@@ -40,11 +41,11 @@ struct GridCall {
 template <int SpaceReach>
 class GridBlock {
  public:
-  static constexpr int read_side = tile_cells + 2;         // cells that pixels are read from
+  static constexpr int read_side = tile_cells + 2;         // cells between which pixels are interpolated
   static constexpr int side = read_side + 2 * SpaceReach;  // before the blur
-  static constexpr int pitch = side + 1;                   // odd: threads on neighbouring rows keep apart
-  // From level to level: whole rounds of the banks, so that threads on neighbouring cells keep apart whatever
-  // their levels.
+  static constexpr int pitch = side + 1;                   // odd: rows lie in different banks
+  // Distance from level to level: a multiple of the number of banks, so that threads on neighbouring cells
+  // use different banks at any levels.
   static constexpr int plane = (side * pitch + 15) / 16 * 16;
   static constexpr int warps = (side * side + 31) / 32;
   static constexpr int threads = 32 * warps;  // one for each cell
@@ -63,7 +64,7 @@ class GridBlock {
     held_ = call.in.holds(x0, y0, x0 + side * call.cell, y0 + side * call.cell);
   }
 
-  // The levels of the tile's pixels, over the whole block; none: first > last.
+  // The range of levels of the tile's pixels, over the whole block; without any: first > last.
   __device__ void find_levels(int* range) const {
     if (threadIdx.x == 0) {
       range[0] = INT_MAX;
@@ -90,7 +91,7 @@ class GridBlock {
     __syncthreads();
   }
 
-  // The pixels whose level is in [first, first + levels_kept - 1), none of them above `last`.
+  // Filters the pixels whose level is in [first, first + levels_kept - 1), none of them above `last`.
   __device__ void filter(int first, int last) {
     const int kept = min(levels_kept, last - first + 2);
     count(first, kept + 2 * range_reach);
@@ -119,7 +120,7 @@ class GridBlock {
     cell = make_float2(now.x + share, fmaf(share, value, now.y));
   }
 
-  // Every thread the pixels of its cell, row by row.
+  // Every thread adds the pixels of its cell, row by row.
   __device__ void count(int first, int levels) {
     const int i = static_cast<int>(threadIdx.x);
     if (i >= side * side) return;
@@ -156,7 +157,7 @@ class GridBlock {
     }
   }
 
-  // Along a line of cells `step` apart, in place, through a window in registers.
+  // Blurs along a line of cells `step` apart, in place, through a window in registers.
   template <int Reach>
   __device__ static void blur(float2* line, int step, int count, const float* taps) {
     float2 window[2 * Reach + 1];
@@ -196,7 +197,7 @@ class GridBlock {
   }
 
   // between_cells() of a position in the tile, without a division by the cell.
-  __device__ BetweenCells between(int position) const {
+  __device__ CellPosition between(int position) const {
     int first = __float2int_rd((static_cast<float>(2 * position + 1)) * call_.half_inverse_cell);
     int after = 2 * position - (call_.cell - 1) - 2 * call_.cell * first;
     if (after < 0) {
@@ -214,8 +215,8 @@ class GridBlock {
       const int level = __float2int_rd(position);
       const int index = level - first;
       if (index < 0 || index >= levels_kept - 1) return;
-      const BetweenCells column = between(x - column0_ * call_.cell);
-      const BetweenCells row = between(y - row0_ * call_.cell);
+      const CellPosition column = between(x - column0_ * call_.cell);
+      const CellPosition row = between(y - row0_ * call_.cell);
       const float right = static_cast<float>(column.after) * call_.half_inverse_cell;
       const float below = static_cast<float>(row.after) * call_.half_inverse_cell;
       const float above = position - static_cast<float>(level);

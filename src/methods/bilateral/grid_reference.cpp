@@ -32,7 +32,7 @@ class Cells {
     return sums_[static_cast<std::size_t>(row + x - x0_)];
   }
 
-  // Along one axis, given as a step in x, y or level; beyond them there is nothing.
+  // Blurs along one axis, given as a step in x, y or level; zero beyond the cells.
   void blur(const std::vector<double>& taps, int step_x, int step_y, int step_level) {
     const int reach = static_cast<int>(taps.size()) / 2;
     Cells before = *this;
@@ -72,11 +72,11 @@ class Cells {
 };
 
 // The level at or below a value, and the share of the next one.
-struct BetweenLevels {
+struct LevelPosition {
   int first;
   double after;
 };
-BetweenLevels between_levels(const BilateralGrid& grid, double value) {
+LevelPosition between_levels(const BilateralGrid& grid, double value) {
   const double first = std::floor(value / grid.level);
   return {static_cast<int>(first), value / grid.level - first};
 }
@@ -97,7 +97,7 @@ void filter_plane(const BilateralGrid& grid, const StageCall& call, int plane, B
       if (!image.counts(x, y)) continue;
       const double value = image.at(plane, x, y);
       if (!grid.holds(value)) continue;
-      const BetweenLevels level = between_levels(grid, value);
+      const LevelPosition level = between_levels(grid, value);
       for (const int next : {0, 1}) {
         const double share = next == 1 ? level.after : 1 - level.after;
         Sums& sums = cells.at(cell_of(x, grid.cell), cell_of(y, grid.cell), level.first + next);
@@ -113,9 +113,9 @@ void filter_plane(const BilateralGrid& grid, const StageCall& call, int plane, B
     const double value = image.at(plane, x, y);
     call.out.at(plane, x, y) = static_cast<float>(value);
     if (!grid.holds(value)) return;
-    const BetweenLevels level = between_levels(grid, value);
-    const BetweenCells column = between_cells(x, grid.cell);
-    const BetweenCells row = between_cells(y, grid.cell);
+    const LevelPosition level = between_levels(grid, value);
+    const CellPosition column = between_cells(x, grid.cell);
+    const CellPosition row = between_cells(y, grid.cell);
     const double right = column.after / (2.0 * grid.cell);
     const double below = row.after / (2.0 * grid.cell);
     Sums sums;

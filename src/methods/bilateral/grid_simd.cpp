@@ -1,4 +1,4 @@
-// The bilateral grid's blur and read-back.
+// The bilateral grid's blur and interpolation.
 #include "methods/bilateral/grid_kernels.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ HWY_INLINE hn::Vec<D> Blurred(D d, const float* taps, int first, int last, const
   return sum;
 }
 
-// Neighbours at least a vector apart: a position's numbers are vectors.
+// Neighbours at least a vector apart: the numbers of a position fill vectors.
 void BlurWideSteps(const float* centre, int reach, const float* in, float* out, int length,
                    std::ptrdiff_t step) {
   const hn::ScalableTag<float> d;
@@ -42,7 +42,7 @@ void BlurWideSteps(const float* centre, int reach, const float* in, float* out, 
 }
 
 // Neighbours nearer than that: the line is copied between zeros, which add nothing. Writes up to a vector too
-// much, where the next line will be.
+// much, which the next line overwrites.
 void BlurNarrowSteps(const float* centre, int reach, const float* in, float* out, std::ptrdiff_t count,
                      std::ptrdiff_t step, float* padded) {
   const hn::ScalableTag<float> d;
@@ -89,7 +89,7 @@ void Extend(const float* values, std::ptrdiff_t count, const HeldValues& held, f
   }
 }
 
-// Here for the sake of floor(), which is one instruction in what is compiled for newer processors.
+// Vectorised only for floor(), which is one instruction on newer processors.
 void CountRow(const float* values, int count, const HeldValues& held, float inverse_level, int level0,
               float* cell) {
   for (int i = 0; i < count; ++i) {
@@ -106,8 +106,8 @@ void CountRow(const float* values, int count, const HeldValues& held, float inve
   }
 }
 
-// Four cells around a pixel, two levels of each: four loads of four floats.
-void ReadRow(const GridRow& row, const BetweenColumns* columns, const float* values, int width, float* out) {
+// Interpolates between the four cells around a pixel, two levels of each: four loads of four floats.
+void ReadRow(const GridRow& row, const ColumnPosition* columns, const float* values, int width, float* out) {
   const hn::CappedTag<float, 4> d;  // fewer where there is no vector of four
   const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
   HWY_ALIGN float sums[4];
@@ -118,7 +118,7 @@ void ReadRow(const GridRow& row, const BetweenColumns* columns, const float* val
     const float position = value * row.inverse_level;
     const float first = std::floor(position);
     const float after = position - first;
-    const BetweenColumns& column = columns[x];
+    const ColumnPosition& column = columns[x];
     const std::ptrdiff_t at = column.offset + 2 * (static_cast<int>(first) - row.level0);
     const float lower_right = row.lower_share * column.after;
     const auto share00 = hn::Set(d, (1 - row.lower_share) * (1 - column.after));
@@ -165,7 +165,7 @@ void count_in_cell(const float* values, int count, const HeldValues& held, float
                    float* cell) {
   HWY_DYNAMIC_DISPATCH(CountRow)(values, count, held, inverse_level, level0, cell);
 }
-void read_grid_row(const GridRow& row, const BetweenColumns* columns, const float* values, int width,
+void read_grid_row(const GridRow& row, const ColumnPosition* columns, const float* values, int width,
                    float* out) {
   HWY_DYNAMIC_DISPATCH(ReadRow)(row, columns, values, width, out);
 }

@@ -12,8 +12,8 @@ namespace {
 
 using P = BilateralParams;
 
-// By how much the noise makes the city-block distance of two pixels larger than the Euclidean one, in the
-// root mean square over channels whose noise is independent: E|a||b| is 2/pi of E a².
+// The factor by which noise makes the city-block distance of two pixels larger than the Euclidean one, in the
+// root mean square over channels with independent noise: E|a||b| is 2/pi of E a².
 double distance_growth(const P& p, int channels) {
   if (distance_among(p, channels) == ColourDistance::euclidean) return 1;
   const double squared = 1 + (channels - 1) * 2 / std::numbers::pi;
@@ -25,12 +25,12 @@ std::optional<double> sigma_range(const P& p, const ImageSpec& spec) {
   const std::optional<double> noise = describe::noise_on_255(p, spec);
   if (!noise) return std::nullopt;
   const double bounded = std::min(*noise, 100.0);
-  const double growth = distance_growth(p, channels_together(p.colour, spec.colour_channels()));
+  const double growth = distance_growth(p, channels_per_weight(p.colour, spec.colour_channels()));
   if (p.colour == ColourMode::lab) return describe::noise_times(growth * (0.6 + 0.045 * bounded), p, spec);
-  const bool together = describe::weighs_together(p, spec);
+  const bool joint = describe::has_joint_weight(p, spec);
   const double followed =
-      *describe::noise_times(growth * (together ? 1.4 + 0.014 * bounded : 2 + 0.04 * bounded), p, spec);
-  // A picture without noise stays what it is; a grid for less would be too fine.
+      *describe::noise_times(growth * (joint ? 1.4 + 0.014 * bounded : 2 + 0.04 * bounded), p, spec);
+  // A picture without noise stays as it is; a grid for less would be too fine.
   const bool too_fine = p.quality == BilateralQuality::grid && followed > 0;
   return too_fine ? std::max(followed, smallest_grid_sigma * spec.white()) : followed;
 }

@@ -9,8 +9,7 @@ namespace {
 
 double squared(double v) { return v * v; }
 
-// The channels [first, first + count) of one pixel, filtered with one set of weights in a window of that
-// reach.
+// Filters the channels [first, first + count) of one pixel with one set of weights in a window of that reach.
 void filter_pixel(const BilateralParams& params, const Reach& reach,
                   const BorderedPlanes<const double>& image, int x, int y, int first, int count,
                   double* result) {

@@ -1,8 +1,8 @@
 // Small square windows, through registers: a thread owns a few columns and rows, reads the rows that they
-// need one after the other and lets each row meet those before it, so that a weight between two of the
-// thread's own pixels is found once. Every pixel adds its neighbours up in the order of the window's rows and
-// columns, whatever thread it falls to. Bound by memory: each pixel is read once and written once, the rest
-// comes from the first-level cache.
+// need one after the other and compares each row with those before it, so that the weight between two of the
+// thread's own pixels is computed once. Every pixel adds its neighbours in the order of the window's rows and
+// columns, in any thread. Bound by memory: each pixel is read once and written once; other reads come from
+// the first-level cache.
 #include "methods/bilateral/streamed.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct StreamedCall {
   BorderedPlane in;
   Planes out;
   int first_channel;
-  int left;  // where the first thread's columns start: what lies in memory there is aligned
+  int left;  // first column of the first thread, aligned in memory
   float scale;
   float unscale;
   float nothing;
@@ -111,7 +111,8 @@ class StreamedThread {
     }
   }
 
-  // Pixels of two rows, the second below the first. Columns in order, so that each pixel's sums are.
+  // Compares the pixels of two rows, the second below the first. Columns come in order, so that each pixel's
+  // sums do.
   __device__ void meet(int above, int below) {
     if (below >= 0 && below < Rows && above == below - Radius) clear(below);
 #pragma unroll
@@ -137,7 +138,7 @@ class StreamedThread {
     }
   }
 
-  // The row's pixels with each other: what lies to the left, the pixel itself, what lies to the right.
+  // Compares the row's pixels with each other: left neighbours, the pixel itself, right neighbours.
   __device__ void start_own_row(int row) {
     float weights[side][Radius];  // of each pixel and those to its right
 #pragma unroll
@@ -192,7 +193,7 @@ class StreamedThread {
   const StreamedCall& call_;
   int x0_;
   int y0_;
-  // Every index is known when this is compiled: all of it lies in registers, and only as long as it is used.
+  // Every index is a compile-time constant: all of it lies in registers, only as long as it is used.
   float pixels_[Channels][Rows + 2 * Radius][side];
   float weights_[Rows][Columns];
   float sums_[Channels][Rows][Columns];
@@ -220,7 +221,7 @@ __global__ void __launch_bounds__(block_width* block_height)
 template <int Radius, int Channels, int Columns, int Rows>
 void launch_for(StreamedCall of_call, const DeviceStageCall& call) {
   const Rect& area = call.out.rect;
-  // The thread that owns the first column owns as many before it as makes its columns aligned in memory.
+  // The thread that owns the first column also owns as many before it as align its columns in memory.
   const float* first = &of_call.in.planes.at(of_call.first_channel, area.x0, area.y0);
   const auto before = static_cast<int>(reinterpret_cast<std::uintptr_t>(first) / sizeof(float) % Columns);
   of_call.left = area.x0 - before;

@@ -1,5 +1,5 @@
-// Bilateral on a GPU, one or three channels together, the smallest square window: bound by memory, so pixels
-// go through registers.
+// Bilateral on a GPU, one or three channels that share a weight, the smallest square window: bound by memory,
+// so pixels go through registers.
 #pragma once
 
 #include "cuda/window.h"

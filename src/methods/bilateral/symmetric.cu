@@ -1,12 +1,12 @@
-// w(p,q) = w(q,p): a pair of pixels needs one exponential. A warp owns 32 columns and marches down the image
-// in bands of `Band` rows; a lane holds its column's pixels of the band and their sums in registers, and
-// meets every pixel of the window to its right (and, in its own column, below). What the partner gets is
-// added in shared memory, to sums that belong to the warp alone. A band is finished when the band below it
-// has been met: then the warp's own sums and those that the warp to the left has left for its last columns'
-// partners are added up.
+// w(p,q) = w(q,p): a pair of pixels needs one exponential. A warp owns 32 columns and goes down the image in
+// bands of `Band` rows. A lane holds its column's pixels of the band and their sums in registers, and is
+// compared with every pixel of the window to its right (and, in its own column, below). The partner's share
+// is added in shared memory, to sums that belong to the warp alone. A band is finished when the band below it
+// has been compared: then the warp's own sums are added to those that the warp to the left has for the
+// partners of its last columns.
 //
-// Everything is laid out from the image's origin (bands at multiples of their height, blocks at multiples of
-// their width), so that a pixel's sums are taken in one order whatever part of the image is asked for.
+// Bands start at multiples of their height and blocks at multiples of their width from the image's origin, so
+// that a pixel's sums are taken in one order in every region of the image.
 #include "methods/bilateral/symmetric.h"
 
 #include <algorithm>
@@ -42,9 +42,9 @@ class SymmetricBlock {
   static constexpr int own_columns =
       threads - Radius;                            // that the block finishes; the first ones lack their left
   static constexpr int partners = lanes + Radius;  // columns of a warp's sums
-  static constexpr int around = (Radius + Band - 1) / Band;  // bands above and below that a band meets
+  static constexpr int around = (Radius + Band - 1) / Band;  // bands above and below that are compared
   static constexpr int slots = 2 * around + 1;               // bands held
-  // Rows of a column lie together and are read four at a time; an odd number of fours keeps banks apart.
+  // The rows of a column are adjacent and read four at a time; an odd number of fours avoids bank conflicts.
   static constexpr int pitch = slots * Band + (slots * Band / 4 % 2 == 0 ? 4 : 8);
   static constexpr int pixels = columns * pitch;
   static constexpr int sums = partners * pitch;  // of a warp: its weights; then as many values
@@ -74,7 +74,7 @@ class SymmetricBlock {
     }
     __syncthreads();
     for (int band = first_band_ - around; band < end_band_ + around; ++band) {
-      // What takes the place of the first band held.
+      // The band that replaces the first one held.
       const bool more = band >= first_band_ && band + around + 1 < end_band_ + around;
       if (more) fetch(band + around + 1, fetched, fetched_beyond);
       finishes(band) ? meet<true>(band) : meet<false>(band);
@@ -91,7 +91,7 @@ class SymmetricBlock {
   __device__ static int slot_of(int band) { return (band % slots + slots) % slots * Band; }
   __device__ bool finishes(int band) const { return band >= first_band_ && band < end_band_; }
 
-  // A thread's column of a band, and for the first threads one of those beyond the block's own.
+  // A thread's column of a band, and for the first threads one of the columns beyond the block's own.
   __device__ void fetch(int band, float (&pixels)[Band], float (&beyond)[Band]) const {
     const int thread = static_cast<int>(threadIdx.x);
     const int y0 = band * Band;
@@ -110,7 +110,7 @@ class SymmetricBlock {
         const float other =
             thread < Radius ? call_.in.at(call_.channel, left_ + threads + thread, y0 + row, call_.nothing)
                             : 0;
-        // Registers have no run-time index.
+        // Registers cannot be indexed at run time.
 #pragma unroll
         for (int i = 0; i < Band; ++i) {
           pixels[i] = i == row ? pixel : pixels[i];
@@ -120,7 +120,7 @@ class SymmetricBlock {
     }
   }
 
-  // Into the place of the first band held, whose sums are started afresh.
+  // Replaces the first band held and resets its sums.
   __device__ void store(int band, const float (&pixels)[Band], const float (&beyond)[Band]) {
     const int thread = static_cast<int>(threadIdx.x);
     const int slot = slot_of(band);
@@ -145,8 +145,8 @@ class SymmetricBlock {
     }
   }
 
-  // What a lane holds of its column's pixels of a band.
-  struct Own {
+  // A lane's column of a band: pixels and sums.
+  struct LaneColumn {
     float centre[Band];
     float weights[Band];
     float values[Band];
@@ -161,13 +161,13 @@ class SymmetricBlock {
     }
   };
 
-  // Pairs of this band's pixels with those of the bands around it and of itself, where one of the two is the
-  // block's to finish. Finished: the band itself is.
+  // Compares this band's pixels with those of the bands around it and with each other, where the block
+  // finishes one of the two. Finished: the block finishes the band itself.
   template <bool Finished>
   __device__ void meet(int band) {
     const int this_slot = slot_of(band);
     const int own_column = warp_ * lanes + lane_;
-    Own own;
+    LaneColumn own;
 #pragma unroll
     for (int k = 0; k < Band; ++k) {
       own.weights[k] = 1;  // a pixel and itself
@@ -187,7 +187,7 @@ class SymmetricBlock {
       const float across = call_.space[dx];
 #pragma unroll
       for (int d = 0; d <= Radius; ++d) exponents[d] = across + call_.space[d];
-      __syncwarp();  // the column was another lane's a moment ago
+      __syncwarp();  // another lane had this column before
       meet_bands<Finished, -around, false>(band, dx, own, exponents);
     }
     __syncwarp();
@@ -197,7 +197,7 @@ class SymmetricBlock {
     }
   }
 
-  __device__ static void meet_itself(Own& own, const float (&exponents)[Radius + 1]) {
+  __device__ static void meet_itself(LaneColumn& own, const float (&exponents)[Radius + 1]) {
 #pragma unroll
     for (int k = 0; k < Band; ++k) {
 #pragma unroll
@@ -209,9 +209,9 @@ class SymmetricBlock {
     }
   }
 
-  // The bands from the one First below this one on.
+  // Partners in the band `First` bands below and in those further down.
   template <bool Finished, int First, bool Below>
-  __device__ void meet_bands(int band, int dx, Own& own, const float (&exponents)[Radius + 1]) {
+  __device__ void meet_bands(int band, int dx, LaneColumn& own, const float (&exponents)[Radius + 1]) {
     if (Finished || finishes(band + First)) {
       meet_rows<First, Below>(dx, slot_of(band + First), own, exponents);
     }
@@ -233,7 +233,7 @@ class SymmetricBlock {
   // Partners in the column dx to the right and the band `Bands` below, whose rows start at `slot`. Below:
   // partners above or beside do not count.
   template <int Bands, bool Below>
-  __device__ void meet_rows(int dx, int slot, Own& own, const float (&exponents)[Radius + 1]) {
+  __device__ void meet_rows(int dx, int slot, LaneColumn& own, const float (&exponents)[Radius + 1]) {
     constexpr int origin = Bands * Band;
     const float* const pixels = pixels_ + (warp_ * lanes + lane_ + dx) * pitch + slot;
     float* const partner_sums = sums_ + (lane_ + dx) * pitch + slot;
@@ -335,7 +335,7 @@ void launch_for(SymmetricCall of_call, const DeviceStageCall& call) {
   const int across = (area.x1 - 1) / Block::own_columns - area.x0 / Block::own_columns + 1;
   const int bands = (area.y1 - 1) / Band - area.y0 / Band + 1;
   const int rounds = tuning::symmetric_rounds(Block::around, across * bands / resident);
-  constexpr int least_bands = 2;  // of a block, which meets half a band more on either side
+  constexpr int least_bands = 2;  // of a block, which is compared with half a band more on either side
   const int down = std::clamp(rounds * resident / across, 1, std::max(1, bands / least_bands));
   of_call.bands_each = (bands + down - 1) / down;
   const dim3 grid(static_cast<unsigned>(across),

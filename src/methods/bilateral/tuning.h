@@ -1,11 +1,12 @@
-// Which kernel serves which radius of a square window: changes time, never more than rounding. Chosen on an
-// H200, images of 0.07 to 20 Mpixel; the README has the figures.
+// Chooses the kernel for a radius of a square window: changes the time, and results only by rounding. Chosen
+// on an H200, images of 0.07 to 20 Mpixel; the README has the figures.
 #pragma once
 
 namespace ungrain::tuning {
 
-// The streamed and the symmetric kernel do less for each pixel than the one-sided one, which keeps the GPU
-// busier where pixels are few: their blocks are tall. From how many pixels on each serves an image.
+// Number of pixels from which on each kernel serves an image. The streamed and the symmetric kernel do less
+// work for each pixel than the one-sided one, but their blocks are tall: with few pixels the one-sided kernel
+// keeps the GPU busier.
 inline constexpr long long never = -1;
 
 constexpr long long streamed_from(int channels, int radius) {
@@ -40,9 +41,9 @@ constexpr long long symmetric_from(int channels, int radius) {
 
 constexpr bool serves(long long from, long long pixels) { return from != never && pixels >= from; }
 
-// How many times as many blocks as the GPU holds at once: many, so that none of it waits long for the last
-// few; or few, because every block meets some bands besides its own, `around` above and below. `bands` is
-// what each would have if the GPU held all.
+// How many times as many blocks as the GPU holds at once. Many, so that it waits less for the last few; or
+// few, because every block is compared with `around` bands above and below its own. `bands` is each block's
+// number if the GPU held all.
 constexpr int symmetric_rounds(int around, int bands) {
   constexpr int few = 20;
   if (around == 1) return 6;

@@ -46,7 +46,7 @@ std::optional<double> strength(const P& p, const ImageSpec& spec) {
   double squares = 0;  // of the patch's weights along one axis; 1 / patch where they are all the same
   for (const double weight : patch_weights(p.patch.value(), p.patch_sigma.value()))
     squares += weight * weight;
-  const int channels_per_weight = describe::weighs_together(p, spec) ? spec.colour_channels() : 1;
+  const int channels_per_weight = describe::has_joint_weight(p, spec) ? spec.colour_channels() : 1;
   const double factor = strength_of_noise(p, spec, *noise);
   return describe::noise_times(factor * std::sqrt(squares) / std::sqrt(std::sqrt(channels_per_weight)), p,
                                spec);
