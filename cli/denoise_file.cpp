@@ -15,6 +15,7 @@
 #include "noise/stabilize.h"
 #include "noise_text.h"
 #include "page_rows.h"
+#include "page_slices.h"
 #include "signals.h"
 #include "streams.h"
 #include "ungrain/error.h"
@@ -131,7 +132,9 @@ class FileRun {
     params_->set_noise(settings.noise.for_image(spec()));
     options_ = settings.options;
     options_.cancel = interrupted();
-    options_.progress = [this](double fraction) { progress_.update((page_ + fraction) / outcome_.in.pages); };
+    options_.progress = [this](double fraction) {
+      progress_.update(along_pages_ ? fraction : (page_ + fraction) / outcome_.in.pages);
+    };
     const std::uint64_t page_bytes = static_cast<std::uint64_t>(spec().width) * spec().height *
                                      spec().channels * bytes_per_sample(spec().type);
     hold_ = params_->needs_image() &&
@@ -202,7 +205,8 @@ class FileRun {
     outcome_.range_from = white.from;
   }
 
-  // The page's rows and a denoiser for them: the noise of pages differs.
+  // The page's rows and a denoiser for them: every page has noise of its own, except where the method looks
+  // along the pages.
   void prepare_page() {
     if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
     rows_ = std::make_unique<PageRows>(*input_, hold_);
@@ -212,6 +216,11 @@ class FileRun {
     const std::optional<double> iso = io::iso_speed(input_->metadata());
     const Resolved resolved = resolve_with_noise(*params_, *rows_, spec(),
                                                  {.iso = iso, .jpeg_steps = input_->metadata().jpeg_steps});
+    const bool first_of_several = page_ == 0 && outcome_.in.pages > 1;
+    if (first_of_several) {  // only a denoiser tells whether it looks along them
+      make_denoiser(resolved.params);
+      along_pages_ = denoiser_->reach().slices() > 1;
+    }
     if (resolved.noise && is_left(*resolved.noise, iso)) {
       make_denoiser(without_effect(resolved.params));
       return;
@@ -219,18 +228,19 @@ class FileRun {
     const NoiseHandling& noise = resolved.params.noise();
     outcome_.undone_at_black = outcome_.undone_at_black || noise.cut_at_black;
     outcome_.undone_at_white = outcome_.undone_at_white || noise.cut_at_white;
-    make_denoiser(resolved.params);
+    if (!first_of_several) make_denoiser(resolved.params);
   }
 
   // Whether the noise found on this page is too weak to filter it. Other pages of the file may be filtered.
   bool is_left(const NoiseModelEstimate& measured, std::optional<double> iso) {
+    if (page_ == 0) outcome_.noise = noise_text(measured, spec(), iso);
+    if (along_pages_) return false;  // the pages behind the first may have more noise
     const NoiseHandling& asked = params_->noise();
     const bool more = asked.strength > 1 || asked.luminance > 1 || asked.chroma > 1;
     const bool found = is_noise(measured, spec());
     const bool weak = found && !more && is_too_weak(measured, spec(), outcome_.out.spec);
     outcome_.noise_found = found || (page_ > 0 && outcome_.noise_found);
     outcome_.noise_too_weak = weak && (page_ == 0 || outcome_.noise_too_weak);
-    if (page_ == 0) outcome_.noise = noise_text(measured, spec(), iso);
     return !found || weak;
   }
 
@@ -290,19 +300,34 @@ class FileRun {
     ImageSpec watched_spec = spec();
     watched_spec.type = PixelType::f32;
     ClippingWriter clipping(*output, watched_spec, outcome_.out.spec);
-    for (; page_ < outcome_.in.pages; ++page_) {
-      if (page_ > 0) {
-        input_->select_page(page_);
-        output->next_page();
-        prepare_page();
-      }
-      const Report report = watched ? denoiser_->run(*rows_, clipping, watched_spec)
-                                    : denoiser_->run(*rows_, *output, outcome_.out.spec);
-      outcome_.report = added_up(report, outcome_.report);
+    RowWriter& writer = watched ? static_cast<RowWriter&>(clipping) : *output;
+    const ImageSpec& written_spec = watched ? watched_spec : outcome_.out.spec;
+    if (along_pages_) {
+      filter_along_pages(*output, writer, written_spec);
+    } else {
+      filter_each_page(*output, writer, written_spec);
     }
     check_clipping(clipping);
     input_->check_unchanged();
     output->commit();
+  }
+
+  void filter_each_page(io::OutputFile& output, RowWriter& writer, const ImageSpec& written_spec) {
+    for (; page_ < outcome_.in.pages; ++page_) {
+      if (page_ > 0) {
+        input_->select_page(page_);
+        output.next_page();
+        prepare_page();
+      }
+      outcome_.report = added_up(denoiser_->run(*rows_, writer, written_spec), outcome_.report);
+    }
+  }
+
+  void filter_along_pages(io::OutputFile& output, RowWriter& writer, const ImageSpec& written_spec) {
+    rows_.reset();  // the page that may have been held to measure its noise
+    PageReader pages(*input_);
+    PageWriter results(output, writer, outcome_.in, [this](double fraction) { progress_.update(fraction); });
+    outcome_.report = denoiser_->run(pages, results, written_spec);
   }
 
   void check_clipping(const ClippingWriter& clipping) const {
@@ -334,6 +359,7 @@ class FileRun {
   std::optional<MethodParams> params_;
   bool hold_ = false;
   int page_ = 0;
+  bool along_pages_ = false;  // the method looks at the pages before and after: all are one sequence
   std::unique_ptr<PageRows> rows_;
   std::optional<Denoiser> denoiser_;
 };

@@ -1,4 +1,4 @@
-// Filters one file with one method, page by page, into a file of its own.
+// One file through one method, page by page or along its pages, into a file of its own.
 #pragma once
 
 #include <optional>

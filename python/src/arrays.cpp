@@ -161,6 +161,7 @@ void describe(Images<Pointer>& images, const Array& array, const Layout& layout,
     }
     images.offsets = std::move(inner);
   }
+  if (!axes.stack.empty()) images.sequence = images.shape[axes.stack.back()];
   images.first.data = array.data();
   images.first.spec = spec_of(images.shape, axes, type, layout);
   images.first.strides = {stride(axes.x), stride(axes.y), axes.channel ? stride(*axes.channel) : sample};

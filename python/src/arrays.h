@@ -26,6 +26,7 @@ struct Images {
   BasicImageView<Pointer> first;
   std::vector<std::ptrdiff_t> offsets;  // bytes, of each image from `first`
   std::vector<std::size_t> shape;       // the array's own
+  std::size_t sequence = 1;             // images along the stack's last axis, which follow one another
 
   BasicImageView<Pointer> at(std::size_t index) const {
     using Byte =

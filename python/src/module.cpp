@@ -34,12 +34,14 @@ namespace {
 
 Stream stream_of(std::uintptr_t handle) { return {reinterpret_cast<void*>(handle)}; }
 
-// Returns the noise level, in pixel values, with which the last image was filtered; 0 where there is none.
-double denoise_call(nb::handle image, nb::handle out, const std::string& method, nb::handle preset,
-                    const nb::dict& given, const std::vector<int>& axis, int channel_axis,
-                    const std::string& channels, double range, const std::string& device, int threads,
-                    std::size_t memory, const std::string& nonfinite, nb::handle progress,
-                    nb::handle measured, std::uintptr_t stream) {
+// Returns the noise level in pixel values that the last image was filtered with; 0 where there is none.
+// Nothing: nothing was done, the stack lies on a GPU and must come in host memory (StackOnGpu).
+std::optional<double> denoise_call(nb::handle image, nb::handle out, const std::string& method,
+                                   nb::handle preset, const nb::dict& given, const std::vector<int>& axis,
+                                   int channel_axis, const std::string& channels, double range,
+                                   const std::string& device, int threads, std::size_t memory,
+                                   const std::string& nonfinite, nb::handle progress, nb::handle measured,
+                                   std::uintptr_t stream) try {
   const Layout layout{axis, channel_axis, channels, range};
   const InputImages in = input_images(image, layout, "image");
   const OutputImages to = output_images(out, layout, "out");
@@ -49,6 +51,8 @@ double denoise_call(nb::handle image, nb::handle out, const std::string& method,
       denoise(in, to, host ? &*host : nullptr, read_params(method, preset, given, in.first.spec.white()),
               options_of(device, threads, memory, nonfinite), progress, stream_of(stream));
   return used ? noise_level(*used) : 0;
+} catch (const StackOnGpu&) {
+  return std::nullopt;
 }
 
 bool needs_image(const std::string& method, nb::handle preset, const nb::dict& given) {
@@ -354,6 +358,7 @@ NB_MODULE(_core, module) {
       .def("params", [](const HeldDenoiser& self) { return to_dict(self.denoiser().params()); })
       .def("noise_level", [](const HeldDenoiser& self) { return noise_level(self.denoiser().params()); })
       .def("device", [](const HeldDenoiser& self) { return name(self.denoiser().device()); })
+      .def("looks_along_stacks", [](const HeldDenoiser& self) { return looks_along_stacks(self.denoiser()); })
       .def("reach", [](const HeldDenoiser& self) {
         const ungrain::Denoiser::Reach reach = self.denoiser().reach();
         return nb::make_tuple(reach.y, reach.x);

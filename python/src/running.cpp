@@ -39,7 +39,26 @@ Report run_one(ungrain::Denoiser& denoiser, const ConstImageView& in, const Imag
   return report;
 }
 
-// An image of which only the sampled rows and columns exist.
+// How many images, from one that starts a sequence on, are one run's.
+std::size_t images_together(const ungrain::Denoiser& denoiser, const InputImages& in) {
+  return looks_along_stacks(denoiser) ? in.sequence : 1;
+}
+
+Report run_images(ungrain::Denoiser& denoiser, const InputImages& in, const OutputImages& out,
+                  std::size_t first, std::size_t count, Stream stream) {
+  const PixelType type = in.first.spec.type;
+  if (count == 1) return run_one(denoiser, in.at(first), output_at(out, first, type), stream);
+  if (on_gpu(in.first) && denoiser.device().kind == Device::Kind::cuda) throw StackOnGpu();
+  std::vector<ConstImageView> images;
+  std::vector<ImageView> results;
+  for (std::size_t index = first; index < first + count; ++index) {
+    images.push_back(in.at(index));
+    results.push_back(output_at(out, index, type));
+  }
+  return denoiser.run(images, results);
+}
+
+// An image of which only the sampled rows and columns are there.
 class SampledRows : public RowReader {
  public:
   SampledRows(const ConstImageView& sampled, std::vector<int> rows, std::vector<int> columns)
@@ -116,7 +135,7 @@ MethodParams with_level(MethodParams params, const NoiseEstimate& noise) {
 void Listener::listen(nb::handle callback, std::size_t images) {
   callback_ = nb::borrow(callback);
   images_ = images;
-  image_ = 0;
+  begin_images(0, 1);
   raised_ = nullptr;
 }
 
@@ -131,7 +150,8 @@ void Listener::tell(double fraction) {
   try {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (callback_.is_none()) return;
-    const double done = (static_cast<double>(image_) + fraction) / static_cast<double>(images_);
+    const double images = static_cast<double>(image_) + fraction * static_cast<double>(count_);
+    const double done = images / static_cast<double>(images_);
     if (says_stop(callback_(done))) token_.cancel();
   } catch (...) {
     raised_ = std::current_exception();
@@ -142,6 +162,8 @@ void Listener::tell(double fraction) {
 void Listener::rethrow() {
   if (raised_) std::rethrow_exception(std::exchange(raised_, nullptr));
 }
+
+bool looks_along_stacks(const ungrain::Denoiser& denoiser) { return denoiser.reach().slices() > 1; }
 
 Options options_of(const std::string& device, int threads, std::size_t memory, const std::string& nonfinite) {
   Options options;
@@ -174,8 +196,7 @@ std::optional<MethodParams> denoise(const InputImages& in, const OutputImages& o
     const nb::gil_scoped_release unlocked;
     const bool each_by_itself = params.params.needs_image();
     std::optional<ungrain::Denoiser> denoiser;
-    for (std::size_t index = 0; index < in.offsets.size(); ++index) {
-      listener.begin_image(index);
+    for (std::size_t index = 0, count = 1; index < in.offsets.size(); index += count) {
       const ConstImageView image = in.at(index);
       if (!denoiser || each_by_itself) {
         const MethodParams resolved =
@@ -184,7 +205,9 @@ std::optional<MethodParams> denoise(const InputImages& in, const OutputImages& o
         denoiser = ungrain::Denoiser::create(resolved, image.spec, options);
         used = denoiser->params();
       }
-      run_one(*denoiser, image, output_at(out, index, image.spec.type), stream);
+      count = images_together(*denoiser, in);
+      listener.begin_images(index, count);
+      run_images(*denoiser, in, out, index, count, stream);
       if (on_gpu(image)) {
         // The working memory is freed with the denoiser, so the GPU must be done with it.
         if (each_by_itself || index + 1 == in.offsets.size()) denoiser->wait();
@@ -238,11 +261,11 @@ void HeldDenoiser::run(const InputImages& in, const OutputImages& out, nb::handl
   listener_->listen(progress, in.offsets.size());
   try {
     const nb::gil_scoped_release unlocked;
-    for (std::size_t index = 0; index < in.offsets.size(); ++index) {
-      listener_->begin_image(index);
-      const ConstImageView image = in.at(index);
-      report_ = run_one(*denoiser_, image, output_at(out, index, image.spec.type), stream);
-      if (!on_gpu(image)) continue;
+    const std::size_t count = images_together(*denoiser_, in);
+    for (std::size_t index = 0; index < in.offsets.size(); index += count) {
+      listener_->begin_images(index, count);
+      report_ = run_images(*denoiser_, in, out, index, count, stream);
+      if (!on_gpu(in.first)) continue;
       if (options_.nonfinite == NonFinite::error) denoiser_->wait();
       listener_->tell(1);
       if (listener_->stopped()) throw Error(ErrorCode::cancelled, "cancelled");

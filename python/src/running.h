@@ -11,6 +11,7 @@
 
 #include "arrays.h"
 #include "ungrain/denoiser.h"
+#include "ungrain/error.h"
 #include "values.h"
 
 namespace ungrain::python {
@@ -21,8 +22,12 @@ class Listener {
  public:
   void listen(nanobind::handle callback, std::size_t images);
   void forget();
-  void begin_image(std::size_t index) { image_ = index; }
-  void tell(double fraction);  // without the lock
+  // The next run is on `count` images from this one on.
+  void begin_images(std::size_t index, std::size_t count) {
+    image_ = index;
+    count_ = count;
+  }
+  void tell(double fraction);  // of the run; without the lock
   const CancelToken& token() const { return token_; }
   bool stopped() const { return token_.cancelled(); }
   void renew_token() { token_ = CancelToken(); }
@@ -35,13 +40,24 @@ class Listener {
   std::exception_ptr raised_;
   std::size_t images_ = 1;
   std::size_t image_ = 0;
+  std::size_t count_ = 1;
 };
+
+// A method that looks along a stack, and a stack on a GPU: there images are put on the caller's stream one by
+// one. In the host's memory it can be worked on, by the same device.
+class StackOnGpu : public Error {
+ public:
+  StackOnGpu() : Error(ErrorCode::unsupported, "a method that looks along a stack takes it in host memory") {}
+};
+
+bool looks_along_stacks(const ungrain::Denoiser& denoiser);
 
 Options options_of(const std::string& device, int threads, std::size_t memory, const std::string& nonfinite);
 
-// One call: filters each image of the stack by itself, and measures its noise where that is unset. `measured`
-// is a copy of the images in host memory, for images on a GPU whose noise is to be measured. Returns the
-// parameters with which the last image was filtered; none where there was no image.
+// One call: each image of the stack by itself, with the noise measured on it where that is left open. A
+// method that looks along the stack takes the images of its last axis together, with what was measured on the
+// first. `measured` is a copy of the images in the host's memory, where they lie on a GPU and the noise is to
+// be measured. Returns the parameters that the last image was filtered with; none where there was no image.
 std::optional<MethodParams> denoise(const InputImages& in, const OutputImages& out,
                                     const InputImages* measured, const HeldParams& params, Options options,
                                     nanobind::handle progress, Stream stream);
@@ -52,9 +68,9 @@ struct Place {
   int x = 0;
 };
 
-// Parameters with every measured and derived value, from the samples of an image of `spec` that the noise
-// estimate uses: `sampled` has only their rows and columns (NoiseEstimator::sampled_rows). One sigma for all
-// levels: a noise model needs whole images.
+// Parameters with everything measured and derived, from the samples of an image of `spec` that the estimate
+// of its noise looks at: `sampled` has only their rows and columns (NoiseEstimator::sampled_rows). One sigma
+// for all levels: a noise model is measured on whole images.
 MethodParams resolve_sampled(const HeldParams& params, const ImageSpec& spec, const ConstImageView& sampled);
 
 // A Denoiser that a Python object holds.

@@ -179,3 +179,11 @@ def test_one_gpu_for_each_process(monkeypatch, tmp_path):
     monkeypatch.setattr(_gpus, "_usable_gpus", lambda: [])
     monkeypatch.setattr(_gpus, "_claimed", None)
     assert _gpus.own_gpu() is None
+
+
+def test_methods_that_look_along_a_stack_are_refused():
+    stack = da.from_array(np.stack([picture(40, 50, seed=s) for s in range(3)]), chunks=(1, 20, 25))
+    with pytest.raises(ungrain.InvalidArgument, match="box looks along the stack.*ungrain.denoise"):
+        ungrain.dask.denoise(stack, "box", axis=0, radius_z=1)
+    np.testing.assert_array_equal(ungrain.dask.denoise(stack[0], "box", radius_z=1).compute(scheduler="sync"),
+                                  ungrain.box(stack[0].compute(), radius_z=1))

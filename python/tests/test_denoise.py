@@ -302,6 +302,74 @@ def test_a_stack_of_stacks():
     assert ungrain.box(stack[:0], axis=(0, 1)).shape == (0, 3, 19, 23)
 
 
+def box_along(stack, radius, radius_z):
+    """box by its definition on images x height x width [x channels], border symmetric in all three directions."""
+    around = [(radius_z, radius_z), (radius, radius), (radius, radius)] + [(0, 0)] * (stack.ndim - 3)
+    padded = np.pad(stack.astype(np.float64), around, "symmetric")
+    images, height, width = stack.shape[:3]
+    parts = [padded[z:z + images, y:y + height, x:x + width]
+             for z in range(2 * radius_z + 1) for y in range(2 * radius + 1) for x in range(2 * radius + 1)]
+    mean = sum(parts) / len(parts)
+    return np.rint(mean) if stack.dtype.kind == "u" else mean
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64"])
+@pytest.mark.parametrize("channels", [None, 3])
+def test_box_looks_along_a_stack(library, dtype, channels):
+    if dtype == "uint16" and library.name.startswith("torch"):
+        pytest.skip("PyTorch has hardly any operations on uint16")
+    stack = np.stack([picture(19, 23, channels, dtype, seed=s) for s in range(4)])
+    for radius_z in (1, 2):
+        result = library.read(ungrain.box(library.make(stack), radius=1, radius_z=radius_z, axis=0))
+        np.testing.assert_allclose(result, box_along(stack, 1, radius_z), rtol=0, atol=1e-6)
+    # The same in place, by a Denoiser that is made for one of its images, and along another axis.
+    expected = library.read(ungrain.box(library.make(stack), radius=1, radius_z=1, axis=0))
+    denoiser = ungrain.Denoiser("box", like=library.make(stack[0]), radius=1, radius_z=1)
+    np.testing.assert_array_equal(library.read(denoiser(library.make(stack), axis=0)), expected)
+    array = library.make(stack.copy())
+    assert ungrain.box(array, radius=1, radius_z=1, axis=0, out=array) is array
+    np.testing.assert_array_equal(library.read(array), expected)
+    array = library.make(stack.copy())
+    denoiser(array, axis=0, out=array)
+    np.testing.assert_array_equal(library.read(array), expected)
+    moved = library.make(np.ascontiguousarray(np.moveaxis(stack, 0, 2)))
+    result = library.read(ungrain.box(moved, radius=1, radius_z=1, axis=2, channel_axis=-1))
+    np.testing.assert_array_equal(np.moveaxis(result, 2, 0), expected)
+
+
+def test_without_radius_z_each_image_is_by_itself():
+    stack = np.stack([picture(19, 23, dtype="uint16", seed=s) for s in range(4)])
+    result = ungrain.box(stack, radius=1, radius_z=0, axis=0)
+    np.testing.assert_array_equal(result, np.stack([ungrain.box(image, radius=1) for image in stack]))
+    # One image stands in for its neighbours.
+    np.testing.assert_array_equal(ungrain.box(stack[:1], radius=1, radius_z=3, axis=0), result[:1])
+    np.testing.assert_array_equal(ungrain.box(stack[0], radius=1, radius_z=3), result[0])
+
+
+def test_sequences_lie_along_the_last_axis_that_is_named():
+    stack = np.stack([picture(19, 23, seed=s) for s in range(6)]).reshape(2, 3, 19, 23)
+    given = {"sigma": 1, "sigma_z": 1}
+    result = ungrain.gaussian(stack, axis=(0, 1), **given)
+    np.testing.assert_array_equal(result, np.stack([ungrain.gaussian(each, axis=0, **given) for each in stack]))
+    other = ungrain.gaussian(stack, axis=(1, 0), **given)
+    np.testing.assert_array_equal(other, np.stack([ungrain.gaussian(stack[:, i], axis=0, **given) for i in range(3)], axis=1))
+    assert ungrain.gaussian(stack[:, :0], axis=(0, 1), **given).shape == (2, 0, 19, 23)
+
+
+def test_what_is_measured_along_a_stack_is_the_first_images():
+    stack = np.stack([picture(64, 64, dtype="uint8", seed=s) for s in range(3)])
+    given = {"radius": 1, "radius_z": 1, "clipping": "undo"}
+    expected = ungrain.Denoiser("box", like=stack[0], **given)(stack, axis=0)
+    np.testing.assert_array_equal(ungrain.box(stack, axis=0, **given), expected)
+
+
+def test_progress_along_a_stack():
+    seen = []
+    stack = np.stack([picture(300, 300, seed=s) for s in range(8)]).reshape(2, 4, 300, 300)
+    ungrain.box(stack, radius_z=1, axis=(0, 1), progress=seen.append, device="cpu")
+    assert seen[-1] == 1 and seen == sorted(seen) and 0.5 in seen
+
+
 def test_shapes_that_are_no_images():
     with pytest.raises(ValueError, match=r"shape \(40, 50, 60\) has 60 channels in axis 2.*axis="):
         ungrain.box(np.zeros((40, 50, 60), np.uint8))

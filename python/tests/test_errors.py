@@ -83,7 +83,7 @@ def test_every_error_is_one_of_ours(name):
     (lambda: ungrain.box(IMAGE, channel_axis=2**40), ValueError, "channel_axis takes a whole number"),
     (lambda: ungrain.box(IMAGE, axis=2**40), ValueError, "axis takes a whole number"),
     (lambda: ungrain.box(IMAGE, range=10**400), ValueError, "range takes a positive number"),
-    (lambda: ungrain.box(IMAGE, sigma_range=1), TypeError, "box has no parameter 'sigma_range'; it has radius, border"),
+    (lambda: ungrain.box(IMAGE, sigma_range=1), TypeError, "box has no parameter 'sigma_range'; it has radius, radius_z, border"),
     (lambda: ungrain.bm3d(IMAGE, sigma=[None]), TypeError, "sigma takes a number, got None"),
     (lambda: ungrain.bm3d(IMAGE, sigma_map=[["a"]]), TypeError, r"sigma_map takes an array of numbers, got \[\['a'\]\]"),
     (lambda: ungrain.box(IMAGE, radius=-1), ValueError, "radius takes a whole number"),

@@ -159,6 +159,15 @@ def _worked_on(library: Any, image: Any, out: Any, stream: Any, run: Callable[[A
     return result if out is None else out, returned
 
 
+def _through_the_host(library: Any, work: Any, target: Any, run: Callable[[Any, Any], Any]) -> Any:
+    """What `run` returned; it is given copies in the host's memory."""
+    host = library.to_host(work)
+    result = np.empty_like(host)
+    returned = run(host, result)
+    library.store(library.from_host(result, work), target)
+    return returned
+
+
 def _with_sigma(sigma: Any, parameters: dict[str, Any]) -> dict[str, Any]:
     if not (isinstance(sigma, str) and sigma == "auto"):
         parameters["sigma"] = sigma
@@ -209,7 +218,9 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
     preset : str, optional
         Values of several parameters under one name; given values override them.
     axis : int or sequence of int, optional
-        Axes along which images are stacked; each is denoised by itself.
+        Axes along which images are stacked; each is denoised by itself. Methods that look along a stack (``radius_z`` of
+        box, ``sigma_z`` of gaussian) look along the last axis that is named, with the noise of its first image where
+        noise is measured; a stack on a GPU is copied to the host and back for them.
     channel_axis : int
         Where the channels are, if there are three axes besides ``axis``.
     channels : str
@@ -268,8 +279,12 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
             device_ = on if device == "auto" else device
             if _core.needs_image(method, preset, given):
                 measured = library.to_host(work)
-        return _core.denoise(library.exported(work), library.exported(target), method, preset, given, *layout, device_,
-                             threads, memory, nonfinite, progress, measured, handle)
+        level = _core.denoise(library.exported(work), library.exported(target), method, preset, given, *layout, device_,
+                              threads, memory, nonfinite, progress, measured, handle)
+        if level is not None:
+            return level
+        return cast(float, _through_the_host(library, work, target, lambda host, result: _core.denoise(
+            host, result, method, preset, given, *layout, device_, threads, memory, nonfinite, progress, None, 0)))
     try:
         result, level = _worked_on(library, image, out, stream, run)
     except TypeError:
@@ -382,8 +397,15 @@ class Denoiser:
             raise InvalidType(f"image has dtype {dtype}, this Denoiser was made for {self._dtype}")
         axes = stack_axes(axis) if axis is not None else []
 
+        through_the_host = (axes and library.device(image) is not None and self.device.startswith("cuda")
+                            and self._core.looks_along_stacks())
+
         def run(work: Any, target: Any, handle: int) -> None:
-            self._core.run(library.exported(work), library.exported(target), axes, *self._layout, progress, handle)
+            if through_the_host:
+                _through_the_host(library, work, target, lambda host, result: self._core.run(
+                    host, result, axes, *self._layout, progress, 0))
+            else:
+                self._core.run(library.exported(work), library.exported(target), axes, *self._layout, progress, handle)
         try:
             return _worked_on(library, image, out, stream, run)[0]
         except TypeError:
@@ -462,7 +484,8 @@ class Denoiser:
 
     @property
     def report(self) -> Report:
-        """The report of the last call's last image. For images on a GPU it has only the device."""
+        """Of the last call's last image, or of all where the method looks along the stack. Of images on a GPU only the
+        device is known."""
         return Report(**self._core.report())
 
     def __repr__(self) -> str:

@@ -124,21 +124,35 @@ class Work:
         height, width = (self.shape[each] for each in axes)
         if self.parameters.get("border") == "wrap":  # beyond one edge lies the other
             return height, width
+        return self._reaches()[0]
+
+    def looks_along_stacks(self) -> bool:
+        return self._reaches()[1]
+
+    def _reaches(self) -> tuple[tuple[int, int], bool]:
         key = self.key()
         if key not in _reaches:
             if len(_reaches) > 1000:
                 _reaches.clear()
             # Every device has the same reach; the parts are planned where there may be no GPU.
-            _reaches[key] = self.denoiser("cpu").reach
+            denoiser = self.denoiser("cpu")
+            _reaches[key] = denoiser.reach, denoiser._core.looks_along_stacks()
         return _reaches[key]
 
     def key(self) -> str:
         return repr(self)
 
 
-_reaches: dict[str, tuple[int, int]] = {}
+_reaches: dict[str, tuple[tuple[int, int], bool]] = {}
 _idle: dict[tuple[str, str], list[Denoiser]] = {}
 _idle_lock = threading.Lock()
+
+
+def check_each_by_itself(work: Work, axes: Axes) -> None:
+    """The images of a stack go to different workers: refuses a method that looks along it."""
+    if axes.stack and work.looks_along_stacks():
+        raise InvalidArgument(f"{work.method} looks along the stack with these parameters, and in parts each image is denoised by "
+                              "itself; ungrain.denoise takes a stack as a whole")
 
 
 def chosen_device(work: Work, part: Any) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 from . import __version__, _core, _outputs
 from ._denoise import _WHITE
 from ._errors import CannotRead, Error
-from ._parts import Axes, Work, denoise_parts
+from ._parts import Axes, Work, check_each_by_itself, denoise_parts
 from ._sources import Source, located, open_source
 
 DONE, FAILED, USAGE = 0, 1, 2
@@ -295,7 +295,9 @@ def run(options: SimpleNamespace) -> int:
 
 def _measured(source: Source, axes: Axes, work: Work) -> list[Work]:
     from . import dask as on_dask
-    return on_dask._resolved(on_dask.read(source.name), axes, work)
+    works = on_dask._resolved(on_dask.read(source.name), axes, work)
+    check_each_by_itself(works[0], axes)
+    return works
 
 
 def _run_blocks(client: Any, job: Job, out: Any, options: SimpleNamespace) -> int:

@@ -26,7 +26,7 @@ except ImportError as error:
 
 from ._denoise import Axis, _check_white, _with_sigma
 from ._errors import InvalidType
-from ._parts import Axes, Work, denoise_parts
+from ._parts import Axes, Work, check_each_by_itself, denoise_parts
 from ._sources import open_source
 
 __all__ = ["denoise", "read", "resolve"]
@@ -153,6 +153,7 @@ def denoise(array: Any, method: str = "bm3d", *, sigma: float | Sequence[float] 
     if 0 in array.shape:
         return array
     works = _resolved(array, axes, work)
+    check_each_by_itself(works[0], axes)
     reaches = [each.reach() for each in {repr(each): each for each in works}.values()]
     height, width = array.shape[axes.y], array.shape[axes.x]
     reach = min(height, max(rows for rows, _ in reaches)), min(width, max(columns for _, columns in reaches))

@@ -8,7 +8,8 @@ import struct
 import unittest
 from pathlib import Path
 
-from support import Workspace, needs_format, npy_bytes, picture, read_pnm, read_tiff, write_npy, write_pnm, writes
+from support import (Picture, Workspace, needs_format, npy_bytes, picture, read_pnm, read_tiff, write_npy, write_pnm,
+                     write_tiff, writes)
 
 IDENTITY = ("--method", "bilateral", "--sigma-range", "0", "-q")  # gives every sample back
 PAGES, WIDTH, HEIGHT = 3, 11, 9
@@ -26,6 +27,25 @@ def write_stack(path: Path, axis: int) -> Path:
                      for p in range(PAGES) for y in range(HEIGHT) for x in range(WIDTH))
     path.write_bytes(npy_bytes(str(index(PAGES, HEIGHT, WIDTH)), "|u1", bytes(value for _, value in samples)))
     return path
+
+
+def mean_along(pages: list[Picture], radius: int, radius_z: int) -> list[int]:
+    """box by its definition, border symmetric in all three directions, rounded."""
+    def inside(place: int, size: int) -> int:
+        place %= 2 * size
+        return min(place, 2 * size - 1 - place)
+
+    width, height = pages[0].width, pages[0].height
+    means = []
+    for page in range(len(pages)):
+        near = [pages[inside(page + dz, len(pages))].samples for dz in range(-radius_z, radius_z + 1)]
+        sums = [sum(samples[i] for samples in near) for i in range(width * height)]
+        for y in range(height):
+            for x in range(width):
+                around = [sums[inside(y + dy, height) * width + inside(x + dx, width)]
+                          for dy in range(-radius, radius + 1) for dx in range(-radius, radius + 1)]
+                means.append(round(sum(around) / len(around) / len(near)))
+    return means
 
 
 class Stacks(Workspace):
@@ -102,6 +122,76 @@ class Stacks(Workspace):
         result = self.run_here("a.npy", "--axis", "first")
         self.assertEqual((result.code, result.err), (2, "ungrain: --axis takes a whole number, got 'first'\n"))
         self.assertIn("shape (3, 9, 11) has no axis 7", self.run_here("a.npy", "--axis", "7").err)
+
+
+class AlongTheStack(Workspace):
+    """Methods that look at the images before and after."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.pages = [picture(40, 150, seed=page + 1) for page in range(4)]
+        stack = bytes(int(value) for page in self.pages for value in page.samples)
+        self.path("a.npy").write_bytes(npy_bytes("(4, 150, 40)", "|u1", stack))
+
+    def box(self, *arguments: str, radius_z: int = 1) -> str:
+        return self.done(*arguments, "--method", "box", "--radius", "1", "--radius-z", str(radius_z), "--json").out
+
+    def test_box_is_its_definition(self) -> None:
+        for radius_z in (1, 2):
+            with self.subTest(radius_z):
+                self.box("a.npy", "--axis", "0", "-o", "b.npy", radius_z=radius_z)
+                self.assertEqual(list(self.bytes_of("b.npy")[128:]), mean_along(self.pages, 1, radius_z))
+
+    def test_little_memory_gives_the_same_bits(self) -> None:
+        self.box("a.npy", "--axis", "0", "-o", "b.npy")
+        least = re.search(r"at least ([\d.]+) KiB", self.run_here("a.npy", "--axis", "0", "--method", "box", "--radius-z", "1",
+                                                                  "--threads", "1", "--memory", "1K").err)
+        memory = f"{int(1.1 * float(least[1]))}K"
+        report = json.loads(self.box("a.npy", "--axis", "0", "-o", "c.npy", "--memory", memory, "--threads", "1"))
+        self.assertGreater(report["bands"], len(self.pages))
+        self.assertEqual(self.bytes_of("b.npy"), self.bytes_of("c.npy"))
+
+    def test_in_place(self) -> None:
+        self.box("a.npy", "--axis", "0", "-o", "a.npy")
+        self.assertEqual(list(self.bytes_of("a.npy")[128:]), mean_along(self.pages, 1, 1))
+
+    def test_pages_of_a_tiff(self) -> None:
+        if not writes(".tif"):
+            self.skipTest(needs_format(".tif"))
+        deep = [page.scaled(65535) for page in self.pages]
+        write_tiff(self.path("a.tif"), deep)
+        self.box("a.tif", "-o", "b.tif")
+        found = [value for page in read_tiff(self.path("b.tif")) for value in page.samples]
+        self.assertEqual(found, mean_along(deep, 1, 1))
+
+    def test_chosen_pages_are_the_sequence(self) -> None:
+        self.box("a.npy", "--axis", "0", "--pages", "1,3-4", "-o", "b.npy")
+        self.assertEqual(list(self.bytes_of("b.npy")[128:]), mean_along([self.pages[p] for p in (0, 2, 3)], 1, 1))
+
+    def test_floats_into_whole_numbers(self) -> None:
+        values = [value / 255 for page in self.pages for value in page.samples]
+        self.path("f.npy").write_bytes(npy_bytes("(4, 150, 40)", "<f4", struct.pack(f"<{len(values)}f", *values)))
+        self.box("f.npy", "--axis", "0", "--depth", "u8", "-o", "b.npy")
+        self.assertEqual(list(self.bytes_of("b.npy")[128:]), mean_along(self.pages, 1, 1))
+
+    def test_gaussian_looks_along_too(self) -> None:
+        gaussian = ("--method", "gaussian", "--sigma", "1", "-q")
+        self.done("a.npy", "--axis", "0", "-o", "alone.npy", *gaussian)
+        self.done("a.npy", "--axis", "0", "-o", "along.npy", *gaussian, "--sigma-z", "1")
+        self.assertNotEqual(self.bytes_of("alone.npy"), self.bytes_of("along.npy"))
+
+    def test_an_image_alone_stands_in_for_its_neighbours(self) -> None:
+        write_pnm(self.path("a.pgm"), self.pages[0])
+        self.box("a.pgm", "-o", "b.pgm")
+        self.assertEqual(read_pnm(self.path("b.pgm")).samples, mean_along(self.pages[:1], 1, 0))
+
+    def test_noise_is_that_of_the_first_page(self) -> None:
+        """What is measured is measured once: a first page without noise does not leave the others as they are."""
+        flat = Picture(40, 150, 1, [100] * (40 * 150))
+        stack = bytes(int(value) for page in [flat, *self.pages] for value in page.samples)
+        self.path("d.npy").write_bytes(npy_bytes("(5, 150, 40)", "|u1", stack))
+        self.box("d.npy", "--axis", "0", "--clipping", "undo", "-o", "b.npy")
+        self.assertEqual(list(self.bytes_of("b.npy")[128:]), mean_along([flat, *self.pages], 1, 1))
 
 
 if __name__ == "__main__":
