@@ -79,13 +79,17 @@ Tables describe() {
 }
 
 void add_format_option(OptionTable& table, std::string& format) {
-  std::vector<std::string> extensions = io::writable_extensions();
-  for (std::string& extension : extensions) extension.erase(0, 1);  // the dot
+  // libvips is asked, and takes 20 ms to start.
+  const auto extensions = [] {
+    std::vector<std::string> list = io::writable_extensions();
+    for (std::string& extension : list) extension.erase(0, 1);  // the dot
+    return list;
+  };
   table
       .add("--format EXT",
            "format of the standard output, by its extension such as png, tif or npy (default: the input's)",
            format)
-      .choices = std::move(extensions);
+      .slow_choices = extensions;
 }
 
 void add_device_option(OptionTable& table, std::string help, Device& device) {

@@ -57,7 +57,7 @@ void print_bash_tables(const Tables& tables) {
       const std::string between = fmt::format("'|'{} ", each.name);
       if (!option.flag())
         print("    '{} {}') echo '{}' ;;\n", each.name, joined(option.names, between),
-              option.file ? "@files" : joined(option.choices));
+              option.file ? "@files" : joined(option.completed_values()));
     }
   }
   print("    *) return 1 ;;\n  esac\n}}\n\n");
@@ -170,8 +170,8 @@ std::string zsh_help(std::string text) {
 
 std::string zsh_action(const Option& option) {
   if (option.file) return "_files";
-  if (option.choices.empty()) return " ";
-  return fmt::format("({})", replaced(joined(option.choices), ":", "\\:"));
+  if (option.completed_values().empty()) return " ";
+  return fmt::format("({})", replaced(joined(option.completed_values()), ":", "\\:"));
 }
 
 // '(-o --output)'{-o+,--output=}'[help]:PATH:_files'
@@ -252,7 +252,7 @@ void print_fish_options(const std::vector<Option>& options, const std::string& w
     } else if (!option.value.empty()) {
       print(" -x");
     }
-    if (!option.choices.empty()) print(" -a {}", fish_quoted(joined(option.choices)));
+    if (!option.completed_values().empty()) print(" -a {}", fish_quoted(joined(option.completed_values())));
     print(" -d {}\n", fish_quoted(option.help));
   }
 }

@@ -30,14 +30,17 @@ struct Option {
   SetText set;
   std::string group;                      // its heading in --help
   std::vector<std::string> choices = {};  // values that are completed
-  bool only_choices = false;              // no other values are allowed
-  bool file = false;                      // the value is a file's name
-  bool repeated = false;                  // by position: takes all remaining words
-  bool chooses_method = false;            // set before the others, which depend on it
-  std::string method = {};                // that it belongs to; empty: to all
+  // The same, where it takes time to find them; only completions ask.
+  std::function<std::vector<std::string>()> slow_choices = {};
+  bool only_choices = false;    // no other values are allowed
+  bool file = false;            // the value is a file's name
+  bool repeated = false;        // by position: takes all remaining words
+  bool chooses_method = false;  // set before the others, which depend on it
+  std::string method = {};      // that it belongs to; empty: to all
 
   bool positional() const { return !names.front().starts_with('-'); }
   bool flag() const { return !positional() && value.empty(); }
+  std::vector<std::string> completed_values() const { return slow_choices ? slow_choices() : choices; }
   // Allows only these words, and lists them in the help in place of "{}".
   Option& only(std::vector<std::string> words);
 };
