@@ -189,6 +189,8 @@ struct Engine::Lane {
   std::vector<DeviceRaw> raws;
   std::size_t next_raw = 0;
 
+  void use(Queue& queue) { in = compute = out = &queue; }
+
   // Samples may be overwritten when what has been enqueued so far is done.
   void record_used() {
     for (DeviceRaw& raw : raws) {
@@ -259,7 +261,7 @@ std::unique_ptr<Engine::Workplace> Engine::make_workplace(int band_rows, bool im
     auto lane = std::make_unique<Lane>();
     // One lane on every queue before a second one on any.
     lane->queues.push_back(backend_->make_queue(index % backend_->queues()));
-    lane->in = lane->compute = lane->out = lane->queues[0].get();
+    lane->use(*lane->queues[0]);
     if (copies && slots > lanes) {
       lane->queues.push_back(backend_->make_queue(index % backend_->queues()));
       lane->queues.push_back(backend_->make_queue(index % backend_->queues()));
@@ -569,18 +571,23 @@ void Engine::run_async(const ConstImageView& in, const ImageView& out, Stream st
                     std::min(job.columns[0].end, job.in_rect.x1)};
   Lane& lane = *place.lanes[0];
   Slot& slot = place.slots[0];
-  lane.in = lane.compute = lane.out = queue.get();
+  for (SliceRing& ring : lane.results) ring.clear();
   caller_queue_ = std::move(queue);
-  caller_queue_->clear(slot.device_stats());
-  Walk walk = make_walk(job, place);
-  while (const std::optional<Step> step = walk.next()) {
-    slot.timed.clear();
-    start_band(job, place, slot, *step, std::nullopt);
-    slot.busy = false;
+  lane.use(*caller_queue_);
+  try {
+    caller_queue_->clear(slot.device_stats());
+    Walk walk = make_walk(job, place);
+    while (const std::optional<Step> step = walk.next()) {
+      start_band(job, place, slot, *step, std::nullopt);
+      slot.busy = false;
+    }
+    if (downloads) caller_queue_->download(out.data, to.data, packed_bytes(out.spec));
+    caller_queue_->download(slot.stats_on_host.data(), slot.stats.data(), sizeof(NonFiniteStats));
+  } catch (...) {
+    lane.use(*lane.queues[0]);
+    throw;
   }
-  if (downloads) caller_queue_->download(out.data, to.data, packed_bytes(out.spec));
-  caller_queue_->download(slot.stats_on_host.data(), slot.stats.data(), sizeof(NonFiniteStats));
-  lane.in = lane.compute = lane.out = lane.queues[0].get();
+  lane.use(*lane.queues[0]);
 }
 
 void Engine::wait() {
@@ -596,6 +603,24 @@ void Engine::wait() {
 
 // ---- one run
 
+// After a failure: no work may still use memory that the caller takes back. What else goes wrong is lost.
+void Engine::stop_all(Job& job, Workplace& place) {
+  const auto quietly = [](const auto& work) {
+    try {
+      work();
+    } catch (...) {  // NOLINT: the run has failed already
+    }
+  };
+  place.feed.stop();
+  quietly([&] { job.writing.wait(); });
+  for (const auto& lane : place.lanes) {
+    for (const auto& queue : lane->queues) quietly([&] { queue->wait(); });
+  }
+  for (Slot& slot : place.slots) slot.busy = false;
+  held_ = {};
+  backend_->watch(nullptr, nullptr);
+}
+
 void Engine::execute(Job& job, Workplace& place) {
   const Clock::time_point start = Clock::now();
   job.last_progress = start;
@@ -609,20 +634,10 @@ void Engine::execute(Job& job, Workplace& place) {
     job.writing.wait();
     job.out->all_done();
   } catch (...) {
-    // No work may still use memory that the caller takes back.
-    place.feed.stop();
-    for (const auto& lane : place.lanes) {
-      for (const auto& queue : lane->queues) {
-        try {
-          queue->wait();
-        } catch (...) {  // NOLINT: the run has failed already
-        }
-      }
-    }
-    for (Slot& slot : place.slots) slot.busy = false;
-    held_ = {};
+    stop_all(job, place);
     throw;
   }
+  backend_->watch(nullptr, nullptr);  // the job's progress ends with it
   if (options_.progress && !job.saw_nonfinite) options_.progress(1);
   const int lanes = static_cast<int>(place.lanes.size());
   job.report.ms = ms_since(start);

@@ -59,6 +59,7 @@ class Engine {
   void run_slices(SliceReader& in, Job& job);
 
   void execute(Job& job, Workplace& place);
+  void stop_all(Job& job, Workplace& place);
   void walk_bands(Job& job, Workplace& place);
   Walk make_walk(Job& job, const Workplace& place) const;
   void start_feed(Job& job, Workplace& place);
