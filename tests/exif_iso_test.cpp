@@ -17,7 +17,8 @@ Metadata with(std::vector<TiffEntry> exif) {
   TiffDirectoryWriter writer(8, false, false);
   writer.put({pointer}, 0);
   Metadata metadata;
-  for (const int byte : {0x49, 0x49, 42, 0, 8, 0, 0, 0}) metadata.exif.push_back(static_cast<std::byte>(byte));
+  for (const int byte : {0x49, 0x49, 42, 0, 8, 0, 0, 0})
+    metadata.exif.push_back(static_cast<std::byte>(byte));
   metadata.exif.insert(metadata.exif.end(), writer.bytes().begin(), writer.bytes().end());
   return metadata;
 }

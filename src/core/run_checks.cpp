@@ -73,8 +73,8 @@ int fill_reach(const ImageSpec& spec, const Options& options) {
   return is_float(spec.type) && options.nonfinite != NonFinite::error ? fill_radius : 0;
 }
 
-void check_images(const ConstImageView& in, const ImageView& out, const ImageSpec& spec,
-                  const Reach& reach, bool wraps, const Options& options) {
+void check_images(const ConstImageView& in, const ImageView& out, const ImageSpec& spec, const Reach& reach,
+                  bool wraps, const Options& options) {
   check_view(in, spec, "input");
   check_view(out, spec, "output");
   validate(out.spec);
