@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "all_cases.h"
 #include "core/device.h"
+#include "method_subject.h"
 #include "test_devices.h"
 #include "test_images.h"
 #include "ungrain/denoiser.h"
@@ -19,25 +19,8 @@
 namespace ungrain::testing {
 namespace {
 
-struct Subject {
-  Variant variant;
-  Device device;
-  std::string border;
+struct Subject : MethodSubject {
   double constants_move = 0;
-
-  std::string name() const {
-    std::string text = std::string(variant.params.method()) + "_" + ungrain::name(device) + "_" +
-                       variant.name + "_" + border;
-    for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-    return text;
-  }
-  MethodParams params(const ImageSpec& spec) const {
-    MethodParams p = variant.params;
-    if (!border.empty()) p.set_text("border", border);
-    p.scale_strengths(spec.white());
-    return p;
-  }
-  Colour colour() const { return variant.only.value_or(Colour::gray); }
 };
 
 std::vector<Subject> subjects() {
@@ -47,10 +30,10 @@ std::vector<Subject> subjects() {
       if (variant.small) continue;
       for (const Device::Kind kind : {Device::Kind::reference, Device::Kind::cpu, Device::Kind::cuda}) {
         if (kind == Device::Kind::cuda && !method_info(method.method).has_cuda) continue;
-        if (!method.borders) list.push_back({variant, {kind}, "", method.constants_move});
+        if (!method.borders) list.push_back({{variant, {kind}, ""}, method.constants_move});
         if (!method.borders) continue;
         for (const char* border : {"symmetric", "wrap", "shrink"})
-          list.push_back({variant, {kind}, border, method.constants_move});
+          list.push_back({{variant, {kind}, border}, method.constants_move});
       }
     }
   }

@@ -2,7 +2,7 @@
 // run, and where a method looks along it they are its reference's.
 #include <gtest/gtest.h>
 
-#include "all_cases.h"
+#include "method_subject.h"
 #include "test_devices.h"
 #include "test_images.h"
 #include "ungrain/denoiser.h"
@@ -11,31 +11,15 @@
 namespace ungrain::testing {
 namespace {
 
-struct Subject {
-  Variant variant;
-  Device device;
+struct Subject : MethodSubject {
   double tolerance = 0;  // against the reference
-  std::string border;
 
-  std::string name() const {
-    std::string text = std::string(variant.params.method()) + "_" + ungrain::name(device) + "_" +
-                       variant.name + "_" + border;
-    for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-    return text;
-  }
-  MethodParams params(const ImageSpec& spec) const {
-    MethodParams p = variant.params;
-    if (!border.empty()) p.set_text("border", border);
-    p.scale_strengths(spec.white());
-    return p;
-  }
   bool looks_along() const {
     const ImageSpec spec = spec_of(PixelType::f32);
     return Denoiser::create(params(spec), spec, {.device = {Device::Kind::reference}}).reach().slices() > 1;
   }
   ImageSpec spec_of(PixelType type) const {
-    const Colour colour = variant.only.value_or(Colour::gray);
-    return {21, 26, colour == Colour::gray ? 1 : 3, type, colour, false, 0};
+    return {21, 26, colour() == Colour::gray ? 1 : 3, type, colour(), false, 0};
   }
 };
 
@@ -49,7 +33,7 @@ std::vector<Subject> subjects() {
       for (const Device::Kind kind : {Device::Kind::reference, Device::Kind::cpu, Device::Kind::cuda}) {
         if (kind == Device::Kind::cuda && !method_info(method.method).has_cuda) continue;
         const double tolerance = kind == Device::Kind::cuda ? method.cuda_tolerance : method.cpu_tolerance;
-        Subject subject{variant, {kind}, tolerance, ""};
+        Subject subject{{variant, {kind}, ""}, tolerance};
         if (!subject.looks_along()) {
           if (first) list.push_back(subject);
           continue;
