@@ -4,6 +4,8 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <optional>
+#include <shared_mutex>
 #include <thread>
 
 #include <fmt/format.h>
@@ -31,6 +33,8 @@ namespace ungrain::cli {
 namespace {
 
 constexpr int max_jobs = 64;
+// Beside a file that is filtered others are read, measured and written, most of it on one thread each.
+constexpr int most_jobs_by_default = 8;
 
 void add_options(OptionTable& table, Settings& settings) {
   table.add("files...", "images, folders of images, patterns, or - (the standard input)", settings.inputs);
@@ -43,13 +47,12 @@ void add_options(OptionTable& table, Settings& settings) {
       "auto, cpu, cuda, cuda:N, cuda:all (files and bands spread over the GPUs) or reference (default "
       "auto: the fastest that is there)",
       settings.options.device);
-  table.add(
-      "-j,--jobs N",
-      fmt::format("files worked on at once, 1 to {} (default 1; on cuda:all one for each of its queues)",
-                  max_jobs),
-      [&](const std::string& text) {
-        settings.jobs = static_cast<int>(parse_whole("--jobs", text, max_jobs, 1));
-      });
+  table.add("-j,--jobs N",
+            fmt::format("files worked on at once, 1 to {} (default: one for each thread, up to {})", max_jobs,
+                        most_jobs_by_default),
+            [&](const std::string& text) {
+              settings.jobs = static_cast<int>(parse_whole("--jobs", text, max_jobs, 1));
+            });
   table.add("--threads N", fmt::format("0 to {} (default 0: one for each processor)", max_threads),
             [&](const std::string& text) {
               settings.options.threads = static_cast<int>(parse_whole("--threads", text, max_threads));
@@ -210,13 +213,20 @@ double bytes_of(const std::vector<FilePair>& files) {
   return bytes;
 }
 
+int jobs_by_default(const Settings& settings, std::size_t files, std::size_t places) {
+  if (files < places) return 1;  // one file after the other, each over all queues
+  if (settings.options.device.kind == Device::Kind::reference) return 1;
+  const int threads = settings.options.threads > 0 ? settings.options.threads
+                                                   : static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(static_cast<int>(places), std::min(threads, most_jobs_by_default));
+}
+
 // The settings of each thread that works on files: its device and its share of the memory.
 std::vector<Settings> settings_of_jobs(const Settings& settings, std::size_t files) {
   const std::vector<Device> places = queues(settings.options.device);
-  // Fewer files than queues: one after the other, each over all queues.
-  const std::size_t by_default = files < places.size() ? 1 : places.size();
-  const std::size_t wanted = settings.jobs ? static_cast<std::size_t>(*settings.jobs) : by_default;
-  const std::size_t jobs = std::max<std::size_t>(1, std::min(wanted, files));
+  const int wanted = settings.jobs.value_or(jobs_by_default(settings, files, places.size()));
+  const std::size_t jobs = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(1, wanted)), 1,
+                                                   std::max<std::size_t>(1, files));
   std::vector<Settings> list(jobs, settings);
   if (jobs == 1) return list;
   std::size_t memory = settings.options.memory;
@@ -236,6 +246,7 @@ class Batch {
         method_(method),
         settings_(settings),
         jobs_(settings_of_jobs(settings, files.size())),
+        pool_(static_cast<int>(jobs_.size())),
         journal_(settings_text(settings, method)),
         bar_(!settings.quiet, static_cast<int>(files.size()), bytes_of(files),
              static_cast<int>(jobs_.size())) {
@@ -243,6 +254,7 @@ class Batch {
     keep_journal_ =
         settings.output != stream_name && (settings.resume || fs::is_directory(settings.output, error));
     if (settings.resume) read_journal();
+    told_.resize(files.size());
   }
 
   int run() {
@@ -252,6 +264,7 @@ class Batch {
     }
     run_job(jobs_.front());
     for (std::thread& thread : threads) thread.join();
+    say_rest();
     if (broken_) std::rethrow_exception(broken_);
     return conclude();
   }
@@ -267,7 +280,7 @@ class Batch {
     try {
       for (std::size_t index = next_++; index < files_.size() && !interrupted().cancelled();
            index = next_++) {
-        start_file(files_[index], settings);
+        start_file(index, settings);
       }
     } catch (...) {
       const std::lock_guard lock(mutex_);
@@ -276,15 +289,16 @@ class Batch {
     }
   }
 
-  void start_file(const FilePair& pair, const Settings& settings) {
+  void start_file(std::size_t index, const Settings& settings) {
+    const FilePair& pair = files_[index];
     ProgressBar::File progress(bar_, io::one_line(shown_input(pair.input.filename())), bytes_of(pair.input));
     if (settings.resume && is_done(pair)) {
-      skip(pair, "already done");
+      skip(index, "already done");
     } else if (settings.no_clobber && pair.output != stream_name &&
                fs::exists(fs::symlink_status(pair.output))) {
-      skip(pair, "is there already: left as it is");
+      skip(index, "is there already: left as it is");
     } else {
-      run_file(pair, settings, progress);
+      run_file(index, settings, progress);
     }
   }
 
@@ -293,23 +307,40 @@ class Batch {
     return journal_.is_done(pair.input, pair.output);
   }
 
-  void run_file(const FilePair& pair, const Settings& settings, ProgressBar::File& progress) {
+  // A file that does not fit its share of the memory is tried again when no other is worked on, with all of
+  // it.
+  Outcome denoise(const FilePair& pair, const Settings& settings, ProgressBar::File& progress) {
     try {
-      const Outcome outcome = denoise_file(pair, method_, settings, progress);
+      const std::shared_lock lock(memory_);
+      return denoise_file(pair, method_, settings, progress, pool_);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::out_of_memory || jobs_.size() == 1 || pair.input == stream_name) throw;
+    } catch (const std::bad_alloc&) {
+      if (jobs_.size() == 1 || pair.input == stream_name) throw;
+    }
+    const std::unique_lock lock(memory_);
+    pool_.clear();
+    return denoise_file(pair, method_, settings_, progress, pool_);
+  }
+
+  void run_file(std::size_t index, const Settings& settings, ProgressBar::File& progress) {
+    const FilePair& pair = files_[index];
+    try {
+      const Outcome outcome = denoise(pair, settings, progress);
       const std::lock_guard lock(mutex_);
       if (keep_journal_) record(pair);
       ++done_;
       progress.done();
-      tell(to_json(pair, outcome), line_text(pair, outcome));
+      tell(index, to_json(pair, outcome), line_text(pair, outcome));
     } catch (const Error& error) {
       // Messages about files name the file already.
       const bool named = error.code() == ErrorCode::io;
-      fail(pair, error.code(),
+      fail(index, error.code(),
            named ? error.what() : fmt::format("{}: {}", shown_input(pair.input), error.what()));
     } catch (const std::bad_alloc&) {
-      fail(pair, ErrorCode::out_of_memory, fmt::format("{}: out of memory", shown_input(pair.input)));
+      fail(index, ErrorCode::out_of_memory, fmt::format("{}: out of memory", shown_input(pair.input)));
     } catch (const std::exception& error) {
-      fail(pair, ErrorCode::internal, fmt::format("{}: {}", shown_input(pair.input), error.what()));
+      fail(index, ErrorCode::internal, fmt::format("{}: {}", shown_input(pair.input), error.what()));
     }
   }
 
@@ -321,43 +352,63 @@ class Batch {
     bar_.aside([&] { print_error(problem); });
   }
 
-  void skip(const FilePair& pair, std::string_view why) {
+  void skip(std::size_t index, std::string_view why) {
+    const FilePair& pair = files_[index];
     io::remove_leftovers_beside(pair.output);
     const std::lock_guard lock(mutex_);
     ++done_;
-    tell(names_json(pair, "skipped"), fmt::format("{}  {}\n", names_text(pair), why));
+    tell(index, names_json(pair, "skipped"), fmt::format("{}  {}\n", names_text(pair), why));
   }
 
-  void fail(const FilePair& pair, ErrorCode code, const std::string& message) {
+  void fail(std::size_t index, ErrorCode code, const std::string& message) {
     if (code == ErrorCode::cancelled) return;
     const std::lock_guard lock(mutex_);
     ++failed_;
-    bar_.aside([&] { print_error(message); });
-    nlohmann::json json = names_json(pair, "failed");
+    nlohmann::json json = names_json(files_[index], "failed");
     json["code"] = name(code);
     json["message"] = with_stream_names(message);
-    tell(json, "");
+    tell(index, json, "", message);
   }
 
-  void tell(const nlohmann::json& json, const std::string& line) {
+  // What is to be said of the files is said in their order, whichever is done first.
+  void tell(std::size_t index, const nlohmann::json& json, const std::string& line,
+            const std::string& error = "") {
+    told_[index] = Told{settings_.json ? json_text(json) + "\n" : settings_.quiet ? "" : line, error};
     bar_.aside([&] {
-      if (settings_.json) {
-        print("{}\n", json_text(json));
-      } else if (!settings_.quiet) {
-        put(line);
+      for (; next_told_ < told_.size() && told_[next_told_]; ++next_told_) say(*told_[next_told_]);
+    });
+  }
+
+  struct Told {
+    std::string line;
+    std::string error;  // on the standard error
+  };
+
+  static void say(Told& told) {
+    if (!told.error.empty()) print_error(told.error);
+    put(told.line);
+    flush_output();
+    told = {};
+  }
+
+  // After an interruption some files have nothing to be said of.
+  void say_rest() {
+    bar_.aside([&] {
+      for (; next_told_ < told_.size(); ++next_told_) {
+        if (told_[next_told_]) say(*told_[next_told_]);
       }
-      flush_output();
     });
   }
 
   int conclude() {
-    const auto say = [&](const std::string& message) { bar_.aside([&] { print_error(message); }); };
+    const auto print_aside = [&](const std::string& message) { bar_.aside([&] { print_error(message); }); };
     if (interrupted().cancelled()) {
-      say(fmt::format("interrupted: {} of {} files done, no half-written file left", done_, files_.size()));
+      print_aside(
+          fmt::format("interrupted: {} of {} files done, no half-written file left", done_, files_.size()));
       return exit_failed;
     }
     if (failed_ > 0 && files_.size() > 1) {
-      say(fmt::format("{} of {} files failed, the others are done", failed_, files_.size()));
+      print_aside(fmt::format("{} of {} files failed, the others are done", failed_, files_.size()));
     }
     return failed_ > 0 || unrecorded_ ? exit_failed : exit_done;
   }
@@ -366,6 +417,8 @@ class Batch {
   const MethodOptions& method_;
   const Settings& settings_;
   const std::vector<Settings> jobs_;
+  DenoiserPool pool_;
+  std::shared_mutex memory_;  // owned by the file that needs all of the memory
   std::atomic<std::size_t> next_ = 0;
   std::mutex mutex_;  // for all that follows
   Journal journal_;
@@ -375,6 +428,8 @@ class Batch {
   int failed_ = 0;
   bool unrecorded_ = false;  // the journal could not be written
   std::exception_ptr broken_;
+  std::vector<std::optional<Told>> told_;
+  std::size_t next_told_ = 0;
 };
 
 }  // namespace

@@ -120,8 +120,12 @@ MethodParams without_effect(MethodParams params) {
 class FileRun {
  public:
   FileRun(const FilePair& files, const MethodOptions& method, const Settings& settings,
-          ProgressBar::File& progress)
-      : files_(files), settings_(settings), progress_(progress), start_(std::chrono::steady_clock::now()) {
+          ProgressBar::File& progress, DenoiserPool& pool)
+      : files_(files),
+        settings_(settings),
+        progress_(progress),
+        pool_(pool),
+        start_(std::chrono::steady_clock::now()) {
     const std::size_t limit = memory_limit();
     io::OpenOptions open = settings.open;
     open.memory = limit;
@@ -163,6 +167,7 @@ class FileRun {
     for (const ParamInfo& info : method_info(outcome_.method).params) {
       outcome_.params.emplace_back(info.name, denoiser_->params().get_text(info.name));
     }
+    denoiser_.give_back();
     outcome_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     return outcome_;
   }
@@ -266,7 +271,7 @@ class FileRun {
 
   void make_denoiser(const MethodParams& resolved) {
     try {
-      denoiser_.emplace(Denoiser::create(resolved, spec(), options_));
+      pool_.lend(denoiser_, resolved, spec(), options_);
     } catch (const Error& error) {
       const std::size_t taken = settings_.options.memory - options_.memory;
       const bool halves = resolved.method() == "bm3d" && resolved.get_text("scales") == "2";
@@ -352,6 +357,7 @@ class FileRun {
   const FilePair& files_;
   const Settings& settings_;
   ProgressBar::File& progress_;
+  DenoiserPool& pool_;
   std::chrono::steady_clock::time_point start_;
   Outcome outcome_;
   Options options_;
@@ -361,7 +367,7 @@ class FileRun {
   int page_ = 0;
   bool along_pages_ = false;  // the method looks at the pages before and after: all are one sequence
   std::unique_ptr<PageRows> rows_;
-  std::optional<Denoiser> denoiser_;
+  DenoiserPool::Loan denoiser_;
 };
 
 }  // namespace
@@ -389,8 +395,8 @@ std::string settings_text(const Settings& settings, const MethodOptions& method)
 }
 
 Outcome denoise_file(const FilePair& files, const MethodOptions& method, const Settings& settings,
-                     ProgressBar::File& progress) {
-  return FileRun(files, method, settings, progress).run();
+                     ProgressBar::File& progress, DenoiserPool& pool) {
+  return FileRun(files, method, settings, progress, pool).run();
 }
 
 }  // namespace ungrain::cli

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "denoiser_pool.h"
 #include "files.h"
 #include "io/image_file.h"
 #include "noise_options.h"
@@ -57,6 +58,6 @@ struct Outcome {
 std::string settings_text(const Settings& settings, const MethodOptions& method);
 
 Outcome denoise_file(const FilePair& files, const MethodOptions& method, const Settings& settings,
-                     ProgressBar::File& progress);
+                     ProgressBar::File& progress, DenoiserPool& pool);
 
 }  // namespace ungrain::cli

@@ -101,6 +101,28 @@ TEST_P(Contract, InPlaceGivesTheSameBits) {
   }
 }
 
+// Strengths that change, methods that change, and the first parameters again.
+TEST_P(Contract, OtherParametersGiveTheBitsOfANewDenoiser) {
+  TestImage in(spec_in_time(subject(), 43, 31, PixelType::u8), Layout::interleaved);
+  fill_with_picture(in);
+  const ImageSpec& spec = in.view().spec;
+  const MethodParams first = subject().params(spec);
+  MethodParams stronger = first;
+  stronger.scale_strengths(1.5);
+  const Options options{.device = subject().device, .band_rows = 9};
+  Denoiser kept = Denoiser::create(first, spec, options);
+  TestImage out(spec, Layout::interleaved);
+  kept.run(in.view(), out.view());
+  for (const MethodParams& params : {stronger, MethodParams(BoxParams{.radius = 1}), first}) {
+    kept.set_params(params);
+    kept.run(in.view(), out.view());
+    const std::uint64_t hash = hash_of(out.view());
+    Denoiser::create(params, spec, options).run(in.view(), out.view());
+    EXPECT_EQ(hash, hash_of(out.view())) << params.method();
+    EXPECT_EQ(kept.params().method(), params.method());
+  }
+}
+
 void copy_rows(const ConstImageView& from, const ImageView& to) {
   const auto bytes =
       static_cast<std::size_t>(from.spec.width * from.spec.channels * bytes_per_sample(from.spec.type));

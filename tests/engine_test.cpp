@@ -160,6 +160,46 @@ TEST(MadeUpGpus, RowsAreReadAndWrittenInOrder) {
   }
 }
 
+Pipeline one_mean() {
+  Pipeline pipeline{.stages = {column_mean()}};
+  pipeline.stages[0].reads = {0};
+  return pipeline;
+}
+
+TEST(MadeUpGpus, APipelineOfTheSameSizesTakesTheMemoryOver) {
+  MadeUpGpus gpus(1, plenty);
+  const TestImage in = picture();
+  const std::uint64_t expected = make(in, make_cpu_backend(1)).hash;
+  TestImage out(gray, Layout::interleaved);
+  Engine engine(two_means(), gray, {.threads = 1, .band_rows = 30}, gpus.backend({0}));
+  engine.run(in.view(), out.view());
+  const int allocated = gpus.allocations(0);
+  EXPECT_TRUE(engine.take_over(two_means()));
+  engine.run(in.view(), out.view());
+  EXPECT_EQ(hash_of(out.view()), expected);
+  EXPECT_EQ(gpus.allocations(0), allocated);
+  EXPECT_FALSE(engine.take_over(one_mean()));
+  engine.run(in.view(), out.view());
+  EXPECT_EQ(hash_of(out.view()), expected);
+}
+
+// Samples of 8 bits need a quarter of what floats do.
+TEST(MadeUpGpus, OutputsTakeAsMuchMemoryAsTheirTypeNeeds) {
+  const TestImage in = picture();
+  std::size_t bytes[2] = {};
+  for (const PixelType type : {PixelType::u8, PixelType::f32}) {
+    MadeUpGpus gpus(1, plenty);
+    ImageSpec made = gray;
+    made.type = type;
+    TestImage out(made, Layout::interleaved);
+    Rows file(in, out);
+    Engine engine(two_means(), gray, {.threads = 1, .band_rows = gray.height}, gpus.backend({0}));
+    engine.run(file, file, made);
+    bytes[type == PixelType::f32] = gpus.bytes_in_use(0);
+  }
+  EXPECT_EQ(bytes[1] - bytes[0], 3U * gray.width * gray.height);
+}
+
 TEST(MadeUpGpus, MemoryIsSharedByTheQueues) {
   const TestImage in = picture();
   const std::uint64_t expected = make(in, make_cpu_backend(1)).hash;

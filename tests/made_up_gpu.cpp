@@ -21,6 +21,7 @@ struct MadeUpGpus::State {
     std::size_t used = 0;
     int work = 0;
     int uploads = 0;
+    int allocations = 0;
     int loads = 0;
   };
   struct Allocation {
@@ -53,6 +54,7 @@ class MadeUpQueue : public Queue {
     MadeUpGpus::State::Gpu& gpu = state_->gpu(gpu_);
     if (bytes > gpu.bytes - gpu.used) throw Error(ErrorCode::out_of_memory, "the made-up GPU is full");
     gpu.used += bytes;
+    ++gpu.allocations;
     void* memory = std::malloc(std::max<std::size_t>(bytes, 1));
     std::memset(memory, 0xa5, bytes);
     state_->allocations[static_cast<const std::byte*>(memory)] = {gpu_, bytes};
@@ -64,7 +66,10 @@ class MadeUpQueue : public Queue {
                                   }),
             bytes};
   }
-  Memory allocate_host(std::size_t bytes) override { return cpu_.allocate_host(bytes); }
+  Memory allocate_host(std::size_t bytes) override {
+    ++state_->gpu(gpu_).allocations;
+    return cpu_.allocate_host(bytes);
+  }
 
   void upload(void* to, const void* from, std::size_t bytes) override {
     later([=, this] {
@@ -204,6 +209,7 @@ std::unique_ptr<Backend> MadeUpGpus::backend(std::vector<int> queues) {
 
 std::size_t MadeUpGpus::bytes_in_use(int gpu) const { return state_->gpu(gpu).used; }
 int MadeUpGpus::work_done(int gpu) const { return state_->gpu(gpu).work; }
+int MadeUpGpus::allocations(int gpu) const { return state_->gpu(gpu).allocations; }
 int MadeUpGpus::uploads(int gpu) const { return state_->gpu(gpu).uploads; }
 int MadeUpGpus::loads(int gpu) const { return state_->gpu(gpu).loads; }
 

@@ -18,6 +18,7 @@ class MadeUpGpus {
   std::unique_ptr<Backend> backend(std::vector<int> queues);
 
   std::size_t bytes_in_use(int gpu) const;
+  int allocations(int gpu) const;        // of its memory and of page-locked memory, so far
   int work_done(int gpu) const;          // conversions and stages
   int uploads(int gpu) const;            // of rows
   int loads(int gpu) const;              // conversions to planes

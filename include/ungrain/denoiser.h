@@ -157,6 +157,10 @@ class Denoiser {
   Denoiser& operator=(Denoiser&&) noexcept;
   ~Denoiser();
   Denoiser clone() const;
+  // Other parameters, perhaps of another method, for images of the same spec on the same device. Memory that
+  // fits them is kept: with the noise of each image measured anew, images share one Denoiser. Where it throws,
+  // the parameters are as before.
+  void set_params(const MethodParams& params);
 
   // `in` and `out` have the spec's channels, colour and alpha; `out` may have another type or range (values
   // are scaled from white level to white level). They may be the same memory, if they are laid out the same.

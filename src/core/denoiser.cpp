@@ -56,13 +56,16 @@ std::vector<Strength> strengths_of(const MethodParams& params, const ImageSpec& 
 }  // namespace
 
 struct Denoiser::Impl {
-  Impl(MethodParams resolved, const ImageSpec& image, Options wanted)
-      : params(std::move(resolved)), spec(image), options(std::move(wanted)) {}
+  Impl(const ImageSpec& image, Options wanted, const MethodParams& unresolved)
+      : spec(image), options(std::move(wanted)), params(resolve_derived(unresolved, image)) {}
 
-  MethodParams params;
+  static void check_resolved(const MethodParams& params);
+  Pipeline make_pipeline(const MethodParams& resolved) const;
+  Report complete(Report report) const;  // adds what the engine does not know
+
   ImageSpec spec;
   Options options;
-  Report complete(Report report) const;  // adds what the engine does not know
+  MethodParams params;
 
   Device device;
   std::unique_ptr<Engine> engine;
@@ -75,30 +78,48 @@ Denoiser::~Denoiser() = default;
 
 Denoiser Denoiser::create(const MethodParams& params, const ImageSpec& spec, const Options& options) {
   check_options(options);
-  const Method& method = find_method(params.method());
-  auto impl = std::make_unique<Impl>(resolve_derived(params, spec), spec, options);
-  void* values = impl->params.values_.get();
-  const NoiseHandling& noise = impl->params.noise();
-  if (impl->params.needs_image()) {
-    const char* left = needs_noise(method, values, noise)
-                           ? "the noise's sigma is left to be measured; give it, or call"
-                           : "whether noise was cut off at black and white is left to be looked for; call";
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: {} resolve() with the image first", method.name, left));
-  }
-  impl->device = choose_device(method, options.device);
-  Pipeline pipeline =
-      with_noise_stages(build_pipeline(method, impl->device, values, spec),
-                        noise_stages(method, values, noise, spec), pointwise_stages(impl->device.kind));
-  impl->engine =
-      std::make_unique<Engine>(std::move(pipeline), spec, options, make_backend(impl->device, options));
+  auto impl = std::make_unique<Impl>(spec, options, params);
+  Impl::check_resolved(impl->params);
+  impl->device = choose_device(find_method(params.method()), options.device);
+  impl->engine = std::make_unique<Engine>(impl->make_pipeline(impl->params), spec, options,
+                                          make_backend(impl->device, options));
   return Denoiser(std::move(impl));
+}
+
+void Denoiser::set_params(const MethodParams& params) {
+  MethodParams resolved = resolve_derived(params, impl_->spec);
+  Impl::check_resolved(resolved);
+  choose_device(find_method(resolved.method()), impl_->device);  // throws where the method does not run there
+  if (!impl_->engine->take_over(impl_->make_pipeline(resolved))) {
+    impl_->engine = std::make_unique<Engine>(impl_->make_pipeline(resolved), impl_->spec, impl_->options,
+                                             make_backend(impl_->device, impl_->options));
+  }
+  impl_->params = std::move(resolved);
 }
 
 Denoiser Denoiser::clone() const {
   Options options = impl_->options;
   options.device = impl_->device;
   return create(impl_->params, impl_->spec, options);
+}
+
+Pipeline Denoiser::Impl::make_pipeline(const MethodParams& resolved) const {
+  const Method& method = find_method(resolved.method());
+  void* values = resolved.values_.get();
+  return with_noise_stages(build_pipeline(method, device, values, spec),
+                           noise_stages(method, values, resolved.noise(), spec),
+                           pointwise_stages(device.kind));
+}
+
+// Throws where something is still to be measured on the image.
+void Denoiser::Impl::check_resolved(const MethodParams& params) {
+  if (!params.needs_image()) return;
+  const Method& method = find_method(params.method());
+  const char* left = needs_noise(method, params.values_.get(), params.noise())
+                         ? "the noise's sigma is left to be measured; give it, or call"
+                         : "whether noise was cut off at black and white is left to be looked for; call";
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: {} resolve() with the image first", method.name, left));
 }
 
 Report Denoiser::Impl::complete(Report report) const {

@@ -289,7 +289,6 @@ std::unique_ptr<Engine::Workplace> Engine::make_workplace(int band_rows, bool im
     Slot slot;
     slot.lane = place->lanes[static_cast<std::size_t>(index % lanes)].get();
     Queue& queue = *slot.lane->compute;
-    if (copies) slot.out = queue.allocate(plan.out_bytes);
     slot.stats = queue.allocate(sizeof(NonFiniteStats));
     slot.stats_on_host = queue.allocate_host(sizeof(NonFiniteStats));
     slot.uploaded = queue.make_mark();
@@ -300,14 +299,49 @@ std::unique_ptr<Engine::Workplace> Engine::make_workplace(int band_rows, bool im
   if (images_on_device) return place;
   Queue& queue = *place->lanes[0]->compute;
   place->feed.reserve(queue, plan.host_inputs, plan.raw_bytes, copies);
-  for (int index = 0; index < plan.host_outputs; ++index) {
-    place->host_outputs.push_back(queue.allocate_host(plan.out_bytes));
-  }
   return place;
 }
 
-Engine::Workplace& Engine::workplace(bool images_on_device) {
-  if (backend_->traits().works_in_host_memory) return *streamed_;
+// Buffers for the output's samples, which are only as large as its type needs: page-locked memory is slow to
+// get.
+void Engine::reserve_outputs(Workplace& place, PixelType out) const {
+  if (place.images_on_device) return;
+  const std::size_t bytes = place.plan.out_samples * bytes_per_sample(out);
+  if (!place.plan.host_memory) {
+    for (Slot& slot : place.slots) {
+      if (slot.out.bytes < bytes) slot.out = slot.lane->compute->allocate(bytes);
+    }
+  }
+  Queue& queue = *place.lanes[0]->compute;
+  place.host_outputs.resize(
+      std::max(place.host_outputs.size(), static_cast<std::size_t>(place.plan.host_outputs)));
+  for (Memory& memory : place.host_outputs) {
+    if (memory.bytes < bytes) memory = queue.allocate_host(bytes);
+  }
+}
+
+bool Engine::take_over(Pipeline pipeline) {
+  wait();
+  const Reach reach = total_reach(pipeline, {spec_.width, spec_.height});
+  const bool wraps = pipeline.wraps;
+  Pipeline fitted = without_rows_beyond_edges(std::move(pipeline), backend_->traits());
+  const auto fits = [&](const std::unique_ptr<Workplace>& place) {
+    return !place || place->plan == BufferPlan(fitted, spec_, options_, *backend_, place->plan.band_rows);
+  };
+  const bool unused = !streamed_ && !resident_;
+  if (unused || !fits(streamed_) || !fits(resident_)) return false;
+  pipeline_ = std::move(fitted);
+  reach_ = reach;
+  wraps_ = wraps;
+  held_ = {};
+  return true;
+}
+
+Engine::Workplace& Engine::workplace(bool images_on_device, PixelType out) {
+  if (backend_->traits().works_in_host_memory) {
+    reserve_outputs(*streamed_, out);
+    return *streamed_;
+  }
   if (images_on_device) {
     if (!resident_) {
       resident_ =
@@ -317,16 +351,18 @@ Engine::Workplace& Engine::workplace(bool images_on_device) {
   }
   constexpr int fewest_rows = 16;
   // Where memory is short, smaller bands are tried before the run fails.
-  while (!streamed_) {
+  while (true) {
     try {
-      streamed_ = make_workplace(band_rows_, false);
+      if (!streamed_) streamed_ = make_workplace(band_rows_, false);
+      reserve_outputs(*streamed_, out);
+      return *streamed_;
     } catch (const Error& error) {
       const bool whole = total_reach(pipeline_, {spec_.width, spec_.height}).whole;
       if (error.code() != ErrorCode::out_of_memory || band_rows_ <= fewest_rows || whole) throw;
+      streamed_.reset();
       band_rows_ /= 2;
     }
   }
-  return *streamed_;
 }
 
 // ---- the kinds of run
@@ -414,7 +450,7 @@ Report Engine::run_views(std::span<const ConstImageView> in, std::span<const Ima
   job.last_slice = last_slice;
   job.slices = last_slice - first_slice + 1;
   job.keep = is_float(spec_.type) && options_.nonfinite == NonFinite::keep;
-  Workplace& place = workplace(resident && !host_memory);
+  Workplace& place = workplace(resident && !host_memory, job.out_spec.type);
   const bool several_bands = job.out_rect.height() > place.plan.band_rows;
   if (in_place && resident && !host_memory && (several_bands || reach_.slices() > 1)) {
     throw Error(ErrorCode::out_of_memory,
@@ -477,7 +513,7 @@ Report Engine::run(RowReader& in, RowWriter& out, const ImageSpec& out_spec) {
   job.fill = is_float(spec_.type);
   job.keep = job.fill && options_.nonfinite == NonFinite::keep;
   job.direct = pipeline_.direct.run && !job.fill && out_spec.type == spec_.type && job.scale == 1;
-  execute(job, workplace(false));
+  execute(job, workplace(false, out_spec.type));
   return job.report;
 }
 
@@ -487,13 +523,13 @@ void Engine::run_slices(SliceReader& in, Job& job) {
   job.fill = is_float(spec_.type);
   job.keep = job.fill && options_.nonfinite == NonFinite::keep;
   job.direct = pipeline_.direct.run && !job.fill && job.out_spec.type == spec_.type && job.scale == 1;
-  Workplace& place = workplace(false);
+  Workplace& place = workplace(false, job.out_spec.type);
   if (place.plan.host_memory && place.plan.host_inputs < 2) {
     // One slice is read and one written while another is filtered.
     Queue& queue = *place.lanes[0]->compute;
     place.feed.reserve(queue, 2, place.plan.raw_bytes, false);
-    while (place.host_outputs.size() < 2)
-      place.host_outputs.push_back(queue.allocate_host(place.plan.out_bytes));
+    place.host_outputs.resize(std::max<std::size_t>(2, place.host_outputs.size()));
+    reserve_outputs(place, job.out_spec.type);
   }
   execute(job, place);
 }
@@ -553,7 +589,7 @@ void Engine::run_async(const ConstImageView& in, const ImageView& out, Stream st
   const bool downloads = !backend_->reaches(out, "output");
   if (downloads) to = on_device(out, async_out_);
 
-  Workplace& place = workplace(true);
+  Workplace& place = workplace(true, out.spec.type);
   Job job(rect_of(in), rect_of(out), spec_, out.spec);
   if (job.out_rect.height() > place.plan.band_rows && runs_in_place(from, to)) {
     throw Error(ErrorCode::out_of_memory,

@@ -34,6 +34,10 @@ class Engine {
   void run_async(const ConstImageView& in, const ImageView& out, Stream stream);
   void wait();
 
+  // Runs this pipeline from now on, in the memory that is there. Where that memory does not fit it, nothing
+  // changes and the result is false.
+  bool take_over(Pipeline pipeline);
+
   Reach reach() const { return reach_; }  // of the pipeline
 
  private:
@@ -48,8 +52,9 @@ class Engine {
     std::vector<std::vector<int>> slices;
   };
 
-  Workplace& workplace(bool images_on_device);
+  Workplace& workplace(bool images_on_device, PixelType out);
   std::unique_ptr<Workplace> make_workplace(int band_rows, bool images_on_device) const;
+  void reserve_outputs(Workplace& place, PixelType out) const;
 
   void refuse_bad_pixels(Job& job, std::span<const ConstImageView> in);
   Report run_views(std::span<const ConstImageView> in, std::span<const ImageView> out, int first_slice,

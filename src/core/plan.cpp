@@ -97,8 +97,8 @@ BufferPlan::BufferPlan(const Pipeline& pipeline, const ImageSpec& spec, const Op
     raw_rows = std::max(raw_rows, std::min(spec.height, band_rows + 2 * reach));
   }
   raw_bytes = static_cast<std::size_t>(interleaved_strides(spec).y) * static_cast<std::size_t>(raw_rows);
-  out_bytes = static_cast<std::size_t>(spec.width) * spec.channels * sizeof(float) *
-              static_cast<std::size_t>(band_rows);
+  out_samples =
+      static_cast<std::size_t>(spec.width) * spec.channels * static_cast<std::size_t>(band_rows);
 
   const int window = slow[0].count();
   const bool sequence = looks_along_slow_axis(pipeline);
@@ -128,6 +128,7 @@ std::size_t BufferPlan::lane_bytes() const {
 
 std::size_t BufferPlan::bytes(bool images_on_device) const {
   const auto times = [](std::size_t each, int count) { return each * static_cast<std::size_t>(count); };
+  const std::size_t out_bytes = out_samples * sizeof(float);
   if (host_memory) return lane_bytes() + times(raw_bytes, host_inputs) + times(out_bytes, host_outputs);
   if (images_on_device) return lane_bytes() + sizeof(NonFiniteStats);
   return times(lane_bytes() + times(raw_bytes, device_raws), lanes) +

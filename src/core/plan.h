@@ -22,6 +22,7 @@ struct BufferPlan {
     int rows = 0;           // held of a slice
     int slices = 1;         // held at once
     std::size_t bytes = 0;  // of one slice
+    friend bool operator==(const Result&, const Result&) = default;
   };
 
   int band_rows = 0;
@@ -31,7 +32,7 @@ struct BufferPlan {
   int head_rows = 0;              // of the source, kept from the top for a wrap border's bottom
   int load_rows = 0;              // converted at a time
   std::size_t raw_bytes = 0;      // of the input's samples that a load needs
-  std::size_t out_bytes = 0;      // of a band's output, of the widest type
+  std::size_t out_samples = 0;    // of a band's output
   std::size_t scratch_bytes = 0;
 
   // Bands are worked on in lanes, each with its own results. A band in flight takes a slot.
@@ -43,8 +44,11 @@ struct BufferPlan {
 
   std::size_t head_bytes() const;
   std::size_t lane_bytes() const;                  // results and scratch
-  std::size_t bytes(bool images_on_device) const;  // that the memory limit is for
+  // That the memory limit is for, with outputs of the widest type: bands do not depend on the output's type.
+  std::size_t bytes(bool images_on_device) const;
   bool host_memory = true;
+
+  friend bool operator==(const BufferPlan&, const BufferPlan&) = default;
 };
 
 // Rows of bands that fit the memory; throws Error(out_of_memory) where not even one row fits.

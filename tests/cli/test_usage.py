@@ -87,7 +87,7 @@ class Denoise(Workspace):
             write_pnm(self.path(f"in/{number}.pgm"), picture(40, 30, seed=number + 1))
         self.done("in", "-o", "one", *BILATERAL)
         result = self.done("in", "-o", "many", *BILATERAL, "--jobs", "3")
-        self.assertEqual(sorted(line.split("  ")[0] for line in result.out_lines),
+        self.assertEqual([line.split("  ")[0] for line in result.out_lines],
                          [f"in/{number}.pgm -> many/{number}.pgm" for number in range(7)])
         for number in range(7):
             self.assertEqual(self.bytes_of(f"one/{number}.pgm"), self.bytes_of(f"many/{number}.pgm"), number)
@@ -96,6 +96,16 @@ class Denoise(Workspace):
         # A share of the memory for each.
         self.done("in", "-o", "tight", *BILATERAL, "-j", "3", "--memory", "1M")
         self.assert_tidy()
+
+    def test_a_file_that_needs_all_of_the_memory(self) -> None:
+        self.path("in").mkdir()
+        for number in range(5):
+            write_pnm(self.path(f"in/{number}.pgm"), picture(70, 60, seed=number + 1))
+        method = ("-m", "nlm", "--sigma", "10", "--search", "whole-image", "--threads", "2")
+        enough = next(k for k in (64 << step for step in range(12))
+                      if self.run_here("in/0.pgm", "-o", "0.pgm", *method, "--memory", f"{k}K").code == 0)
+        self.done("in", "-o", "all", *method, "--memory", f"{enough}K", "--jobs", "3")
+        self.assertEqual(self.bytes_of("0.pgm"), self.bytes_of("all/0.pgm"))
 
     def test_all_gpus(self) -> None:
         devices = self.done("devices").out
@@ -124,7 +134,7 @@ class Denoise(Workspace):
         self.assertEqual(len(result.err_lines), 2, result.err)
         self.assertEqual(result.err_lines[1], "ungrain: 1 of 6 files failed, the others are done")
         told = [json.loads(line) for line in result.out_lines]
-        self.assertEqual(sorted((line["input"], line["status"]) for line in told),
+        self.assertEqual([(line["input"], line["status"]) for line in told],
                          [(f"in/{number}.pgm", "failed" if number == 2 else "done") for number in range(6)])
         self.assert_tidy()
 
@@ -399,7 +409,7 @@ class Resume(Workspace):
 
     def test_journal_damaged(self) -> None:
         journal = self.path("out/.ungrain-done.jsonl")
-        lines = journal.read_text().splitlines(keepends=True)
+        lines = sorted(journal.read_text().splitlines(keepends=True), key=lambda line: "gray.pgm" not in line)
         journal.write_text("not json\n[]\n{}\n" + lines[0] + lines[1][:40])
         self.assertEqual(self.statuses(), ["skipped", "done"])
 
