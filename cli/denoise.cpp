@@ -181,6 +181,7 @@ nlohmann::json to_json(const FilePair& files, const Outcome& outcome) {
     json["gpus"] = outcome.report.gpus;
     json["queues"] = outcome.report.queues;
   }
+  for (const auto& [part, ms] : outcome.parts.ms()) json["parts_ms"][part] = ms;
   for (const auto& [key, value] : outcome.params) json["params"][key] = value;
   for (const StageTime& stage : outcome.report.stages) json["stages_ms"][stage.name] = stage.ms;
   for (const Strength& strength : outcome.report.strengths) {

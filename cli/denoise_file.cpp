@@ -126,6 +126,7 @@ class FileRun {
         progress_(progress),
         pool_(pool),
         start_(std::chrono::steady_clock::now()) {
+    outcome_.parts.start("open");
     const std::size_t limit = memory_limit();
     io::OpenOptions open = settings.open;
     open.memory = limit;
@@ -162,12 +163,14 @@ class FileRun {
     } else {
       filter(result.path());
     }
+    outcome_.parts.start("finish");
     result.deliver();
     outcome_.method = denoiser_->params().method();
     for (const ParamInfo& info : method_info(outcome_.method).params) {
       outcome_.params.emplace_back(info.name, denoiser_->params().get_text(info.name));
     }
     denoiser_.give_back();
+    outcome_.parts.stop();
     outcome_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     return outcome_;
   }
@@ -189,8 +192,11 @@ class FileRun {
     NoiseHandling handling = params_->noise();
     handling.clipping = Clipping::keep;  // the mosaic's noise is stabilised as a whole
     params_->set_noise(std::move(handling));
+    outcome_.parts.start("filter");
     denoise_raw(file, result.path(), *params_, options_, settings_, outcome_);
+    outcome_.parts.start("finish");
     result.deliver();
+    outcome_.parts.stop();
     outcome_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     return outcome_;
   }
@@ -214,7 +220,9 @@ class FileRun {
   // along the pages.
   void prepare_page() {
     if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
+    outcome_.parts.start("decode");
     rows_ = std::make_unique<PageRows>(*input_, hold_);
+    outcome_.parts.start("measure");
     const bool measures_line = settings_.noise.measures_line();
     if (page_ > 0 && !params_->needs_image() && !measures_line) return;
     if (measures_line) set_measured_line();
@@ -270,6 +278,7 @@ class FileRun {
   }
 
   void make_denoiser(const MethodParams& resolved) {
+    outcome_.parts.start("prepare");
     try {
       pool_.lend(denoiser_, resolved, spec(), options_);
     } catch (const Error& error) {
@@ -312,6 +321,7 @@ class FileRun {
     } else {
       filter_each_page(*output, writer, written_spec);
     }
+    outcome_.parts.start("finish");
     check_clipping(clipping);
     input_->check_unchanged();
     output->commit();
@@ -324,6 +334,7 @@ class FileRun {
         output.next_page();
         prepare_page();
       }
+      outcome_.parts.start("filter");
       outcome_.report = added_up(denoiser_->run(*rows_, writer, written_spec), outcome_.report);
     }
   }
@@ -332,6 +343,7 @@ class FileRun {
     rows_.reset();  // the page that may have been held to measure its noise
     PageReader pages(*input_);
     PageWriter results(output, writer, outcome_.in, [this](double fraction) { progress_.update(fraction); });
+    outcome_.parts.start("filter");
     outcome_.report = denoiser_->run(pages, results, written_spec);
   }
 
@@ -371,6 +383,22 @@ class FileRun {
 };
 
 }  // namespace
+
+void PartTimes::start(const char* part) {
+  stop();
+  since_ = std::chrono::steady_clock::now();
+  const auto same =
+      std::find_if(ms_.begin(), ms_.end(), [&](const auto& item) { return item.first == part; });
+  running_ = static_cast<std::size_t>(same - ms_.begin());
+  if (same == ms_.end()) ms_.emplace_back(part, 0.0);
+}
+
+void PartTimes::stop() {
+  if (!since_) return;
+  const auto now = std::chrono::steady_clock::now();
+  ms_[running_].second += std::chrono::duration<double, std::milli>(now - *since_).count();
+  since_.reset();
+}
 
 std::string settings_text(const Settings& settings, const MethodOptions& method) {
   const MethodParams params = method.read();

@@ -1,6 +1,7 @@
 // One file through one method, page by page or along its pages, into a file of its own.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,6 +37,19 @@ struct Settings {
   bool resume = false;
 };
 
+// Where a file's time goes: parts that follow each other and add up to the whole.
+class PartTimes {
+ public:
+  void start(const char* part);  // ends the part before it
+  void stop();
+  const std::vector<std::pair<std::string, double>>& ms() const { return ms_; }
+
+ private:
+  std::vector<std::pair<std::string, double>> ms_;
+  std::size_t running_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> since_;
+};
+
 // The result of one file.
 struct Outcome {
   io::FileInfo in;
@@ -44,6 +58,7 @@ struct Outcome {
   std::vector<std::pair<std::string, std::string>> params;  // resolved, in pixel units
   std::string method;
   double seconds = 0;
+  PartTimes parts;  // open, decode, measure, prepare, filter (with reading and writing beside it), finish
   std::string_view range_from = "type";  // or metadata, values, --range
   bool noise_found = true;               // where noise was measured: whether there is any
   bool noise_too_weak = false;           // to be visible: the picture stays as it is

@@ -331,7 +331,7 @@ class Json(Workspace):
             "range", "range_from", "noise_found",
             "output_type", "method", "device", "threads", "bands", "seconds", "filter_ms", "buffer_bytes",
             "nonfinite_pixels",
-            "params", "stages_ms", "strengths"}
+            "params", "parts_ms", "stages_ms", "strengths"}
 
     def test_a_line_a_file(self) -> None:
         write_pnm(self.path("twelve.pgm"), picture(9, 7).scaled(4095))
@@ -343,6 +343,8 @@ class Json(Workspace):
         self.assertEqual((first["width"], first["height"], first["type"], first["colour"]), (24, 18, "u8", "gray"))
         self.assertEqual((first["method"], first["device"], first["params"]["radius"]), ("bilateral", "cpu", "5"))
         self.assertEqual(first["strengths"], {"sigma_range": {"value": 30, "on_255": 30}})
+        # The parts follow each other: they add up to what the file took.
+        self.assertAlmostEqual(sum(first["parts_ms"].values()), 1e3 * first["seconds"], delta=2)
         strength = second["strengths"]["sigma_range"]
         self.assertAlmostEqual(strength["value"], 30 * 4095 / 255)
         self.assertAlmostEqual(strength["on_255"], 30)
