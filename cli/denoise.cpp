@@ -181,6 +181,7 @@ nlohmann::json to_json(const FilePair& files, const Outcome& outcome) {
     json["gpus"] = outcome.report.gpus;
     json["queues"] = outcome.report.queues;
   }
+  if (!outcome.choice.empty()) json["device_choice"] = outcome.choice;
   for (const auto& [part, ms] : outcome.parts.ms()) json["parts_ms"][part] = ms;
   for (const auto& [key, value] : outcome.params) json["params"][key] = value;
   for (const StageTime& stage : outcome.report.stages) json["stages_ms"][stage.name] = stage.ms;
@@ -308,12 +309,34 @@ class Batch {
     return journal_.is_done(pair.input, pair.output);
   }
 
+  // A GPU that fails is not tried again: this file and those behind it go to the CPU.
+  Outcome denoise(const FilePair& pair, const Settings& settings, ProgressBar::File& progress) {
+    if (!gpu_failed_ || settings.options.device.kind != Device::Kind::automatic) {
+      try {
+        return denoise_in_memory(pair, settings, progress);
+      } catch (const ChosenGpuFailed& error) {
+        if (pair.input == stream_name) throw;  // it cannot be read again
+        if (!gpu_failed_.exchange(true)) {
+          bar_.aside([&] {
+            print_error(fmt::format("{}: the GPU failed ({}): the CPU goes on", shown_input(pair.input),
+                                    error.what()));
+          });
+        }
+      }
+    }
+    Settings on_cpu = settings;
+    on_cpu.options.device = {Device::Kind::cpu};
+    return denoise_in_memory(pair, on_cpu, progress);
+  }
+
   // A file that does not fit its share of the memory is tried again when no other is worked on, with all of
   // it.
-  Outcome denoise(const FilePair& pair, const Settings& settings, ProgressBar::File& progress) {
+  Outcome denoise_in_memory(const FilePair& pair, const Settings& settings, ProgressBar::File& progress) {
     try {
       const std::shared_lock lock(memory_);
-      return denoise_file(pair, method_, settings, progress, pool_);
+      return denoise_file(pair, method_, settings, progress, pool_, gpu_);
+    } catch (const ChosenGpuFailed&) {
+      throw;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::out_of_memory || jobs_.size() == 1 || pair.input == stream_name) throw;
     } catch (const std::bad_alloc&) {
@@ -321,7 +344,9 @@ class Batch {
     }
     const std::unique_lock lock(memory_);
     pool_.clear();
-    return denoise_file(pair, method_, settings_, progress, pool_);
+    Settings alone = settings_;
+    alone.options.device = settings.options.device;
+    return denoise_file(pair, method_, alone, progress, pool_, gpu_);
   }
 
   void run_file(std::size_t index, const Settings& settings, ProgressBar::File& progress) {
@@ -418,9 +443,11 @@ class Batch {
   const MethodOptions& method_;
   const Settings& settings_;
   const std::vector<Settings> jobs_;
+  GpuStart gpu_;
   DenoiserPool pool_;
   std::shared_mutex memory_;  // owned by the file that needs all of the memory
   std::atomic<std::size_t> next_ = 0;
+  std::atomic<bool> gpu_failed_ = false;
   std::mutex mutex_;  // for all that follows
   Journal journal_;
   ProgressBar bar_;
@@ -459,6 +486,7 @@ int denoise_command(const Arguments& arguments) {
   settings.noise.check(table);
   check_device(settings.options.device);
   const std::vector<FilePair> files = pair_outputs(expand_inputs(settings.inputs), settings.output);
+  settings.options.images = static_cast<int>(std::max<std::size_t>(1, files.size()));
   return Batch(files, method, settings).run();
 }
 

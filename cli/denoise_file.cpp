@@ -120,7 +120,7 @@ MethodParams without_effect(MethodParams params) {
 class FileRun {
  public:
   FileRun(const FilePair& files, const MethodOptions& method, const Settings& settings,
-          ProgressBar::File& progress, DenoiserPool& pool)
+          ProgressBar::File& progress, DenoiserPool& pool, GpuStart& gpu)
       : files_(files),
         settings_(settings),
         progress_(progress),
@@ -140,6 +140,7 @@ class FileRun {
     options_.progress = [this](double fraction) {
       progress_.update(along_pages_ ? fraction : (page_ + fraction) / outcome_.in.pages);
     };
+    choose_device(gpu);
     const std::uint64_t page_bytes = static_cast<std::uint64_t>(spec().width) * spec().height *
                                      spec().channels * bytes_per_sample(spec().type);
     hold_ = params_->needs_image() &&
@@ -151,6 +152,20 @@ class FileRun {
   }
 
   Outcome run() {
+    try {
+      return run_on_device();
+    } catch (const Error& error) {
+      const bool chosen = settings_.options.device.kind == Device::Kind::automatic &&
+                          options_.device.kind == Device::Kind::cuda;
+      const bool failed = error.code() == ErrorCode::device || error.code() == ErrorCode::no_device ||
+                          error.code() == ErrorCode::out_of_memory;
+      if (chosen && failed) throw ChosenGpuFailed(error);
+      throw;
+    }
+  }
+
+ private:
+  Outcome run_on_device() {
     const ResultFile result(files_.output, outcome_.in.format, settings_.format);
     if (auto* raw = dynamic_cast<io::RawFile*>(input_.get())) return run_raw(*raw, result);
     outcome_.out = output_info(outcome_.in, result.path(), settings_);
@@ -175,8 +190,18 @@ class FileRun {
     return outcome_;
   }
 
- private:
   const ImageSpec& spec() const { return outcome_.in.spec; }
+
+  // Before the file is read, so that a GPU starts meanwhile.
+  void choose_device(GpuStart& gpu) {
+    options_.images *= outcome_.in.pages;
+    const DeviceChoice choice = ungrain::choose_device(*params_, spec(), options_);
+    if (options_.device.kind == Device::Kind::automatic) {
+      options_.device = choice.device;
+      outcome_.choice = choice.reason;
+    }
+    gpu.begin(choice.device);
+  }
 
   Outcome run_raw(io::RawFile& file, const ResultFile& result) {
     if (settings_.range || settings_.channels != "auto") {
@@ -384,6 +409,15 @@ class FileRun {
 
 }  // namespace
 
+GpuStart::~GpuStart() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void GpuStart::begin(Device device) {
+  if (device.kind != Device::Kind::cuda) return;
+  std::call_once(once_, [&] { thread_ = std::thread(start_device, device); });
+}
+
 void PartTimes::start(const char* part) {
   stop();
   since_ = std::chrono::steady_clock::now();
@@ -423,8 +457,8 @@ std::string settings_text(const Settings& settings, const MethodOptions& method)
 }
 
 Outcome denoise_file(const FilePair& files, const MethodOptions& method, const Settings& settings,
-                     ProgressBar::File& progress, DenoiserPool& pool) {
-  return FileRun(files, method, settings, progress, pool).run();
+                     ProgressBar::File& progress, DenoiserPool& pool, GpuStart& gpu) {
+  return FileRun(files, method, settings, progress, pool, gpu).run();
 }
 
 }  // namespace ungrain::cli

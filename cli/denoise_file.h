@@ -2,9 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -15,8 +17,20 @@
 #include "noise_options.h"
 #include "progress.h"
 #include "ungrain/denoiser.h"
+#include "ungrain/error.h"
 
 namespace ungrain::cli {
+
+// A GPU that starts while files are being read.
+class GpuStart {
+ public:
+  ~GpuStart();
+  void begin(Device device);  // the first call counts
+
+ private:
+  std::once_flag once_;
+  std::thread thread_;
+};
 
 struct Settings {
   std::vector<std::string> inputs;
@@ -66,13 +80,19 @@ struct Outcome {
   bool undone_at_black = false;          // the noise's cut at black was undone
   bool undone_at_white = false;
   bool copied = false;   // byte for byte
+  std::string choice;    // why an automatic device became the one it is
   std::string not_kept;  // metadata that the output's format cannot hold
+};
+
+// Thrown where an automatic device became a GPU, and that has failed or is full.
+struct ChosenGpuFailed : Error {
+  explicit ChosenGpuFailed(const Error& error) : Error(error) {}
 };
 
 // Everything that changes pixels or how they are stored, for --resume.
 std::string settings_text(const Settings& settings, const MethodOptions& method);
 
 Outcome denoise_file(const FilePair& files, const MethodOptions& method, const Settings& settings,
-                     ProgressBar::File& progress, DenoiserPool& pool);
+                     ProgressBar::File& progress, DenoiserPool& pool, GpuStart& gpu);
 
 }  // namespace ungrain::cli

@@ -27,7 +27,7 @@ namespace ungrain {
 
 struct Device {
   enum class Kind : std::uint8_t {
-    automatic,  // the fastest usable device that the method supports
+    automatic,  // whichever is done sooner, by a prediction (choose_device() below)
     reference,  // the readable definition: one thread, double sums, slow
     cpu,
     cuda,
@@ -51,6 +51,7 @@ struct DeviceInfo {
   std::string description;  // the processor's or GPU's name and size
   bool usable = true;
   std::string reason;  // why it is not usable
+  double speed = 1;    // of a GPU, relative to an H200: a guess by its multiprocessors and clock
 };
 
 std::vector<DeviceInfo> devices();
@@ -81,6 +82,9 @@ struct Options {
   std::size_t memory = 0;  // bytes for working buffers; 0: half of what is free
   NonFinite nonfinite = NonFinite::fill;
   int band_rows = 0;  // rows of a band; 0: planned from `memory`. Changes the time, never the pixels
+  // How many images will be run, for the choice of an automatic device: a GPU that has not been used in this
+  // process takes some tenths of a second to start, which a single small image does not repay. 0: many.
+  int images = 0;
   std::function<void(double fraction)> progress = {};  // called on the thread that called run(), 0 to 1
   CancelToken cancel = {};
 };
@@ -108,6 +112,7 @@ struct Report {
   std::size_t buffer_bytes = 0;
   std::int64_t nonfinite_pixels = 0;
   std::vector<Strength> strengths;
+  std::string choice;  // why an automatic device became this one; empty where the device was given
 };
 
 // Rows of an image that is too large to hold, or that is still being decoded. Rows are read and written while
@@ -146,6 +151,18 @@ Resolved resolve_with_noise(const MethodParams& params, RowReader& image, const 
 // until that level is set.
 MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec);
 
+// The device that create() would choose, and why. `params` need not be resolved.
+struct DeviceChoice {
+  Device device;
+  std::string reason;  // empty where the device was given
+};
+DeviceChoice choose_device(const MethodParams& params, const ImageSpec& spec, const Options& options = {});
+
+// Starts a device, so that work which follows need not wait for it: for a thread that has nothing else to do
+// while an image is being read. Does nothing where the device is started or needs no start. Throws nothing:
+// what is wrong with a device, its use will tell.
+void start_device(Device device) noexcept;
+
 // create() checks, chooses, plans and allocates everything; run() only executes. A Denoiser serves one thread
 // at a time: clone() it for others.
 class Denoiser {
@@ -165,7 +182,8 @@ class Denoiser {
   // `in` and `out` have the spec's channels, colour and alpha; `out` may have another type or range (values
   // are scaled from white level to white level). They may be the same memory, if they are laid out the same.
   // Where `out` is a region of the image, `in` must cover it and reach() pixels around, as far as the image
-  // goes.
+  // goes. Where an automatic device became a GPU that fails, and the images lie apart in host memory, the CPU
+  // takes over, for later runs too: Report::choice says so. Other kinds of run throw Error(device).
   Report run(const ConstImageView& in, const ImageView& out);
   // Row by row in bounded memory. `out_spec` is the spec with the type and range that the writer wants.
   Report run(RowReader& in, RowWriter& out, const ImageSpec& out_spec);

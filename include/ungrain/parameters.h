@@ -16,7 +16,9 @@
 
 namespace ungrain {
 
+struct DeviceChoice;
 struct NoiseModel;
+struct Options;
 
 enum class ParamKind : std::uint8_t { real, integer, choice, per_channel, image };
 
@@ -155,6 +157,7 @@ class MethodParams {
  private:
   friend class Denoiser;
   friend MethodParams resolve_derived(const MethodParams&, const ImageSpec&);
+  friend DeviceChoice choose_device(const MethodParams&, const ImageSpec&, const Options&);
   friend class NoiseResolver;
 
   MethodParams(std::string_view method, std::shared_ptr<void> values)

@@ -7,10 +7,12 @@
 
 #include "core/convert.h"
 #include "core/device.h"
+#include "core/device_choice.h"
 #include "core/engine.h"
 #include "core/noise_handling.h"
 #include "core/noise_stages.h"
 #include "core/registry.h"
+#include "core/run_checks.h"
 #include "device/backends.h"
 #include "ungrain/error.h"
 
@@ -33,6 +35,10 @@ void check_options(const Options& options) {
   if (options.band_rows < 0) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("band_rows takes a whole number from 0 up, got {}", options.band_rows));
+  }
+  if (options.images < 0) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("images takes a whole number from 0 up, got {}", options.images));
   }
 }
 
@@ -62,12 +68,15 @@ struct Denoiser::Impl {
   static void check_resolved(const MethodParams& params);
   Pipeline make_pipeline(const MethodParams& resolved) const;
   Report complete(Report report) const;  // adds what the engine does not know
+  // Whether the CPU can take over from the chosen GPU, which failed with this error; then it has.
+  bool turns_to_cpu(const Error& error);
 
   ImageSpec spec;
   Options options;
   MethodParams params;
 
   Device device;
+  std::string choice;  // why, where it was left to us
   std::unique_ptr<Engine> engine;
 };
 
@@ -80,7 +89,10 @@ Denoiser Denoiser::create(const MethodParams& params, const ImageSpec& spec, con
   check_options(options);
   auto impl = std::make_unique<Impl>(spec, options, params);
   Impl::check_resolved(impl->params);
-  impl->device = choose_device(find_method(params.method()), options.device);
+  const DeviceChoice choice =
+      choose_by_time(find_method(params.method()), impl->params.values_.get(), spec, options);
+  impl->device = choice.device;
+  impl->choice = choice.reason;
   impl->engine = std::make_unique<Engine>(impl->make_pipeline(impl->params), spec, options,
                                           make_backend(impl->device, options));
   return Denoiser(std::move(impl));
@@ -95,6 +107,18 @@ void Denoiser::set_params(const MethodParams& params) {
                                              make_backend(impl_->device, impl_->options));
   }
   impl_->params = std::move(resolved);
+}
+
+DeviceChoice choose_device(const MethodParams& params, const ImageSpec& spec, const Options& options) {
+  check_options(options);
+  return choose_by_time(find_method(params.method()), params.values_.get(), spec, options);
+}
+
+void start_device(Device device) noexcept {
+  try {
+    if (device.kind == Device::Kind::cuda) start_gpu(device);
+  } catch (...) {  // NOLINT: whoever uses the device is told
+  }
 }
 
 Denoiser Denoiser::clone() const {
@@ -124,11 +148,30 @@ void Denoiser::Impl::check_resolved(const MethodParams& params) {
 
 Report Denoiser::Impl::complete(Report report) const {
   report.device = device;
+  report.choice = choice;
   report.strengths = strengths_of(params, spec);
   return report;
 }
 
+bool Denoiser::Impl::turns_to_cpu(const Error& error) {
+  const bool gpu_failed = error.code() == ErrorCode::device || error.code() == ErrorCode::no_device ||
+                          error.code() == ErrorCode::out_of_memory;
+  if (options.device.kind != Device::Kind::automatic || device.kind != Device::Kind::cuda || !gpu_failed)
+    return false;
+  device = {Device::Kind::cpu};
+  choice = fmt::format("the GPU failed: {}", error.what());
+  engine = std::make_unique<Engine>(make_pipeline(params), spec, options, make_backend(device, options));
+  return true;
+}
+
 Report Denoiser::run(const ConstImageView& in, const ImageView& out) {
+  try {
+    return impl_->complete(impl_->engine->run(in, out));
+  } catch (const Error& error) {
+    // In place, a part of the input may be gone.
+    const auto on_host = [](const ConstImageView& view) { return view.space.memory == Space::Memory::host; };
+    if (!on_host(in) || !on_host(out) || runs_in_place(in, out) || !impl_->turns_to_cpu(error)) throw;
+  }
   return impl_->complete(impl_->engine->run(in, out));
 }
 

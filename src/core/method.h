@@ -121,6 +121,12 @@ struct Preset {
   std::function<void(void* params, double white)> apply;
 };
 
+// Time for a pixel, measured by ungrain-bench-cpu and ungrain-bench-gpu: what core/device_choice.h needs.
+struct Cost {
+  double cpu_ns = 0;  // of one thread of a Xeon with AVX-512
+  double gpu_ns = 0;  // of an H200
+};
+
 struct Method {
   std::string name;
   std::string summary;
@@ -136,6 +142,7 @@ struct Method {
   // parameters allow one. Empty: the engine stabilises the noise before the method.
   std::function<std::shared_ptr<const NoiseModel>&(void* params)> noise_model;
   std::function<bool(const void* params, const ImageSpec& spec)> allows_model;
+  std::function<Cost(const void* params, const ImageSpec& spec)> cost;
   Build reference;  // an empty one means that the backend is not supported
   Build cpu;
   Build cuda;
@@ -161,6 +168,7 @@ struct MethodDefinition {
   std::vector<TypedPreset<Params>> presets = {};
   std::shared_ptr<const NoiseModel>& (*noise_model)(Params&) = nullptr;  // both or none
   bool (*allows_model)(const Params&, const ImageSpec&) = nullptr;
+  Cost (*cost)(const Params&, const ImageSpec&) = nullptr;
   Pipeline (*reference)(const Params&, const ImageSpec&) = nullptr;
   Pipeline (*cpu)(const Params&, const ImageSpec&) = nullptr;
   Pipeline (*cuda)(const Params&, const ImageSpec&) = nullptr;
@@ -200,6 +208,9 @@ Method make_method(MethodDefinition<Params> definition) {
       return allows(*static_cast<const Params*>(params), spec);
     };
   }
+  method.cost = [cost = definition.cost](const void* params, const ImageSpec& spec) {
+    return cost != nullptr ? cost(*static_cast<const Params*>(params), spec) : Cost{};
+  };
   method.reference = erase(definition.reference);
   method.cpu = erase(definition.cpu);
   method.cuda = erase(definition.cuda);

@@ -10,6 +10,9 @@ std::vector<DeviceInfo> discover() {
   return {{{Device::Kind::cuda, 0}, "NVIDIA GPU", false, "this build of ungrain has no CUDA support"}};
 }
 
+bool is_started() { return false; }
+void start(int) {}
+
 std::unique_ptr<Backend> make_backend(std::vector<int>, int) {
   throw Error(ErrorCode::no_device, "this build of ungrain has no CUDA support");
 }

@@ -10,4 +10,8 @@ namespace ungrain::cuda {
 // One entry for each GPU; without a GPU, one unusable entry `cuda` that says why.
 std::vector<DeviceInfo> discover();
 
+// Whether any GPU has been used in this process. Costs nothing where none has.
+bool is_started();
+void start(int gpu);
+
 }  // namespace ungrain::cuda

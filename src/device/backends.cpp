@@ -3,6 +3,7 @@
 #include "core/device.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/pointwise.h"
+#include "cpu/simd.h"
 #include "cuda/cuda_backend.h"
 #include "cuda/discovery.h"
 #include "cuda/pointwise.h"
@@ -11,6 +12,20 @@
 namespace ungrain {
 
 std::vector<DeviceInfo> discover_gpus() { return cuda::discover(); }
+
+bool gpu_is_started() { return cuda::is_started(); }
+
+void start_gpu(Device device) {
+  for (const int gpu : gpus_of(device)) cuda::start(gpu);
+}
+
+// By the simd table of docs/results/cpu.md.
+double cpu_thread_speed() {
+  const std::vector<std::string> targets = simd_targets();
+  const std::string best = targets.empty() ? "" : targets.front();
+  if (best.starts_with("AVX3") || best.starts_with("AVX10")) return 1;
+  return best.starts_with("AVX2") ? 0.6 : 0.3;
+}
 
 std::unique_ptr<Backend> make_backend(Device device, const Options& options) {
   switch (device.kind) {

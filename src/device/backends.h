@@ -13,6 +13,13 @@ namespace ungrain {
 // One entry for each GPU; without a GPU, one unusable entry that says why.
 std::vector<DeviceInfo> discover_gpus();
 
+// Whether a GPU has been used in this process, by whomever: it takes work at once.
+bool gpu_is_started();
+void start_gpu(Device device);
+
+// Of one thread, with the vector instructions that there are, relative to AVX-512.
+double cpu_thread_speed();
+
 // For a device that choose_device() returned (core/device.h).
 std::unique_ptr<Backend> make_backend(Device device, const Options& options);
 

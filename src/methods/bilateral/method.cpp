@@ -49,6 +49,20 @@ void check(const P& params, const ImageSpec& spec) {
   }
 }
 
+Cost cost(const BilateralParams& p, const ImageSpec& spec) {
+  const int side = 2 * p.radius + 1;
+  const bool joint = p.colour != ColourMode::per_channel && spec.colour_channels() > 1;
+  const double colours = joint ? 2 : spec.colour_channels();
+  switch (p.quality) {
+    case BilateralQuality::separable:
+      return {.cpu_ns = 0.6 * side * colours, .gpu_ns = 0.002 * side * colours};
+    case BilateralQuality::grid:
+      return {.cpu_ns = 36 * colours, .gpu_ns = 0.2 * colours};
+    default:
+      return {.cpu_ns = 0.13 * side * side * colours, .gpu_ns = 0.02 + 0.00015 * side * side * colours};
+  }
+}
+
 }  // namespace
 
 const Method& bilateral_method() {
@@ -81,6 +95,7 @@ const Method& bilateral_method() {
               describe::border(&P::border),
           },
       .check = check,
+      .cost = cost,
       .reference = bilateral_reference,
       .cpu = bilateral_cpu,
       .cuda = UNGRAIN_CUDA_VERSION(bilateral_cuda),

@@ -299,6 +299,22 @@ void paper_002(P& p, double white) {
   p.lambda = 2.7;
 }
 
+Cost cost(const Bm3dParams& p, const ImageSpec& spec) {
+  // A reference patch every `spacing` pixels: its search, and the filtering of its group.
+  const ProfileValues values = profile_values_of(p.profile, 0);
+  const auto references = [](int spacing) { return 1.0 / (static_cast<double>(spacing) * spacing); };
+  const int search = p.search.value_or(values.search);
+  const int wiener_search = p.wiener_search.value_or(values.wiener_search);
+  const double first = references(p.spacing.value_or(values.spacing));
+  const double second = p.steps > 1 ? references(p.wiener_spacing.value_or(values.wiener_spacing)) : 0;
+  const bool opponent = p.colour == Bm3dColour::opponent && spec.colour == Colour::rgb;
+  const double searches = opponent ? 1 : spec.colour_channels();
+  const double groups = opponent ? 2.2 : spec.colour_channels();
+  return {.cpu_ns = 0.36 * searches * (first * search * search + second * wiener_search * wiener_search) +
+                    2150 * groups * (first + second),
+          .gpu_ns = 5.4 * groups * (first + second)};
+}
+
 }  // namespace
 
 const Method& bm3d_method() {
@@ -366,6 +382,7 @@ const Method& bm3d_method() {
                    paper_002}},
       .noise_model = +[](P& p) -> std::shared_ptr<const NoiseModel>& { return p.noise_model; },
       .allows_model = allows_model,
+      .cost = cost,
       .reference = bm3d_reference,
       .cpu = bm3d_cpu,
       .cuda = UNGRAIN_CUDA_VERSION(bm3d_cuda),

@@ -3,6 +3,14 @@
 
 namespace ungrain {
 
+namespace {
+
+Cost cost(const BoxParams& p, const ImageSpec& spec) {
+  return {.cpu_ns = 0.06 * p.radius * spec.channels + 0.5 * spec.channels, .gpu_ns = 0.02 * spec.channels};
+}
+
+}  // namespace
+
 const Method& box_method() {
   using P = BoxParams;
   static const Method method = make_method<P>({
@@ -15,6 +23,7 @@ const Method& box_method() {
                                "images before and after each that take part, in a sequence"),
               describe::border(&P::border),
           },
+      .cost = cost,
       .reference = box_reference,
       .cpu = box_cpu,
       .cuda = UNGRAIN_CUDA_VERSION(box_cuda),

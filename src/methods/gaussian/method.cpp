@@ -5,6 +5,15 @@
 
 namespace ungrain {
 
+namespace {
+
+Cost cost(const GaussianParams& p, const ImageSpec& spec) {
+  const int taps = 2 * p.radius.value_or(static_cast<int>(3 * p.sigma)) + 1;
+  return {.cpu_ns = (0.6 + 0.1 * taps) * spec.channels, .gpu_ns = (0.015 + 0.001 * taps) * spec.channels};
+}
+
+}  // namespace
+
 const Method& gaussian_method() {
   using P = GaussianParams;
   static const Method method = make_method<P>({
@@ -29,6 +38,7 @@ const Method& gaussian_method() {
                   "images before and after each that take part"),
               describe::border(&P::border),
           },
+      .cost = cost,
       .reference = gaussian_reference,
       .cpu = gaussian_cpu,
       .cuda = UNGRAIN_CUDA_VERSION(gaussian_cuda),

@@ -79,6 +79,17 @@ void paper_004(P& p, double) {
   p.border = Border::symmetric;
 }
 
+Cost cost(const NlmParams& p, const ImageSpec& spec) {
+  const bool joint = p.colour != ColourMode::per_channel && spec.colour_channels() > 1;
+  const double colours = joint ? 2 : spec.colour_channels();
+  if (p.search == whole_image) {
+    const double pixels = static_cast<double>(spec.width) * spec.height;
+    return {.cpu_ns = 0.3 * pixels * colours, .gpu_ns = 1e-4 * pixels * colours};
+  }
+  const double candidates = static_cast<double>(p.search) * p.search;
+  return {.cpu_ns = 0.4 * candidates * colours, .gpu_ns = 0.0006 * candidates * colours};
+}
+
 }  // namespace
 
 const Method& nlm_method() {
@@ -112,6 +123,7 @@ const Method& nlm_method() {
       .presets = {{{"paper-003", "whole-image search of [003]'s experiment, for patches of any side"},
                    paper_003},
                   {{"paper-004", "the window and patch of [004]'s tables"}, paper_004}},
+      .cost = cost,
       .reference = nlm_reference,
       .cpu = nlm_cpu,
       .cuda = UNGRAIN_CUDA_VERSION(nlm_cuda),

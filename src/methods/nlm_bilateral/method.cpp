@@ -13,6 +13,17 @@ std::optional<int> patch(const NlmBilateralParams& p, const ImageSpec& spec) {
   return *noise < 20 ? 3 : *noise < 35 ? 5 : 7;
 }
 
+Cost cost(const NlmBilateralParams& p, const ImageSpec& spec) {
+  const bool joint = p.colour != ColourMode::per_channel && spec.colour_channels() > 1;
+  const double colours = joint ? 2 : spec.colour_channels();
+  if (p.search == whole_image) {
+    const double pixels = static_cast<double>(spec.width) * spec.height;
+    return {.cpu_ns = 0.3 * pixels * colours, .gpu_ns = 1e-4 * pixels * colours};
+  }
+  const double candidates = static_cast<double>(p.search) * p.search;
+  return {.cpu_ns = 0.5 * candidates * colours, .gpu_ns = 0.0006 * candidates * colours};
+}
+
 }  // namespace
 
 const Method& nlm_bilateral_method() {
@@ -48,6 +59,7 @@ const Method& nlm_bilateral_method() {
               describe::precision(&P::precision),
           },
       .check = describe::check_colour_mode<P>,
+      .cost = cost,
       .reference = nlm_bilateral_reference,
       .cpu = nlm_bilateral_cpu,
       .cuda = UNGRAIN_CUDA_VERSION(nlm_bilateral_cuda),
