@@ -6,7 +6,9 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <deque>
 #include <limits>
+#include <mutex>
 #include <string>
 
 #include "core/half.h"
@@ -163,35 +165,42 @@ class ChannelBlocks {
     spectra_.set(block, spectrum);
   }
 
-  // Called when all blocks of some rows are known. Keeps the flattest of them.
-  void collect(const LatestRows& rows, const Lattice& lattice, int first_row, int end_row) {
-    FlatCandidates candidates;
-    if (flattest_.full()) candidates.start(flattest_.blocks().front().texture);
-    for (int row = first_row; row < end_row; ++row) {
-      for (int column = 0; column < lattice.columns(); ++column) {
-        collect_block(lattice, row, column, candidates);
-      }
+  // Called when all blocks of a row are set; on any thread.
+  void note_row(const Lattice& lattice, int row) {
+    CandidateBuffer flattest;
+    flattest.follow(candidates_);
+    SeenBlocks seen;
+    for (int column = 0; column < lattice.columns(); ++column) {
+      note_block(lattice, row, column, flattest, seen);
     }
-    candidates.keep_flattest();
-    std::vector<FlatCandidates::Candidate> flat;
-    candidates.move_to(flat);
-    std::sort(flat.begin(), flat.end());
-    for (const FlatCandidates::Candidate& block : flat) {
+    flattest.flush(candidates_);
+    const std::lock_guard lock(mutex_);
+    seen_.limited += seen.limited;
+    seen_.constant += seen.constant;
+    seen_.beyond_limits = seen_.beyond_limits || seen.beyond_limits;
+    seen_.at_limits = seen_.at_limits || seen.at_limits;
+  }
+
+  // Called when the blocks of some rows are noted, before the rows go. Keeps the flattest blocks' samples.
+  void collect(const LatestRows& rows, const Lattice& lattice) {
+    for (const FlatCandidates::Candidate& block : candidates_.flattest()) {
       if (!flattest_.wants(block.texture, block.place)) break;
       copy_plane(rows, static_cast<int>(block.place % lattice.columns_of_pixels),
                  static_cast<int>(block.place / lattice.columns_of_pixels),
                  flattest_.add(block.texture, block.place, batch_samples));
     }
+    candidates_.start(flattest_.full() ? flattest_.blocks().front().texture
+                                       : std::numeric_limits<double>::infinity());
   }
 
   // Called when all blocks were collected: first starts the search for the variance, then gives the answer.
   void start_search(const BlockTransform& transform, const Lattice& lattice) {
-    if (measured_.size() < spectra_.size()) spectra_.keep(measured_);
+    keep_measured();
     search_ = VarianceSearch();
     if (mostly_constant()) return;
     FlatBlocksQuestion question{.transform = &transform, .blocks = &spectra_};
     question.least_blocks = lattice.step < 4 ? 120 : 48;  // the more they overlap, the less each contributes
-    if (!beyond_limits_ && at_limits_) question.white = white_;
+    if (!seen_.beyond_limits && seen_.at_limits) question.white = white_;
     search_.start(question);
   }
   VarianceSearch& search() { return search_; }
@@ -225,19 +234,36 @@ class ChannelBlocks {
     return seen;
   }
 
-  void collect_block(const Lattice& lattice, int row, int column, FlatCandidates& flattest) {
+  // Of all blocks.
+  struct SeenBlocks {
+    std::int64_t limited = 0;    // of black and white samples only, which tell little
+    std::int64_t constant = 0;   // neither black nor white
+    bool beyond_limits = false;  // a sample lies outside black to white: nothing was cut off
+    bool at_limits = false;      // a sample was black or white
+  };
+
+  void note_block(const Lattice& lattice, int row, int column, CandidateBuffer& flattest, SeenBlocks& all) {
     const std::size_t block = static_cast<std::size_t>(row) * lattice.columns() + column;
     const SeenBlock& seen = kinds_[block];
-    beyond_limits_ = beyond_limits_ || seen.beyond_limits;
-    at_limits_ = at_limits_ || seen.at_limits;
-    if (seen.kind == SeenBlock::Kind::limited) ++limited_blocks_;
-    if (seen.kind == SeenBlock::Kind::constant) ++constant_blocks_;
+    all.beyond_limits = all.beyond_limits || seen.beyond_limits;
+    all.at_limits = all.at_limits || seen.at_limits;
+    if (seen.kind == SeenBlock::Kind::limited) ++all.limited;
+    if (seen.kind == SeenBlock::Kind::constant) ++all.constant;
     if (seen.kind != SeenBlock::Kind::other) return;
-    measured_.push_back(static_cast<std::uint32_t>(block));
     if (!lattice.whole_blocks()) return;  // smaller blocks may be similar by chance
     const double busyness = double{spectra_.busyness(0)[block]} + double{spectra_.busyness(1)[block]};
     flattest.offer(busyness,
-                   std::int64_t{row * lattice.step} * lattice.columns_of_pixels + column * lattice.step);
+                   std::int64_t{row * lattice.step} * lattice.columns_of_pixels + column * lattice.step,
+                   candidates_);
+  }
+
+  void keep_measured() {
+    std::vector<std::uint32_t> measured;
+    measured.reserve(kinds_.size());
+    for (std::size_t block = 0; block < kinds_.size(); ++block) {
+      if (kinds_[block].kind == SeenBlock::Kind::other) measured.push_back(static_cast<std::uint32_t>(block));
+    }
+    if (measured.size() < spectra_.size()) spectra_.keep(measured);
   }
 
   void copy_plane(const LatestRows& rows, int x, int y, float* to) const {
@@ -252,7 +278,7 @@ class ChannelBlocks {
 
   // Exactly constant blocks carry no noise. A few of them are a frame around the picture, many are the
   // picture.
-  bool mostly_constant() const { return constant_blocks_ > static_cast<std::int64_t>(spectra_.size()); }
+  bool mostly_constant() const { return seen_.constant > static_cast<std::int64_t>(spectra_.size()); }
 
   Answer measured(const Lattice& lattice, bool whole_numbers) const {
     const FlatBlocksAnswer& found = search_.answer();
@@ -269,8 +295,8 @@ class ChannelBlocks {
   // and white only, unless their light was far beyond white. Many such blocks are a drawing, whose smooth
   // outlines are not noise.
   bool strong_for_a_drawing(double sigma) const {
-    const auto others = static_cast<std::int64_t>(spectra_.size()) + constant_blocks_;
-    return 2 * limited_blocks_ > others && sigma * double{scale_} > 0.05 * double{white_};
+    const auto others = static_cast<std::int64_t>(spectra_.size()) + seen_.constant;
+    return 2 * seen_.limited > others && sigma * double{scale_} > 0.05 * double{white_};
   }
 
   // The share of noise: a pattern's blocks repeat, noise's do not.
@@ -296,14 +322,11 @@ class ChannelBlocks {
   float white_;
   SpectrumTable spectra_;         // of all blocks; in the end, of the measured ones
   std::vector<SeenBlock> kinds_;  // of all blocks
-  std::vector<std::uint32_t> measured_;
+  FlatCandidates candidates_;
   BlockPool flattest_;
+  std::mutex mutex_;
+  SeenBlocks seen_;
   VarianceSearch search_;
-  std::int64_t limited_blocks_ =
-      0;  // of black and white samples only, which tell little: not among the measured ones
-  std::int64_t constant_blocks_ = 0;  // neither black nor white
-  bool beyond_limits_ = false;        // a sample lies outside black to white: nothing was cut off
-  bool at_limits_ = false;            // a sample was black or white
   Answer answer_;
 };
 
@@ -438,7 +461,7 @@ struct WhiteNoise::Impl {
   BlockTransform transform;
   float scale;
   float white;
-  std::vector<ChannelBlocks> planes;  // the channels; of rgb also their mean and red - 2 green + blue
+  std::deque<ChannelBlocks> planes;  // the channels; of rgb also their mean and red - 2 green + blue
 };
 
 WhiteNoise::WhiteNoise(const ImageSpec& image) : impl_(std::make_unique<Impl>(image)) {}
@@ -454,14 +477,13 @@ void WhiteNoise::look_at(const LatestRows& rows, int first, int end) {
     } else {
       impl_->look_at_thin_row(rows, row);
     }
+    for (ChannelBlocks& plane : impl_->planes) plane.note_row(lattice, row);
   }
 }
 
-void WhiteNoise::collect(const LatestRows& rows, int first, int end, Workers& workers) {
-  const Lattice& lattice = impl_->lattice;
+void WhiteNoise::collect(const LatestRows& rows, Workers& workers) {
   workers.for_each_quietly(static_cast<std::int64_t>(impl_->planes.size()), [&](std::int64_t n, int) {
-    impl_->planes[static_cast<std::size_t>(n)].collect(rows, lattice, lattice.rows_before(first),
-                                                       lattice.rows_before(end));
+    impl_->planes[static_cast<std::size_t>(n)].collect(rows, impl_->lattice);
   });
 }
 
