@@ -393,7 +393,7 @@ struct WhiteNoise::Impl {
     }
   }
 
-  // Searches all planes at once, round by round.
+  // Searches all planes at once, round by round and step by step.
   void search_variances(Workers& workers) {
     while (true) {
       std::vector<VarianceSearch*> open;
@@ -401,13 +401,25 @@ struct WhiteNoise::Impl {
         if (!plane.search().done()) open.push_back(&plane.search());
       }
       if (open.empty()) return;
-      const auto count = static_cast<std::int64_t>(open.size());
-      workers.for_each_quietly(count, [&](std::int64_t n, int) { open[n]->begin_round(); });
-      workers.for_each_quietly(set_count * count, [&](std::int64_t n, int) {
-        open[n / set_count]->add_set(static_cast<int>(n % set_count));
-      });
+      for (int step = 0; step < VarianceSearch::steps(); ++step) run_step(open, step, workers);
       for (VarianceSearch* search : open) search->end_round();
     }
+  }
+  static void run_step(const std::vector<VarianceSearch*>& open, int step, Workers& workers) {
+    struct Task {
+      VarianceSearch* search;
+      int number;
+    };
+    std::vector<Task> tasks;
+    for (VarianceSearch* search : open) {
+      const int count = search->tasks(step);
+      for (int number = 0; number < count; ++number) tasks.push_back({search, number});
+    }
+    if (tasks.empty()) return;
+    workers.for_each_quietly(static_cast<std::int64_t>(tasks.size()), [&](std::int64_t n, int) {
+      const Task& task = tasks[static_cast<std::size_t>(n)];
+      task.search->run(step, task.number);
+    });
   }
 
   NoiseEstimate result(Workers& workers) {
