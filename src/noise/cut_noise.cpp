@@ -179,8 +179,8 @@ CutDetector::CutDetector(const ImageSpec& spec, int threads)
   const double blocks = static_cast<double>(spec.width) * spec.height / (side * side);
   step_ = side * std::max(1, static_cast<int>(std::ceil(std::sqrt(blocks / most_blocks))));
   columns_ = spec.width < side ? 0 : (spec.width - side) / step_ + 1;
-  const auto count = static_cast<std::size_t>(columns_) * static_cast<std::size_t>(rows_before(spec.height));
-  blocks_.assign(static_cast<std::size_t>(spec.colour_channels()), std::vector<Block>(count));
+  block_count_ = static_cast<std::size_t>(columns_) * static_cast<std::size_t>(rows_before(spec.height));
+  for (int c = 0; c < spec.colour_channels(); ++c) blocks_.emplace_back(new Block[block_count_]);
 }
 
 void CutDetector::add_rows(const ConstImageView& image) {
@@ -193,19 +193,20 @@ void CutDetector::add_rows(const ConstImageView& image) {
 
 // `Value` is the type to compute in: int32_t, if samples and white are integers of up to 16 bits, or double.
 template <class Value>
-void CutDetector::look_at_block(const float* samples, Block& block) const {
+CutDetector::Block CutDetector::look_at_block(const float* samples) const {
+  Block block{};
   const auto white = static_cast<Value>(spec_.white());
   std::array<Value, block_samples> values;
   for (int i = 0; i < block_samples; ++i) values[i] = static_cast<Value>(samples[i]);
   const auto sum = static_cast<double>(sums_of(values.data()).sum);
-  if (!std::isfinite(sum)) return;
+  if (!std::isfinite(sum)) return block;
   Value least = values[0];
   Value most = values[0];
   for (const Value value : values) {
     least = std::min(least, value);
     most = std::max(most, value);
   }
-  if (least == most) return;
+  if (least == most) return block;
   block.below_black = least < 0;
   block.above_white = most > white;
   const bool dark = sum / block_samples < spec_.white() / 2;
@@ -217,33 +218,35 @@ void CutDetector::look_at_block(const float* samples, Block& block) const {
   const auto distance = static_cast<double>(distances.sum);
   block.mean = distance / block_samples;
   block.variance = (static_cast<double>(distances.squares) - distance * block.mean) / (block_samples - 1);
-  if (dark ? least > 0 : most < white) return;  // no sample is at the limit
+  if (dark ? least > 0 : most < white) return block;  // no sample is at the limit
   block.at_limit = static_cast<std::uint8_t>(
       std::count_if(values.begin(), values.end(), [](Value value) { return value <= 0; }));
   block.changes = static_cast<std::uint8_t>(changes_of(values.data()));
+  return block;
 }
 
 void CutDetector::look_at_row(const LatestRows& rows, int row) {
   constexpr double most_white = 65535;
   const double white = spec_.white();
   const bool whole_numbers = !is_float(spec_.type) && white <= most_white && white == std::floor(white);
-  std::array<float, block_samples> samples;
-  for (int c = 0; c < spec_.colour_channels(); ++c) {
-    Block* block = blocks_[static_cast<std::size_t>(c)].data() + static_cast<std::ptrdiff_t>(row) * columns_;
-    for (int column = 0; column < columns_; ++column, ++block) {
-      copy_block(rows, c, column * step_, row * step_, samples.data());
-      if (whole_numbers) {
-        look_at_block<std::int32_t>(samples.data(), *block);
-      } else {
-        look_at_block<double>(samples.data(), *block);
-      }
+  const int channels = spec_.colour_channels();
+  std::vector<float> samples(static_cast<std::size_t>(channels) * block_samples);
+  for (int column = 0; column < columns_; ++column) {
+    copy_blocks(rows, 0, channels, column * step_, row * step_, samples.data());
+    const std::size_t at = static_cast<std::size_t>(row) * static_cast<std::size_t>(columns_) + column;
+    for (int c = 0; c < channels; ++c) {
+      const float* of_channel = samples.data() + static_cast<std::ptrdiff_t>(c) * block_samples;
+      blocks_[static_cast<std::size_t>(c)][at] =
+          whole_numbers ? look_at_block<std::int32_t>(of_channel) : look_at_block<double>(of_channel);
     }
   }
 }
 
 CutDetector::Side CutDetector::side_of(int channel, Limit limit, double sigma) const {
   Side seen;
-  for (const Block& block : blocks_[static_cast<std::size_t>(channel)]) {
+  const Block* blocks = blocks_[static_cast<std::size_t>(channel)].get();
+  for (std::size_t n = 0; n < block_count_; ++n) {
+    const Block& block = blocks[n];
     seen.beyond = seen.beyond || (limit == Limit::black ? block.below_black : block.above_white);
     if (block.limit != limit) continue;
     ++seen.blocks;

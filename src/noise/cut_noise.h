@@ -1,7 +1,9 @@
 // Detects whether an image's noise was cut off at black or white, as in integer files.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/cut_fill.h"
@@ -39,15 +41,16 @@ class CutDetector {
  private:
   static constexpr int side = 8;
   enum class Limit : std::uint8_t { none, black, white };
-  // What one block shows of the limit that its mean is closer to.
+  // What one block shows of the limit that its mean is closer to. Not set before it is looked at, so that the
+  // workers touch the memory first.
   struct Block {
-    double mean = 0;  // distance from the limit
-    double variance = 0;
-    std::uint8_t at_limit = 0;  // samples
-    std::uint8_t changes = 0;   // pairs of neighbours of which exactly one is at the limit
-    Limit limit = Limit::none;  // none: a block that is constant or not finite
-    bool below_black = false;   // a sample is
-    bool above_white = false;
+    double mean;  // distance from the limit
+    double variance;
+    std::uint8_t at_limit;  // samples
+    std::uint8_t changes;   // pairs of neighbours of which exactly one is at the limit
+    Limit limit;            // none: a block that is constant or not finite
+    bool below_black;       // a sample is
+    bool above_white;
   };
   // The blocks of a channel that are closer to one limit.
   struct Side {
@@ -75,7 +78,7 @@ class CutDetector {
   int rows_before(int end) const { return end < side ? 0 : (end - side) / step_ + 1; }
   void look_at_row(const LatestRows& rows, int row);
   template <class Value>
-  void look_at_block(const float* samples, Block& block) const;
+  Block look_at_block(const float* samples) const;
   Side side_of(int channel, Limit limit, double sigma) const;
   Evidence evidence(const Side& seen, double sigma) const;
   SideCut side_cut(int channel, Limit limit, double sigma) const;
@@ -87,7 +90,8 @@ class CutDetector {
   Workers workers_;
   // Of each colour channel. Each block has its place, so that sums over blocks have one order for any number
   // of threads.
-  std::vector<std::vector<Block>> blocks_;
+  std::size_t block_count_ = 0;
+  std::vector<std::unique_ptr<Block[]>> blocks_;
 };
 
 }  // namespace ungrain

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "core/portable_math.h"
@@ -195,16 +197,23 @@ class FlatnessGroups {
     sets_[set].last = last_keys.back();
   }
   void find_groups(int set, int chunk) {
-    SetGroups& of = sets_[set];
-    std::array<std::vector<std::uint32_t>, most_groups>& groups =
-        of.chunks[static_cast<std::size_t>(chunk)].groups;
-    for (std::vector<std::uint32_t>& group : groups) group.clear();
+    const SetGroups& of = sets_[set];
     const auto [first, end] = chunk_of(blocks_.size(), chunk);
+    std::array<std::uint8_t, chunk_blocks> groups;
+    std::array<std::uint32_t, most_groups + 1> counts{};  // the last: blocks beyond all groups
     for (std::size_t i = first; i < end; ++i) {
-      if (of.keys[i] > of.last) continue;
       std::size_t group = 0;
       for (const Key last : of.ends) group += of.keys[i] > last ? 1 : 0;
-      groups[group].push_back(static_cast<std::uint32_t>(i));
+      groups[i - first] = static_cast<std::uint8_t>(of.keys[i] > of.last ? most_groups : group);
+      ++counts[groups[i - first]];
+    }
+    SetChunk& to = sets_[set].chunks[static_cast<std::size_t>(chunk)];
+    std::partial_sum(counts.begin(), counts.end() - 1, to.ends.begin());
+    std::array<std::uint32_t, most_groups + 1> next{};
+    std::copy(to.ends.begin(), to.ends.end(), next.begin() + 1);
+    to.blocks.resize(chunk_blocks);
+    for (std::size_t i = first; i < end; ++i) {
+      to.blocks[next[groups[i - first]]++] = static_cast<std::uint32_t>(i);
     }
   }
   // Adds in the order of the image.
@@ -213,13 +222,12 @@ class FlatnessGroups {
     if (group >= to.sums.size()) return;
     Sums sums;
     for (const SetChunk& chunk : to.chunks) {
-      for (const std::uint32_t block : chunk.groups[group]) add_block(set, block, sums);
+      for (const std::uint32_t block : chunk.of_group(group)) {
+        add_block(set, block, sums);
+        if (group == 0) add_neighbours(set, block, to.neighbours);
+      }
     }
     to.sums[group] = sums;
-    if (group > 0) return;
-    for (const SetChunk& chunk : to.chunks) {
-      for (const std::uint32_t block : chunk.groups[group]) add_neighbours(set, block, to.neighbours);
-    }
   }
 
   std::vector<BandPowers> powers() const {
@@ -249,7 +257,13 @@ class FlatnessGroups {
   };
   struct SetChunk {
     std::size_t candidates = 0;
-    std::array<std::vector<std::uint32_t>, most_groups> groups;  // blocks
+    std::vector<std::uint32_t> blocks;  // those of each group in order, one group after the other
+    std::array<std::uint32_t, most_groups> ends{};
+
+    std::span<const std::uint32_t> of_group(std::size_t group) const {
+      const std::size_t first = group == 0 ? 0 : ends[group - 1];
+      return {blocks.data() + first, ends[group] - first};
+    }
   };
   struct SetGroups {
     explicit SetGroups(std::size_t blocks)

@@ -80,24 +80,27 @@ FlatWindows::FlatWindows(const ImageSpec& image, int first_channel, int channels
   level_scale_ = static_cast<double>(level_count) * level_count / (samples * image.white());
 }
 
-void FlatWindows::prepare(int workers) {
-  worker_states_.resize(static_cast<std::size_t>(workers));
-  for (WorkerState& state : worker_states_) {
-    if (!state.quads.empty() || windows_across_ == 0) continue;
-    const auto cells = static_cast<std::size_t>(cells_across_);
-    state.samples.resize(static_cast<std::size_t>(quad_sums_.scratch()));
-    state.quads.assign(2, std::vector<float>(static_cast<std::size_t>(width_ / 2)));
-    state.cells.assign(static_cast<std::size_t>(flatness_window / cell_step_), std::vector<float>(cells));
-    state.sums.resize(4 * cells);
-    state.textures.resize(cells);
-    state.rings.resize(cells);
-    state.places.resize(cells);
-  }
+void FlatWindows::prepare(int workers) { worker_states_.resize(static_cast<std::size_t>(workers)); }
+
+// Made by the worker itself: its memory is first touched in parallel with the others'.
+FlatWindows::WorkerState& FlatWindows::state_of(int worker) {
+  std::unique_ptr<WorkerState>& state = worker_states_[static_cast<std::size_t>(worker)];
+  if (state) return *state;
+  state = std::make_unique<WorkerState>();
+  const auto cells = static_cast<std::size_t>(cells_across_);
+  state->samples.resize(static_cast<std::size_t>(quad_sums_.scratch()));
+  state->quads.assign(2, std::vector<float>(static_cast<std::size_t>(width_ / 2)));
+  state->cells.assign(static_cast<std::size_t>(flatness_window / cell_step_), std::vector<float>(cells));
+  state->sums.resize(4 * cells);
+  state->textures.resize(cells);
+  state->rings.resize(cells);
+  state->places.resize(cells);
+  return *state;
 }
 
 void FlatWindows::look_at(const LatestRows& rows, int first, int end, int worker) {
   if (windows_across_ == 0) return;
-  WorkerState& state = worker_states_[static_cast<std::size_t>(worker)];
+  WorkerState& state = state_of(worker);
   for (std::size_t n = 0; n < level_count; ++n) {
     state.levels[n].by_window.follow((*candidates_)[n].by_window);
     state.levels[n].by_ring.follow((*candidates_)[n].by_ring);
@@ -165,8 +168,9 @@ void FlatWindows::collect(const LatestRows& rows, Workers& workers) {
     const auto index = static_cast<std::size_t>(n);
     LevelBlocks& level = levels_[index];
     LevelCandidates& candidates = (*candidates_)[index];
-    for (WorkerState& state : worker_states_) {
-      Level& found = state.levels[index];
+    for (const std::unique_ptr<WorkerState>& state : worker_states_) {
+      if (!state) continue;
+      Level& found = state->levels[index];
       level.windows += std::exchange(found.windows, 0);
       level.constant += std::exchange(found.constant, 0);
       found.by_window.flush(candidates.by_window);
@@ -221,10 +225,7 @@ void FlatWindows::prefetch(const LatestRows& rows, const PendingBlock& wanted) c
 
 void FlatWindows::fetch(const LatestRows& rows, const PendingBlock& wanted) const {
   const NoiseBlock block = block_at(wanted.place);
-  for (int c = 0; c < channels_; ++c) {
-    float* to = wanted.to + static_cast<std::ptrdiff_t>(c) * measured_side * measured_side;
-    copy_block(rows, first_channel_ + c, block.x, block.y, to);
-  }
+  copy_blocks(rows, first_channel_, channels_, block.x, block.y, wanted.to);
 }
 
 }  // namespace ungrain

@@ -168,6 +168,7 @@ class FlatWindows {
   std::size_t block_samples() const {
     return static_cast<std::size_t>(channels_) * measured_side * measured_side;
   }
+  WorkerState& state_of(int worker);
   void add_cells(const LatestRows& rows, int y, WorkerState& state) const;
   void look_at_row(const LatestRows& rows, int y, WorkerState& state) const;
   void make_room(FlatCandidates& candidates, BlockPool& pool, std::vector<PendingBlock>& wanted) const;
@@ -186,7 +187,7 @@ class FlatWindows {
   double white_;
   double level_scale_;
   QuadSums quad_sums_;
-  std::vector<WorkerState> worker_states_;  // one a worker
+  std::vector<std::unique_ptr<WorkerState>> worker_states_;  // of the workers that have looked at windows
   std::unique_ptr<std::array<LevelCandidates, level_count>> candidates_;
   std::array<LevelBlocks, level_count> levels_;
 };

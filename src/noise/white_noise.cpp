@@ -181,16 +181,25 @@ class ChannelBlocks {
     seen_.at_limits = seen_.at_limits || seen.at_limits;
   }
 
-  // Called when the blocks of some rows are noted, before the rows go. Keeps the flattest blocks' samples.
-  void collect(const LatestRows& rows, const Lattice& lattice) {
+  // Called when the blocks of some rows are noted, before the rows go: chooses the flattest blocks, whose
+  // samples copy_flattest() keeps, part by part and on any threads.
+  static constexpr int flattest_parts = 8;
+  void choose_flattest() {
+    pending_.clear();
     for (const FlatCandidates::Candidate& block : candidates_.flattest()) {
       if (!flattest_.wants(block.texture, block.place)) break;
-      copy_plane(rows, static_cast<int>(block.place % lattice.columns_of_pixels),
-                 static_cast<int>(block.place / lattice.columns_of_pixels),
-                 flattest_.add(block.texture, block.place, batch_samples));
+      pending_.push_back({block.place, flattest_.add(block.texture, block.place, batch_samples)});
     }
     candidates_.start(flattest_.full() ? flattest_.blocks().front().texture
                                        : std::numeric_limits<double>::infinity());
+  }
+  void copy_flattest(const LatestRows& rows, const Lattice& lattice, int part) const {
+    const auto place = [&](int n) { return pending_.size() * static_cast<std::size_t>(n) / flattest_parts; };
+    for (std::size_t n = place(part); n < place(part + 1); ++n) {
+      const std::int64_t at = pending_[n].place;
+      copy_plane(rows, static_cast<int>(at % lattice.columns_of_pixels),
+                 static_cast<int>(at / lattice.columns_of_pixels), pending_[n].to);
+    }
   }
 
   // Called when all blocks were collected: first starts the search for the variance, then gives the answer.
@@ -234,6 +243,10 @@ class ChannelBlocks {
     return seen;
   }
 
+  struct PendingBlock {
+    std::int64_t place = 0;
+    float* to = nullptr;
+  };
   // Of all blocks.
   struct SeenBlocks {
     std::int64_t limited = 0;    // of black and white samples only, which tell little
@@ -269,7 +282,7 @@ class ChannelBlocks {
   void copy_plane(const LatestRows& rows, int x, int y, float* to) const {
     if (kind_ == PlaneKind::channel) return copy_block(rows, channel_, x, y, to);
     std::array<std::array<float, batch_samples>, 3> of;
-    for (int c = 0; c < 3; ++c) copy_block(rows, c, x, y, of[c].data());
+    copy_blocks(rows, 0, 3, x, y, of[0].data());
     for (int i = 0; i < batch_samples; ++i) {
       to[i] = kind_ == PlaneKind::mean ? (of[0][i] + of[1][i] + of[2][i]) / 3.0F
                                        : of[0][i] - 2.0F * of[1][i] + of[2][i];
@@ -324,6 +337,7 @@ class ChannelBlocks {
   std::vector<SeenBlock> kinds_;  // of all blocks
   FlatCandidates candidates_;
   BlockPool flattest_;
+  std::vector<PendingBlock> pending_;  // of flattest_, whose samples are still to be copied
   std::mutex mutex_;
   SeenBlocks seen_;
   VarianceSearch search_;
@@ -494,8 +508,14 @@ void WhiteNoise::look_at(const LatestRows& rows, int first, int end) {
 }
 
 void WhiteNoise::collect(const LatestRows& rows, Workers& workers) {
-  workers.for_each_quietly(static_cast<std::int64_t>(impl_->planes.size()), [&](std::int64_t n, int) {
-    impl_->planes[static_cast<std::size_t>(n)].collect(rows, impl_->lattice);
+  const auto planes = static_cast<std::int64_t>(impl_->planes.size());
+  const auto plane = [&](std::int64_t n) -> ChannelBlocks& {
+    return impl_->planes[static_cast<std::size_t>(n)];
+  };
+  workers.for_each_quietly(planes, [&](std::int64_t n, int) { plane(n).choose_flattest(); });
+  constexpr int parts = ChannelBlocks::flattest_parts;
+  workers.for_each_quietly(planes * parts, [&](std::int64_t n, int) {
+    plane(n / parts).copy_flattest(rows, impl_->lattice, static_cast<int>(n % parts));
   });
 }
 
