@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -137,11 +138,11 @@ float value_of_rank(std::vector<float> values, std::size_t rank) {
 
 // The effect of the cut at black and white on the blocks' noise. Empty if nothing was cut.
 struct CutEffects {
-  std::vector<float> variance_shares = {};
-  std::vector<float> kurtoses = {};  // excess
-  float least_share = 0;             // blocks with less are left out
+  std::unique_ptr<float[]> variance_shares = {};
+  std::unique_ptr<float[]> kurtoses = {};  // excess
+  float least_share = 0;                   // blocks with less are left out
 
-  bool uncut() const { return variance_shares.empty(); }
+  bool uncut() const { return !variance_shares; }
 };
 
 double divided(double a, double b) { return b > 0 ? a / b : 0; }
@@ -170,10 +171,10 @@ class FlatnessGroups {
         to.keys[i] = share < cut_effects_.least_share ? no_key : key_of(busyness[i] / share, i);
       }
     }
-    to.ranks.count(chunk, to.keys.data() + first, to.keys.data() + end);
+    to.ranks.count(chunk, to.keys.get() + first, to.keys.get() + end);
     to.chunks[static_cast<std::size_t>(chunk)].candidates =
         end - first -
-        static_cast<std::size_t>(std::count(to.keys.begin() + first, to.keys.begin() + end, no_key));
+        static_cast<std::size_t>(std::count(to.keys.get() + first, to.keys.get() + end, no_key));
   }
   void choose_ranks(int set) {
     SetGroups& to = sets_[set];
@@ -188,7 +189,7 @@ class FlatnessGroups {
   }
   void gather_keys(int set, int chunk) {
     const auto [first, end] = chunk_of(blocks_.size(), chunk);
-    sets_[set].ranks.gather(chunk, sets_[set].keys.data() + first, sets_[set].keys.data() + end);
+    sets_[set].ranks.gather(chunk, sets_[set].keys.get() + first, sets_[set].keys.get() + end);
   }
   void find_ends(int set) {
     const std::vector<Key> last_keys = sets_[set].ranks.find();
@@ -267,8 +268,10 @@ class FlatnessGroups {
   };
   struct SetGroups {
     explicit SetGroups(std::size_t blocks)
-        : keys(blocks), ranks(chunks_of(blocks)), chunks(static_cast<std::size_t>(chunks_of(blocks))) {}
-    std::vector<Key> keys;
+        : keys(new Key[blocks]),
+          ranks(chunks_of(blocks)),
+          chunks(static_cast<std::size_t>(chunks_of(blocks))) {}
+    std::unique_ptr<Key[]> keys;
     RankFinder ranks;
     std::vector<SetChunk> chunks;
     std::vector<std::size_t> edges;       // one past each group
@@ -463,7 +466,7 @@ FlatBlocksAnswer combined(const FlatnessGroups& found, const BlockTransform& tra
 class MedianVariance {
  public:
   explicit MedianVariance(const FlatBlocksQuestion& question)
-      : blocks_(*question.blocks), keys_(blocks_.size()), ranks_(chunks_of(blocks_.size())) {
+      : blocks_(*question.blocks), keys_(new Key[blocks_.size()]), ranks_(chunks_of(blocks_.size())) {
     for (int band = 0; band < band_count; ++band) coefficients_ += question.transform->coefficients(band);
   }
 
@@ -476,19 +479,19 @@ class MedianVariance {
       }
       keys_[i] = key_of(sum, i);
     }
-    ranks_.count(chunk, keys_.data() + first, keys_.data() + end);
+    ranks_.count(chunk, keys_.get() + first, keys_.get() + end);
   }
   void choose_rank() { ranks_.choose({blocks_.size() / 2}); }
   void gather_keys(int chunk) {
     const auto [first, end] = chunk_of(blocks_.size(), chunk);
-    ranks_.gather(chunk, keys_.data() + first, keys_.data() + end);
+    ranks_.gather(chunk, keys_.get() + first, keys_.get() + end);
   }
   double find() const { return divided(value_of(ranks_.find().front()), coefficients_); }
 
  private:
   const SpectrumTable& blocks_;
   int coefficients_ = 0;
-  std::vector<Key> keys_;
+  std::unique_ptr<Key[]> keys_;
   RankFinder ranks_;
 };
 
@@ -498,8 +501,8 @@ class CutShapes {
   explicit CutShapes(const FlatBlocksQuestion& question)
       : question_(question), typical_(static_cast<std::size_t>(chunks_of(question.blocks->size()))) {
     if (question.white <= 0) return;
-    effects_.variance_shares.resize(question.blocks->size());
-    effects_.kurtoses.resize(question.blocks->size());
+    effects_.variance_shares.reset(new float[question.blocks->size()]);
+    effects_.kurtoses.reset(new float[question.blocks->size()]);
   }
 
   const CutEffects& effects() const { return effects_; }
@@ -524,15 +527,17 @@ class CutShapes {
   }
   // Leaves out blocks that the cut affected much more than others.
   void leave_out_most_cut() {
-    const std::vector<float>& shares = effects_.variance_shares;
-    const std::size_t rank = (shares.size() - 1) * 9 / 10;
+    const float* shares = effects_.variance_shares.get();
+    const std::size_t count = question_.blocks->size();
+    const std::size_t rank = (count - 1) * 9 / 10;
     Typical all;
     for (const Typical& chunk : typical_) {
       all.less += chunk.less;
       all.not_more += chunk.not_more;
     }
     const bool is_typical = all.less <= rank && rank < all.not_more;
-    effects_.least_share = 0.7F * (is_typical ? typical_share_ : value_of_rank(shares, rank));
+    effects_.least_share =
+        0.7F * (is_typical ? typical_share_ : value_of_rank({shares, shares + count}, rank));
   }
 
  private:

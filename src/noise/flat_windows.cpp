@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <numeric>
 #include <utility>
 
 namespace ungrain {
@@ -163,7 +162,6 @@ NoiseBlock FlatWindows::block_at(std::int64_t place) const {
 
 void FlatWindows::collect(const LatestRows& rows, Workers& workers) {
   if (windows_across_ == 0) return;
-  std::array<std::vector<PendingBlock>, level_count> wanted;
   workers.for_each_quietly(level_count, [&](std::int64_t n, int) {
     const auto index = static_cast<std::size_t>(n);
     LevelBlocks& level = levels_[index];
@@ -176,18 +174,10 @@ void FlatWindows::collect(const LatestRows& rows, Workers& workers) {
       found.by_window.flush(candidates.by_window);
       found.by_ring.flush(candidates.by_ring);
     }
-    make_room(candidates.by_window, level.by_window, wanted[index]);
-    make_room(candidates.by_ring, level.by_ring, wanted[index]);
-  });
-  const std::vector<PendingBlock> all = in_order_of_rows(wanted, rows.end());
-  constexpr std::int64_t part = 256;
-  const auto count = static_cast<std::int64_t>(all.size());
-  workers.for_each_quietly((count + part - 1) / part, [&](std::int64_t n, int) {
-    for (std::int64_t i = n * part; i < std::min(count, (n + 1) * part); ++i) {
-      constexpr std::int64_t ahead = 3;
-      if (i + ahead < count) prefetch(rows, all[static_cast<std::size_t>(i + ahead)]);
-      fetch(rows, all[static_cast<std::size_t>(i)]);
-    }
+    std::vector<PendingBlock> wanted;
+    make_room(candidates.by_window, level.by_window, wanted);
+    make_room(candidates.by_ring, level.by_ring, wanted);
+    fetch(rows, wanted);
   });
 }
 
@@ -203,29 +193,18 @@ void FlatWindows::make_room(FlatCandidates& candidates, BlockPool& pool,
 
 // Blocks lie all over the image, and flat blocks have flat neighbours: in the image's order they are often in
 // a cache already.
-std::vector<FlatWindows::PendingBlock> FlatWindows::in_order_of_rows(
-    const std::array<std::vector<PendingBlock>, level_count>& levels, int end) const {
-  std::vector<std::size_t> first(static_cast<std::size_t>(end) + 1);  // of each row among all
-  for (const std::vector<PendingBlock>& level : levels) {
-    for (const PendingBlock& block : level) ++first[static_cast<std::size_t>(block.place / width_) + 1];
+void FlatWindows::fetch(const LatestRows& rows, std::vector<PendingBlock>& wanted) const {
+  std::sort(wanted.begin(), wanted.end(),
+            [](const PendingBlock& a, const PendingBlock& b) { return a.place < b.place; });
+  for (std::size_t n = 0; n < wanted.size(); ++n) {
+    constexpr std::size_t ahead = 3;
+    if (n + ahead < wanted.size()) {
+      const NoiseBlock soon = block_at(wanted[n + ahead].place);
+      prefetch_block(rows, soon.x, soon.y);
+    }
+    const NoiseBlock block = block_at(wanted[n].place);
+    copy_blocks(rows, first_channel_, channels_, block.x, block.y, wanted[n].to);
   }
-  std::partial_sum(first.begin(), first.end(), first.begin());
-  std::vector<PendingBlock> all(first.back());
-  for (const std::vector<PendingBlock>& level : levels) {
-    for (const PendingBlock& block : level)
-      all[first[static_cast<std::size_t>(block.place / width_)]++] = block;
-  }
-  return all;
-}
-
-void FlatWindows::prefetch(const LatestRows& rows, const PendingBlock& wanted) const {
-  const NoiseBlock block = block_at(wanted.place);
-  prefetch_block(rows, block.x, block.y);
-}
-
-void FlatWindows::fetch(const LatestRows& rows, const PendingBlock& wanted) const {
-  const NoiseBlock block = block_at(wanted.place);
-  copy_blocks(rows, first_channel_, channels_, block.x, block.y, wanted.to);
 }
 
 }  // namespace ungrain

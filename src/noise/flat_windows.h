@@ -172,10 +172,7 @@ class FlatWindows {
   void add_cells(const LatestRows& rows, int y, WorkerState& state) const;
   void look_at_row(const LatestRows& rows, int y, WorkerState& state) const;
   void make_room(FlatCandidates& candidates, BlockPool& pool, std::vector<PendingBlock>& wanted) const;
-  std::vector<PendingBlock> in_order_of_rows(const std::array<std::vector<PendingBlock>, level_count>& levels,
-                                             int end) const;
-  void prefetch(const LatestRows& rows, const PendingBlock& wanted) const;
-  void fetch(const LatestRows& rows, const PendingBlock& wanted) const;
+  void fetch(const LatestRows& rows, std::vector<PendingBlock>& wanted) const;
 
   int width_;
   int first_channel_;

@@ -202,7 +202,8 @@ class ChannelBlocks {
     }
   }
 
-  // Called when all blocks were collected: first starts the search for the variance, then gives the answer.
+  // Called when all blocks were collected: first starts the search for the variance and, on any thread,
+  // compares the flattest blocks; gives the answer when the search is done.
   void start_search(const BlockTransform& transform, const Lattice& lattice) {
     keep_measured();
     search_ = VarianceSearch();
@@ -213,9 +214,8 @@ class ChannelBlocks {
     search_.start(question);
   }
   VarianceSearch& search() { return search_; }
-  void find_answer(const Lattice& lattice, bool whole_numbers) {
-    answer_ = mostly_constant() ? Answer{} : measured(lattice, whole_numbers);
-  }
+  void compare_flattest(const Lattice& lattice) { noise_share_ = share_of_noise(lattice); }
+  void find_answer(bool whole_numbers) { answer_ = mostly_constant() ? Answer{} : measured(whole_numbers); }
 
  private:
   struct SeenBlock {
@@ -293,7 +293,7 @@ class ChannelBlocks {
   // picture.
   bool mostly_constant() const { return seen_.constant > static_cast<std::int64_t>(spectra_.size()); }
 
-  Answer measured(const Lattice& lattice, bool whole_numbers) const {
+  Answer measured(bool whole_numbers) const {
     const FlatBlocksAnswer& found = search_.answer();
     constexpr double rounding = 1.0 / 12;  // variance that rounding to whole numbers adds
     const double pixel_variance = found.variance / (double{scale_} * double{scale_});
@@ -301,7 +301,7 @@ class ChannelBlocks {
     const double most = most_noise(found.neighbours, white_) / double{scale_};
     const double sigma = std::min(std::sqrt(variance), most);
     if (strong_for_a_drawing(sigma)) return {0, 1};
-    return {sigma * share_of_noise(lattice), found.detail};
+    return {sigma * noise_share_, found.detail};
   }
 
   // Whether the noise is too strong for a drawing. Strong noise would have put gray into the blocks of black
@@ -341,6 +341,7 @@ class ChannelBlocks {
   std::mutex mutex_;
   SeenBlocks seen_;
   VarianceSearch search_;
+  double noise_share_ = 1;
   Answer answer_;
 };
 
@@ -441,10 +442,15 @@ struct WhiteNoise::Impl {
     const int channels = spec.colour_channels();
     const auto count = static_cast<std::int64_t>(planes.size());
     const auto plane = [&](std::int64_t n) -> ChannelBlocks& { return planes[static_cast<std::size_t>(n)]; };
-    workers.for_each_quietly(count, [&](std::int64_t n, int) { plane(n).start_search(transform, lattice); });
+    workers.for_each_quietly(2 * count, [&](std::int64_t n, int) {
+      if (n < count) {
+        plane(n).compare_flattest(lattice);
+      } else {
+        plane(n - count).start_search(transform, lattice);
+      }
+    });
     search_variances(workers);
-    workers.for_each_quietly(
-        count, [&](std::int64_t n, int) { plane(n).find_answer(lattice, whole_numbers && n < channels); });
+    for (std::int64_t n = 0; n < count; ++n) plane(n).find_answer(whole_numbers && n < channels);
     NoiseEstimate estimate;
     for (int c = 0; c < channels; ++c) estimate.channels.push_back(planes[c].answer().sigma);
     if (rgb()) tell_apart(estimate, whole_numbers);
