@@ -214,9 +214,8 @@ class FileRun {
     if (page_ > 0 && !params_->needs_image() && !measures_line) return;
     if (measures_line) set_measured_line();
     const std::optional<double> iso = io::iso_speed(input_->metadata());
-    const Resolved resolved = resolve_page({.iso = iso,
-                                            .threads = settings_.options.threads,
-                                            .jpeg_steps = input_->metadata().jpeg_steps});
+    const Resolved resolved = resolve_page(
+        {.iso = iso, .threads = settings_.options.threads, .jpeg_steps = input_->metadata().jpeg_steps});
     const bool first_of_several = page_ == 0 && outcome_.in.pages > 1;
     if (first_of_several) {  // only a denoiser tells whether it looks along them
       make_denoiser(resolved.params);

@@ -91,8 +91,7 @@ class NoiseResolver {
                                   !knows_noise(method_of(params), params.values_.get(), params.noise_));
   }
 
-  static Resolved with_given_noise(const MethodParams& params, const ImageSpec& spec,
-                                   CutDetector& cuts) {
+  static Resolved with_given_noise(const MethodParams& params, const ImageSpec& spec, CutDetector& cuts) {
     MethodParams known = params;
     note_cut(known,
              cuts.finish(noise_before_cut(method_of(params), params.values_.get(), params.noise_, spec)));
