@@ -1,8 +1,9 @@
 // ungrain-bench-estimate FILE RUNS THREADS [WIDTH HEIGHT]: what a noise estimate costs. The picture is tiled
 // to WIDTH x HEIGHT pixels (20 Mpixel: 5472 3648). Prints the median, the least and the processor's
 // milliseconds of the white estimate, of the model of the image as a whole and of the same in bands of rows,
-// and the model's numbers, to see that a faster version finds the same. The white estimate takes every
-// processor that it may run on; `taskset -c 0` gives it one.
+// of all that the program measures by default (the model and the search for a cut), and the model's numbers,
+// to see that a faster version finds the same. The white estimate takes every processor that it may run on;
+// `taskset -c 0` gives it one.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -14,7 +15,9 @@
 
 #include "core/convert.h"
 #include "io/image_file.h"
+#include "ungrain/denoiser.h"
 #include "ungrain/estimate.h"
+#include "ungrain/methods/bm3d.h"
 #include "ungrain/noise_model.h"
 
 namespace {
@@ -92,6 +95,8 @@ void measure_all(const Image& image, int runs, int threads) {
   measure("white", runs, [&] { estimate_noise(image.view()); });
   measure("model", runs, [&] { estimate_noise_model(image.view(), options); });
   measure("model in bands", runs, [&] { in_bands(image.view(), options); });
+  const MethodParams params{Bm3dParams{}};
+  measure("resolve", runs, [&] { resolve_with_noise(params, image.view(), options); });
   print(estimate_noise_model(image.view(), options));
 }
 

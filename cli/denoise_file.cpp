@@ -252,8 +252,8 @@ class FileRun {
     if (page_ > 0 && !params_->needs_image() && !measures_line) return;
     if (measures_line) set_measured_line();
     const std::optional<double> iso = io::iso_speed(input_->metadata());
-    const Resolved resolved = resolve_with_noise(*params_, *rows_, spec(),
-                                                 {.iso = iso, .jpeg_steps = input_->metadata().jpeg_steps});
+    const Resolved resolved = resolve_page(
+        {.iso = iso, .threads = settings_.options.threads, .jpeg_steps = input_->metadata().jpeg_steps});
     const bool first_of_several = page_ == 0 && outcome_.in.pages > 1;
     if (first_of_several) {  // only a denoiser tells whether it looks along them
       make_denoiser(resolved.params);
@@ -267,6 +267,14 @@ class FileRun {
     outcome_.undone_at_black = outcome_.undone_at_black || noise.cut_at_black;
     outcome_.undone_at_white = outcome_.undone_at_white || noise.cut_at_white;
     if (!first_of_several) make_denoiser(resolved.params);
+  }
+
+  // A page in memory is measured where it lies, all of it at once.
+  Resolved resolve_page(const NoiseModelOptions& options) {
+    if (rows_->held().bytes() == 0) return resolve_with_noise(*params_, *rows_, spec(), options);
+    ConstImageView view = rows_->held().view();
+    view.spec = spec();  // with the given white level and channels
+    return resolve_with_noise(*params_, view, options);
   }
 
   // Whether the noise found on this page is too weak to filter it. Other pages of the file may be filtered.
@@ -288,7 +296,8 @@ class FileRun {
     ConstImageView view = pixels.view();
     view.spec = spec();  // with the given white level and channels
     // The estimate's own lines are fitted to more levels, but it has them only where it is certain of them.
-    std::vector<PoissonGaussian> lines = estimate_noise_model(view).lines;
+    std::vector<PoissonGaussian> lines =
+        estimate_noise_model(view, {.threads = settings_.options.threads}).lines;
     if (lines.empty()) lines = fit_poisson_gaussian(view);
     NoiseHandling handling = settings_.noise.for_image(spec());
     handling.model = std::make_shared<const NoiseModel>(poisson_gaussian_model(spec(), lines));

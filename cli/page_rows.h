@@ -11,11 +11,12 @@ class PageRows : public RowReader {
   // Holds the page in memory if `hold`; else every reading decodes it. Throws Error(cancelled) after Ctrl-C.
   PageRows(io::InputFile& file, bool hold);
   void read_rows(int first, const ImageView& rows) override;
-  Image all();  // the page, in memory
+  Image all();                                   // the page, in memory
+  const Image& held() const { return pixels_; }  // empty: every reading decodes the page
 
  private:
   io::InputFile& file_;
-  Image pixels_;  // empty: not held
+  Image pixels_;  // held()
 };
 
 }  // namespace ungrain::cli

@@ -8,12 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "core/convert.h"
 #include "cpu/simd.h"
 #include "noise/block_batch_simd.h"
 #include "noise/block_spectrum.h"
+#include "noise/clipped_gaussian_simd.h"
+#include "noise/cut_noise.h"
 #include "noise/drawn_blocks.h"
+#include "noise/latest_rows.h"
 #include "noise/window_sums_simd.h"
 #include "test_images.h"
+#include "ungrain/denoiser.h"
+#include "ungrain/methods/nlm.h"
 #include "ungrain/noise_model.h"
 
 namespace ungrain {
@@ -132,6 +138,102 @@ TEST_F(EstimateBits, ThinImagesInBands) {
   }
 }
 
+// Rows of a picture in memory, in the order in which they are asked for.
+class ViewReader : public RowReader {
+ public:
+  explicit ViewReader(const ConstImageView& view) : view_(view) {}
+  void read_rows(int first, const ImageView& rows) override {
+    for (int y = 0; y < rows.spec.height; ++y) copy_pixels(view_, first + y, rows, y);
+  }
+
+ private:
+  ConstImageView view_;
+};
+
+// Noise of deviation 0.06 around levels from black to middle gray, cut off at black.
+void fill_dark(TestImage& image) {
+  const ImageSpec& spec = image.view().spec;
+  for (int y = 0; y < spec.height; ++y) {
+    for (int x = 0; x < spec.width; ++x) {
+      for (int c = 0; c < spec.channels; ++c) {
+        double noise = -2;  // the sum of four uniform numbers, of variance 1 / 3
+        for (unsigned n = 0; n < 4; ++n) {
+          const unsigned place = static_cast<unsigned>(x + 4096 * y + 16777216 * c) + 67108864U * n;
+          noise += scrambled(place) / 4294967296.0;
+        }
+        noise *= std::sqrt(3.0);
+        const double level = 0.5 * (x / (spec.width / 6)) / 6;
+        image.set(x, y, c, spec.white() * std::clamp(level + 0.06 * noise, 0.0, 1.0));
+      }
+    }
+  }
+}
+
+// The search for a cut as well.
+TEST_F(EstimateBits, OfCutNoise) {
+  const MethodParams params{NlmParams{}};
+  for (const PixelType type : {PixelType::u8, PixelType::u16, PixelType::f32}) {
+    for (const int channels : {1, 3}) {
+      for (const Layout layout : {Layout::interleaved, Layout::planar}) {
+        TestImage image(spec_of(type, 403, 411, channels), layout);
+        fill_dark(image);
+        const ConstImageView view = image.view();
+        const std::string what =
+            std::string(name(type)) + " x " + std::to_string(channels) + " " + testing::name(layout);
+        const Resolved expected = resolve_with_noise(params, view, {.threads = 1});
+        ASSERT_TRUE(expected.params.noise().cut_at_black) << what;
+        ASSERT_FALSE(expected.params.noise().cut_at_white) << what;
+        ASSERT_NEAR(expected.noise->white.sigma, 0.06 * view.spec.white(), 0.006 * view.spec.white()) << what;
+        const auto expect_same = [&](const Resolved& found, const std::string& how) {
+          expect_same_bits(*found.noise, *expected.noise, what + how);
+          EXPECT_EQ(found.noise->deviations, expected.noise->deviations) << what << how;
+          EXPECT_EQ(found.params.noise().cut_at_black, expected.params.noise().cut_at_black) << what << how;
+          EXPECT_EQ(found.params.noise().cut_at_white, expected.params.noise().cut_at_white) << what << how;
+        };
+        for (const int threads : {2, 5}) {
+          const std::string how = " threads " + std::to_string(threads);
+          expect_same(resolve_with_noise(params, view, {.threads = threads}), how);
+          ViewReader reader(view);
+          expect_same(resolve_with_noise(params, reader, view.spec, {.threads = threads}), how + " by rows");
+        }
+        for (const std::string& target : simd_targets()) {
+          use_simd_target(target);
+          expect_same(resolve_with_noise(params, view, {.threads = 2}), " " + target);
+        }
+        use_simd_target("");
+      }
+    }
+  }
+}
+
+// Bands of any height, also those that end within a block.
+TEST_F(EstimateBits, CutsInBands) {
+  TestImage image(spec_of(PixelType::u8, 403, 411, 3), Layout::interleaved);
+  fill_dark(image);
+  const ConstImageView view = image.view();
+  const NoiseModel model = white_noise_model(view.spec, {18});
+  std::vector<ChannelDeviation> deviations;
+  for (int c = 0; c < 3; ++c) deviations.emplace_back(model, view.spec, c);
+  const auto cut_of = [&](int rows, int threads) {
+    CutDetector cuts(view.spec, threads);
+    for (int y = 0; y < view.spec.height; y += rows) {
+      cuts.add_rows(view.rows(y, std::min(rows, view.spec.height - y)));
+    }
+    return cuts.finish(deviations);
+  };
+  const Cut expected = cut_of(view.spec.height, 1);
+  EXPECT_TRUE(expected.at_black);
+  EXPECT_LT(expected.deviation_factor, 1);
+  for (const int threads : {1, 2, 5}) {
+    for (const int rows : {1, 7, 64, 100, view.spec.height}) {
+      const Cut found = cut_of(rows, threads);
+      EXPECT_EQ(found.at_black, expected.at_black) << rows;
+      EXPECT_EQ(found.at_white, expected.at_white) << rows;
+      EXPECT_EQ(found.deviation_factor, expected.deviation_factor) << rows;
+    }
+  }
+}
+
 // Floats of any unit: squares neither overflow nor vanish.
 TEST_F(EstimateBits, ScaleWithPowersOfTwo) {
   ImageSpec spec = spec_of(PixelType::f32, 200, 150, 1);
@@ -197,6 +299,58 @@ TEST_F(EstimateBits, BatchesAreBlocks) {
         const double black = look.black[n] * (look.black[n] - 1) / (64.0 * 63);
         EXPECT_NEAR(look.equal[n] / batch_pairs - black, neighbours.equal, 1e-6);
       }
+    }
+  }
+}
+
+TEST_F(EstimateBits, BlocksAreCopies) {
+  for (const std::string& target : simd_targets()) {
+    use_simd_target(target);
+    for (const PixelType type : {PixelType::u8, PixelType::u16, PixelType::f16, PixelType::f32}) {
+      for (const int channels : {1, 2, 3, 4}) {
+        for (const Layout layout : {Layout::interleaved, Layout::planar, Layout::padded, Layout::flipped}) {
+          TestImage image(spec_of(type, 21, 19, channels), layout);
+          fill_with_picture(image);
+          const ConstImageView view = image.view();
+          const LatestRows rows(view.rows(0, 5), view.rows(5, 14), 5);
+          const int copied = view.spec.colour_channels();
+          for (const int y : {0, 3, 11}) {
+            std::vector<float> block(static_cast<std::size_t>(64 * copied));
+            copy_blocks(rows, 0, copied, 13, y, block.data());
+            for (int i = 0; i < 64 * copied; ++i) {
+              EXPECT_EQ(block[i], sample_at(rows, 13 + i % 8, y + i / 8 % 8, i / 64)) << target << " " << i;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// The moments of noise around black: half of it is cut off.
+TEST_F(EstimateBits, CutMomentsAreThoseOfHalfAGaussian) {
+  constexpr int count = 4001;
+  std::vector<double> weights;
+  std::vector<double> offsets;
+  double sum = 0;
+  for (int i = 0; i < count; ++i) {
+    offsets.push_back(6 * (2.0 * i / (count - 1) - 1));
+    weights.push_back(std::exp(-0.5 * offsets.back() * offsets.back()));
+    sum += weights.back();
+  }
+  for (double& weight : weights) weight /= sum;
+  std::vector<double> centres(cut_areas);
+  for (std::size_t i = 1; i < cut_areas; ++i) centres[i] = 100 + static_cast<double>(i);
+  for (const std::string& target : simd_targets()) {
+    use_simd_target(target);
+    CutMoments moments;
+    find_cut_moments(centres.data(), {weights.data(), offsets.data(), count}, 1000, moments);
+    EXPECT_NEAR(moments.mean[0], 1 / std::sqrt(2 * M_PI), 1e-5) << target;
+    EXPECT_NEAR(moments.second[0], 0.5 - 0.5 / M_PI, 1e-5) << target;
+    for (std::size_t i = 1; i < cut_areas; ++i) {  // nothing is cut
+      EXPECT_NEAR(moments.mean[i], centres[i], 1e-9) << target;
+      EXPECT_NEAR(moments.second[i], 1, 1e-6) << target;
+      EXPECT_NEAR(moments.fourth[i], 3, 1e-4) << target;
     }
   }
 }

@@ -91,8 +91,7 @@ class NoiseResolver {
                                   !knows_noise(method_of(params), params.values_.get(), params.noise_));
   }
 
-  static Resolved with_given_noise(const MethodParams& params, const ImageSpec& spec,
-                                   const CutDetector& cuts) {
+  static Resolved with_given_noise(const MethodParams& params, const ImageSpec& spec, CutDetector& cuts) {
     MethodParams known = params;
     note_cut(known,
              cuts.finish(noise_before_cut(method_of(params), params.values_.get(), params.noise_, spec)));
@@ -100,7 +99,7 @@ class NoiseResolver {
   }
 
   static Resolved with_measured_noise(const MethodParams& params, const ImageSpec& spec,
-                                      NoiseModelEstimate found, const CutDetector& cuts) {
+                                      NoiseModelEstimate found, CutDetector& cuts) {
     MethodParams known = params;
     if (found.finding == NoiseFinding::spectrum && is_slope(found)) {
       found.finding = NoiseFinding::white;
@@ -159,7 +158,7 @@ Resolved resolve_with_noise(const MethodParams& params, const ConstImageView& im
                             const NoiseModelOptions& options) {
   params.validate(image.spec);
   if (!params.needs_image()) return {resolve_derived(params, image.spec), std::nullopt};
-  CutDetector cuts(image.spec);
+  CutDetector cuts(image.spec, options.threads);
   if (!NoiseResolver::measures(params)) {
     if (image.space.memory != Space::Memory::host)
       throw Error(ErrorCode::unsupported, "clipped noise is looked for in host memory only");
@@ -175,7 +174,7 @@ Resolved resolve_with_noise(const MethodParams& params, RowReader& image, const 
                             const NoiseModelOptions& options) {
   params.validate(spec);
   if (!params.needs_image()) return {resolve_derived(params, spec), std::nullopt};
-  CutDetector cuts(spec);
+  CutDetector cuts(spec, options.threads);
   if (!NoiseResolver::measures(params)) {
     for_bands(image, spec, [&](const ConstImageView& rows) { cuts.add_rows(rows); });
     return NoiseResolver::with_given_noise(params, spec, cuts);

@@ -40,14 +40,14 @@ const Spectrum& exchanged_cosines() {  // rows and columns exchanged
 
 Spectrum channel_of(const float* samples, int channels, int channel) {
   Spectrum block{};
-  for (int i = 0; i < coefficients; ++i) {
-    if (channels == 1) {
-      block[i] = samples[i];
-    } else {
-      for (int c = 0; c < channels; ++c) {
-        block[i] += opponent_matrix[channel][c] * double{samples[c * coefficients + i]};
-      }
-    }
+  if (channels == 1) {
+    std::copy_n(samples, coefficients, block.begin());
+    return block;
+  }
+  for (int c = 0; c < channels; ++c) {
+    const double factor = opponent_matrix[channel][c];
+    const float* from = samples + static_cast<std::ptrdiff_t>(c) * coefficients;
+    for (int i = 0; i < coefficients; ++i) block[i] += factor * double{from[i]};
   }
   return block;
 }

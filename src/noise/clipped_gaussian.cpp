@@ -1,10 +1,12 @@
 #include "noise/clipped_gaussian.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 
 #include "core/portable_math.h"
+#include "noise/clipped_gaussian_simd.h"
 
 namespace ungrain {
 namespace {
@@ -25,44 +27,11 @@ class GaussianNodes {
     for (double& weight : weights_) weight /= sum;
   }
   static double position(int i) { return reach * (2.0 * i / (count - 1) - 1); }
-  double weight(int i) const { return weights_[i]; }
+  const double* weights() const { return weights_.data(); }
 
  private:
   std::vector<double> weights_;
 };
-
-// Moments after the cut, for many means before it.
-struct Moments {
-  std::vector<double> mean;
-  std::vector<double> second;  // about the mean, as the fourth
-  std::vector<double> fourth;
-};
-
-// Each node's sum is in the order of the weights; many nodes at a time.
-Moments moments_after_cut(const std::vector<double>& centres, double sigma, double white) {
-  static const GaussianNodes nodes;
-  const std::size_t count = centres.size();
-  Moments moments{std::vector<double>(count), std::vector<double>(count), std::vector<double>(count)};
-  const auto value = [white](double centre, double offset) {
-    return std::clamp(centre + offset, 0.0, white);
-  };
-  for (int i = 0; i < GaussianNodes::count; ++i) {
-    const double weight = nodes.weight(i);
-    const double offset = sigma * GaussianNodes::position(i);
-    for (std::size_t n = 0; n < count; ++n) moments.mean[n] += weight * value(centres[n], offset);
-  }
-  for (int i = 0; i < GaussianNodes::count; ++i) {
-    const double weight = nodes.weight(i);
-    const double offset = sigma * GaussianNodes::position(i);
-    for (std::size_t n = 0; n < count; ++n) {
-      const double deviation = value(centres[n], offset) - moments.mean[n];
-      const double square = deviation * deviation;
-      moments.second[n] += weight * square;
-      moments.fourth[n] += weight * square * square;
-    }
-  }
-  return moments;
-}
 
 }  // namespace
 
@@ -75,12 +44,17 @@ ClippedGaussian::ClippedGaussian(double sigma, double white) {
 }
 
 void ClippedGaussian::add_nodes(double first, double last, double sigma, double white) {
+  static const GaussianNodes gaussian;
   constexpr std::size_t nodes = 129;
-  std::vector<double> centres;
+  std::array<double, cut_areas> centres{};
   for (std::size_t i = 0; i < nodes; ++i) {
-    centres.push_back(first + (last - first) * static_cast<double>(i) / (nodes - 1));
+    centres[i] = first + (last - first) * static_cast<double>(i) / (nodes - 1);
   }
-  const Moments moments = moments_after_cut(centres, sigma, white);
+  std::array<double, GaussianNodes::count> offsets;
+  for (int i = 0; i < GaussianNodes::count; ++i) offsets[i] = sigma * GaussianNodes::position(i);
+  CutMoments moments;
+  find_cut_moments(centres.data(), {gaussian.weights(), offsets.data(), GaussianNodes::count}, white,
+                   moments);
   for (std::size_t i = 0; i < nodes; ++i) {
     // Far outside the kurtosis is positive and large. Such areas are useless and get a kurtosis of 0.
     const double second = moments.second[i];
@@ -102,9 +76,9 @@ void ClippedGaussian::add_mirrored(double white) {
 ClippedGaussian::Shape ClippedGaussian::at_mean(double mean) const {
   const std::ptrdiff_t near_black = static_cast<std::ptrdiff_t>(means_.size() / 2);
   const auto middle = means_.begin() + near_black;
-  // Most means lie between the nodes near black and those near white.
-  const bool between_both = mean >= middle[-1] && mean < middle[0];
-  const auto above = between_both ? middle : std::upper_bound(means_.begin(), means_.end(), mean);
+  // Most means lie between the nodes near black and those near white, which have the same shape.
+  if (mean >= middle[-1] && mean < middle[0]) return shapes_[static_cast<std::size_t>(near_black)];
+  const auto above = std::upper_bound(means_.begin(), means_.end(), mean);
   if (above == means_.begin()) return shapes_.front();
   if (above == means_.end()) return shapes_.back();
   const auto i = static_cast<std::size_t>(above - means_.begin());

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
 
-#include "core/convert.h"
 #include "noise/clipped_gaussian.h"
+#include "noise/white_noise.h"
 
 namespace ungrain {
 namespace {
@@ -136,123 +137,185 @@ FillCurves filling_curves(const ChannelDeviation& deviation, const ImageSpec& sp
   return curves;
 }
 
-CutDetector::CutDetector(const ImageSpec& spec) : spec_(spec) {
+namespace {
+
+// Of a block's samples: distances from the limit, or the samples themselves.
+template <class Value>
+struct BlockSums {
+  using Square = std::conditional_t<std::is_integral_v<Value>, std::int64_t, double>;
+  Value sum = 0;
+  Square squares = 0;
+};
+
+constexpr int block_side = 8;
+constexpr int block_samples = block_side * block_side;
+
+// Integers may be added in any order, many at a time; floats one after the other.
+template <class Value>
+BlockSums<Value> sums_of(const Value* values) {
+  using Square = typename BlockSums<Value>::Square;
+  BlockSums<Value> sums;
+  for (int i = 0; i < block_samples; ++i) {
+    sums.sum += values[i];
+    sums.squares += Square{values[i]} * Square{values[i]};
+  }
+  return sums;
+}
+
+template <class Value>
+int changes_of(const Value* distances) {
+  int changes = 0;
+  for (int y = 0; y < block_side; ++y) {
+    const Value* row = distances + static_cast<std::ptrdiff_t>(y) * block_side;
+    for (int x = 1; x < block_side; ++x) changes += (row[x] <= 0) != (row[x - 1] <= 0) ? 1 : 0;
+  }
+  return changes;
+}
+
+}  // namespace
+
+CutDetector::CutDetector(const ImageSpec& spec, int threads)
+    : spec_(spec), rows_(spec), workers_(estimate_workers(spec, threads)) {
   const double blocks = static_cast<double>(spec.width) * spec.height / (side * side);
   step_ = side * std::max(1, static_cast<int>(std::ceil(std::sqrt(blocks / most_blocks))));
-  const auto channels = static_cast<std::size_t>(spec.colour_channels());
-  rows_.assign(channels, std::vector<float>(static_cast<std::size_t>(spec.width) * side));
-  black_.resize(channels);
-  white_.resize(channels);
+  columns_ = spec.width < side ? 0 : (spec.width - side) / step_ + 1;
+  block_count_ = static_cast<std::size_t>(columns_) * static_cast<std::size_t>(rows_before(spec.height));
+  for (int c = 0; c < spec.colour_channels(); ++c) blocks_.emplace_back(new Block[block_count_]);
 }
 
 void CutDetector::add_rows(const ConstImageView& image) {
-  for (int y = 0; y < image.spec.height; ++y, ++row_) {
-    const int line = row_ % step_;
-    if (line >= side) continue;
-    for (int c = 0; c < spec_.colour_channels(); ++c) {
-      float* to = rows_[static_cast<std::size_t>(c)].data();
-      load_row(image, y, c, to + static_cast<std::ptrdiff_t>(line) * spec_.width);
-      if (line < side - 1) continue;
-      for (int x = 0; x + side <= spec_.width; x += step_) measure(c, x);
+  rows_.add(image, [&](const LatestRows& latest, int first) {
+    look_in_pieces(latest, first, workers_, [&](int from, int end, int /*worker*/) {
+      for (int row = rows_before(from); row < rows_before(end); ++row) look_at_row(latest, row);
+    });
+  });
+}
+
+// `Value` is the type to compute in: int32_t, if samples and white are integers of up to 16 bits, or double.
+template <class Value>
+CutDetector::Block CutDetector::look_at_block(const float* samples) const {
+  Block block{};
+  const auto white = static_cast<Value>(spec_.white());
+  std::array<Value, block_samples> values;
+  for (int i = 0; i < block_samples; ++i) values[i] = static_cast<Value>(samples[i]);
+  const auto sum = static_cast<double>(sums_of(values.data()).sum);
+  if (!std::isfinite(sum)) return block;
+  Value least = values[0];
+  Value most = values[0];
+  for (const Value value : values) {
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  if (least == most) return block;
+  block.below_black = least < 0;
+  block.above_white = most > white;
+  const bool dark = sum / block_samples < spec_.white() / 2;
+  block.limit = dark ? Limit::black : Limit::white;
+  if (!dark) {
+    for (Value& value : values) value = white - value;
+  }
+  const BlockSums<Value> distances = sums_of(values.data());
+  const auto distance = static_cast<double>(distances.sum);
+  block.mean = distance / block_samples;
+  block.variance = (static_cast<double>(distances.squares) - distance * block.mean) / (block_samples - 1);
+  if (dark ? least > 0 : most < white) return block;  // no sample is at the limit
+  block.at_limit = static_cast<std::uint8_t>(
+      std::count_if(values.begin(), values.end(), [](Value value) { return value <= 0; }));
+  block.changes = static_cast<std::uint8_t>(changes_of(values.data()));
+  return block;
+}
+
+void CutDetector::look_at_row(const LatestRows& rows, int row) {
+  constexpr double most_white = 65535;
+  const double white = spec_.white();
+  const bool whole_numbers = !is_float(spec_.type) && white <= most_white && white == std::floor(white);
+  const int channels = spec_.colour_channels();
+  std::vector<float> samples(static_cast<std::size_t>(channels) * block_samples);
+  for (int column = 0; column < columns_; ++column) {
+    copy_blocks(rows, 0, channels, column * step_, row * step_, samples.data());
+    const std::size_t at = static_cast<std::size_t>(row) * static_cast<std::size_t>(columns_) + column;
+    for (int c = 0; c < channels; ++c) {
+      const float* of_channel = samples.data() + static_cast<std::ptrdiff_t>(c) * block_samples;
+      blocks_[static_cast<std::size_t>(c)][at] =
+          whole_numbers ? look_at_block<std::int32_t>(of_channel) : look_at_block<double>(of_channel);
     }
   }
 }
 
-void CutDetector::measure(int channel, int x) {
-  const float* block = rows_[static_cast<std::size_t>(channel)].data() + x;
-  double sum = 0;
-  float least = block[0];
-  float most = block[0];
-  for (int j = 0; j < side; ++j) {
-    for (int i = 0; i < side; ++i) {
-      const float value = block[static_cast<std::ptrdiff_t>(j) * spec_.width + i];
-      sum += value;
-      least = std::min(least, value);
-      most = std::max(most, value);
-    }
+CutDetector::Side CutDetector::side_of(int channel, Limit limit, double sigma) const {
+  Side seen;
+  const Block* blocks = blocks_[static_cast<std::size_t>(channel)].get();
+  for (std::size_t n = 0; n < block_count_; ++n) {
+    const Block& block = blocks[n];
+    seen.beyond = seen.beyond || (limit == Limit::black ? block.below_black : block.above_white);
+    if (block.limit != limit) continue;
+    ++seen.blocks;
+    if (block.mean / sigma <= highest_mean) seen.near.push_back(block);
   }
-  if (!std::isfinite(sum) || least == most) return;
-  Side& black = black_[static_cast<std::size_t>(channel)];
-  Side& white = white_[static_cast<std::size_t>(channel)];
-  black.beyond = black.beyond || least < 0;
-  white.beyond = white.beyond || most > spec_.white();
-  const bool dark = sum / (side * side) < spec_.white() / 2;
-  add(dark ? black : white, block, spec_.width, dark ? 0 : spec_.white(), dark ? 1 : -1);
-}
-
-void CutDetector::add(Side& to, const float* block, int stride, double limit, double sign) const {
-  double sum = 0;
-  double squares = 0;
-  int there = 0;
-  int changes = 0;
-  for (int j = 0; j < side; ++j) {
-    for (int i = 0; i < side; ++i) {
-      const float* sample = block + static_cast<std::ptrdiff_t>(j) * stride + i;
-      const double distance = sign * (*sample - limit);
-      sum += distance;
-      squares += distance * distance;
-      there += distance <= 0 ? 1 : 0;
-      if (i > 0) changes += (distance <= 0) != (sign * (sample[-1] - limit) <= 0) ? 1 : 0;
-    }
-  }
-  constexpr double samples = side * side;
-  const double mean = sum / samples;
-  to.blocks.push_back(
-      {mean, (squares - sum * mean) / (samples - 1), there / samples, changes / (samples - side)});
+  return seen;
 }
 
 CutDetector::Evidence CutDetector::evidence(const Side& seen, double sigma) const {
   const ClippedGaussian noise(sigma, spec_.white());
+  constexpr double samples = block_samples;
+  constexpr double pairs = samples - side;
   Evidence sum;
-  for (const Block& block : seen.blocks) {
+  for (const Block& block : seen.near) {
     const double mean = block.mean / sigma;
     if (mean < lowest_mean || mean > highest_mean) continue;
+    const double at_limit = block.at_limit / samples;
     ++sum.blocks;
-    sum.found.at_limit += block.at_limit;
+    sum.found.at_limit += at_limit;
     sum.expected.at_limit += share_at_limit(mean);
     sum.found.variance += block.variance;
     sum.expected.variance += noise.at_mean(block.mean).variance_share * sigma * sigma;
-    sum.found.changes += block.changes;
-    sum.expected.changes += 2 * block.at_limit * (1 - block.at_limit);
+    sum.found.changes += block.changes / pairs;
+    sum.expected.changes += 2 * at_limit * (1 - at_limit);
   }
   return sum;
 }
 
-bool CutDetector::was_cut(const Side& seen, double sigma) const {
+CutDetector::SideCut CutDetector::side_cut(int channel, Limit limit, double sigma) const {
   // Rounding alone makes samples equal to the limit.
   const double least_sigma = is_float(spec_.type) ? 0 : 1.5;
-  if (seen.beyond || !(sigma > least_sigma)) return false;
-  const Evidence sum = evidence(seen, sigma);
-  return sum.blocks >=
-             std::max<double>(fewest_blocks, least_share * static_cast<double>(seen.blocks.size())) &&
-         at_limit_bounds.hold(sum.found.at_limit, sum.expected.at_limit) &&
-         variance_bounds.hold(sum.found.variance, sum.expected.variance) &&
-         changes_bounds.hold(sum.found.changes, sum.expected.changes);
-}
-
-double CutDetector::deviation_factor(const Side& seen, double sigma) const {
+  if (!(sigma > least_sigma)) return {};
+  const Side seen = side_of(channel, limit, sigma);
+  const double wanted = std::max<double>(fewest_blocks, least_share * static_cast<double>(seen.blocks));
+  if (seen.beyond || static_cast<double>(seen.near.size()) < wanted) return {};
+  Evidence sum = evidence(seen, sigma);
+  if (sum.blocks < wanted || !at_limit_bounds.hold(sum.found.at_limit, sum.expected.at_limit) ||
+      !variance_bounds.hold(sum.found.variance, sum.expected.variance) ||
+      !changes_bounds.hold(sum.found.changes, sum.expected.changes)) {
+    return {};
+  }
+  SideCut cut{true, sum.blocks, least_factor};
   constexpr double step = 0.01;
   for (double factor = 1; factor > least_factor; factor -= step) {
-    const Evidence sum = evidence(seen, factor * sigma);
-    if (sum.found.variance >= sum.expected.variance) return factor;
+    if (factor < 1) sum = evidence(seen, factor * sigma);
+    if (sum.found.variance < sum.expected.variance) continue;
+    cut.deviation_factor = factor;
+    break;
   }
-  return least_factor;
+  return cut;
 }
 
-Cut CutDetector::finish(const std::vector<ChannelDeviation>& deviations) const {
+Cut CutDetector::finish(const std::vector<ChannelDeviation>& deviations) {
+  constexpr std::array limits = {Limit::black, Limit::white};
+  std::vector<SideCut> found(limits.size() * deviations.size());
+  workers_.for_each_quietly(static_cast<std::int64_t>(found.size()), [&](std::int64_t n, int) {
+    const auto channel = static_cast<std::size_t>(n) / limits.size();
+    const Limit limit = limits[static_cast<std::size_t>(n) % limits.size()];
+    const double sigma = deviations[channel].at(limit == Limit::black ? 0 : spec_.white());
+    found[static_cast<std::size_t>(n)] = side_cut(static_cast<int>(channel), limit, sigma);
+  });
   Cut cut;
   double factors = 0;
   double weights = 0;
-  const auto look = [&](const Side& seen, double sigma, bool& at) {
-    if (!was_cut(seen, sigma)) return;
-    at = true;
-    const int weight = evidence(seen, sigma).blocks;
-    factors += weight * deviation_factor(seen, sigma);
-    weights += weight;
-  };
-  for (std::size_t c = 0; c < deviations.size(); ++c) {
-    look(black_[c], deviations[c].at(0), cut.at_black);
-    look(white_[c], deviations[c].at(spec_.white()), cut.at_white);
+  for (std::size_t n = 0; n < found.size(); ++n) {
+    if (!found[n].is_cut) continue;
+    (limits[n % limits.size()] == Limit::black ? cut.at_black : cut.at_white) = true;
+    factors += found[n].blocks * found[n].deviation_factor;
+    weights += found[n].blocks;
   }
   if (weights > 0) cut.deviation_factor = factors / weights;
   return cut;

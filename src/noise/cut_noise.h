@@ -1,9 +1,14 @@
 // Detects whether an image's noise was cut off at black or white, as in integer files.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/cut_fill.h"
+#include "core/workers.h"
+#include "noise/latest_rows.h"
 #include "noise/stabilize.h"
 #include "ungrain/image.h"
 
@@ -27,43 +32,66 @@ FillCurves filling_curves(const ChannelDeviation& deviation, const ImageSpec& sp
 // skies are constant or connected areas, and dark areas without noise lack the variance.
 class CutDetector {
  public:
-  explicit CutDetector(const ImageSpec& spec);
+  explicit CutDetector(const ImageSpec& spec, int threads = 0);  // 0: one for each processor
 
   void add_rows(const ConstImageView& image);  // the next rows, any number
   // After the last row. The deviations are those before the cut, one for each colour channel.
-  Cut finish(const std::vector<ChannelDeviation>& deviations) const;
+  Cut finish(const std::vector<ChannelDeviation>& deviations);
 
  private:
   static constexpr int side = 8;
+  enum class Limit : std::uint8_t { none, black, white };
+  // What one block shows of the limit that its mean is closer to. Not set before it is looked at, so that the
+  // workers touch the memory first.
   struct Block {
-    double mean = 0;  // distance from the limit
+    double mean;  // distance from the limit
+    double variance;
+    std::uint8_t at_limit;  // samples
+    std::uint8_t changes;   // pairs of neighbours of which exactly one is at the limit
+    Limit limit;            // none: a block that is constant or not finite
+    bool below_black;       // a sample is
+    bool above_white;
+  };
+  // The blocks of a channel that are closer to one limit.
+  struct Side {
+    std::vector<Block> near;  // with a mean of one deviation at most
+    std::int64_t blocks = 0;
+    bool beyond = false;  // a sample lies beyond the limit: nothing was cut
+  };
+  // Statistics of the blocks near the limit, measured and predicted for cut noise of this deviation.
+  struct Statistics {
     double variance = 0;
     double at_limit = 0;  // share of the samples
-    double changes = 0;   // share of pairs of neighbours of which exactly one is at the limit
+    double changes = 0;   // share of the pairs
   };
-  struct Side {
-    std::vector<Block> blocks;  // whose mean is closer to this limit
-    bool beyond = false;        // a sample lies beyond the limit: nothing was cut
-  };
-
-  void measure(int channel, int block);
-  void add(Side& to, const float* block, int stride, double limit, double sign) const;
-  // Statistics of the blocks near the limit, measured and predicted for cut noise of this deviation.
   struct Evidence {
     int blocks = 0;
-    Block found;
-    Block expected;
+    Statistics found;
+    Statistics expected;
   };
+  struct SideCut {
+    bool is_cut = false;
+    int blocks = 0;
+    double deviation_factor = 1;
+  };
+
+  int rows_before(int end) const { return end < side ? 0 : (end - side) / step_ + 1; }
+  void look_at_row(const LatestRows& rows, int row);
+  template <class Value>
+  Block look_at_block(const float* samples) const;
+  Side side_of(int channel, Limit limit, double sigma) const;
   Evidence evidence(const Side& seen, double sigma) const;
-  bool was_cut(const Side& seen, double sigma) const;
-  double deviation_factor(const Side& seen, double sigma) const;
+  SideCut side_cut(int channel, Limit limit, double sigma) const;
 
   ImageSpec spec_;
   int step_ = side;  // from one block to the next
-  int row_ = 0;
-  std::vector<std::vector<float>> rows_;  // of each colour channel: the current row of blocks
-  std::vector<Side> black_;
-  std::vector<Side> white_;
+  int columns_ = 0;  // of blocks
+  RowCollector rows_;
+  Workers workers_;
+  // Of each colour channel. Each block has its place, so that sums over blocks have one order for any number
+  // of threads.
+  std::size_t block_count_ = 0;
+  std::vector<std::unique_ptr<Block[]>> blocks_;
 };
 
 }  // namespace ungrain

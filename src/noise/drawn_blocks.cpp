@@ -100,7 +100,8 @@ double novelty(const std::vector<PlacedBlock>& blocks, int channels, int samples
   // Times a power of 2 that makes the deviation about 1, so that squares of floats neither overflow nor
   // underflow.
   const int exponent = -std::ilogb(std::sqrt(variance));
-  for (float& value : centred) value = std::ldexp(value, exponent);
+  const double factor = std::ldexp(1.0, exponent);
+  for (float& value : centred) value = static_cast<float>(value * factor);
   variance = std::ldexp(variance, 2 * exponent);
   std::vector<double> nearest(count, std::numeric_limits<double>::infinity());
   for (std::size_t n = 0; n < count; ++n) {

@@ -14,7 +14,7 @@ struct NoiseEstimator::Impl {
     rows.add(image, [&](const LatestRows& latest, int first) {
       look_in_pieces(latest, first, workers,
                      [&](int from, int end, int /*worker*/) { white.look_at(latest, from, end); });
-      white.collect(latest, first, latest.end(), workers);
+      white.collect(latest, workers);
     });
   }
 

@@ -72,8 +72,8 @@ using BandPowers = std::array<double, band_count>;  // variance a coefficient
 // frequencies fall to 0.
 double falls_evenly(const BandPowers& powers);
 
-// The search in rounds. A round is begin_round(), add_set() for each set (concurrently, on any threads) and
-// end_round(), until it is done.
+// The search in rounds. A round is a number of steps, one after the other, and then end_round(), until it is
+// done. The tasks of a step may run on any threads, in any order; the result does not depend on that.
 class VarianceSearch {
  public:
   VarianceSearch();
@@ -83,8 +83,9 @@ class VarianceSearch {
 
   void start(const FlatBlocksQuestion& question);
   bool done() const { return done_; }
-  void begin_round();
-  void add_set(int set);
+  static int steps();
+  int tasks(int step) const;
+  void run(int step, int task);
   void end_round();
   const FlatBlocksAnswer& answer() const { return answer_; }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <iterator>
 #include <utility>
 
 namespace ungrain {
@@ -16,18 +16,23 @@ std::size_t quad_slot(int top) { return static_cast<std::size_t>(top / 2 % 2); }
 }  // namespace
 
 float* BlockPool::add(double texture, std::int64_t place, std::size_t samples) {
-  std::size_t at = samples_.size();
-  if (!full()) {
-    samples_.reserve(most * samples);
-    samples_.resize(at + samples);
-  } else {
+  if (!samples_) samples_ = std::unique_ptr<float[]>(new float[most * samples]);
+  std::size_t at = blocks_.size() * samples;
+  if (full()) {
     at = blocks_.front().samples;
     std::pop_heap(blocks_.begin(), blocks_.end());
     blocks_.pop_back();
   }
   blocks_.push_back({texture, place, at});
   std::push_heap(blocks_.begin(), blocks_.end());
-  return samples_.data() + at;
+  return samples_.get() + at;
+}
+
+void FlatCandidates::add(const Candidate* candidates, std::size_t count) {
+  const std::lock_guard lock(mutex_);
+  std::copy_if(candidates, candidates + count, std::back_inserter(candidates_),
+               [limit = limit()](const Candidate& candidate) { return candidate.texture <= limit; });
+  if (candidates_.size() >= 2 * BlockPool::most) keep_flattest();
 }
 
 void FlatCandidates::keep_flattest() {
@@ -35,17 +40,18 @@ void FlatCandidates::keep_flattest() {
   const auto last = candidates_.begin() + (BlockPool::most - 1);
   std::nth_element(candidates_.begin(), last, candidates_.end());
   candidates_.resize(BlockPool::most);
-  limit_ = candidates_.back().texture;
+  limit_.store(candidates_.back().texture, std::memory_order_relaxed);
 }
 
 void FlatCandidates::start(double limit) {
   candidates_.clear();
-  limit_ = limit;
+  limit_.store(limit, std::memory_order_relaxed);
 }
 
-void FlatCandidates::move_to(std::vector<Candidate>& all) {
-  all.insert(all.end(), candidates_.begin(), candidates_.end());
-  candidates_.clear();
+std::vector<FlatCandidates::Candidate> FlatCandidates::flattest() {
+  keep_flattest();
+  std::sort(candidates_.begin(), candidates_.end());
+  return candidates_;
 }
 
 // Up to 1.5 million windows: more make no difference. Above 4 pixels the step is a multiple of the cells'
@@ -67,29 +73,37 @@ FlatWindows::FlatWindows(const ImageSpec& image, int first_channel, int channels
       windows_across_(width_ < flatness_window ? 0 : (width_ - flatness_window) / step_ + 1),
       cells_across_(width_ < flatness_window ? 0 : (width_ - flatness_cell) / cell_step_ + 1),
       white_(image.white()),
-      quad_sums_(image, first_channel, channels) {
+      quad_sums_(image, first_channel, channels),
+      candidates_(std::make_unique<std::array<LevelCandidates, level_count>>()) {
   const double samples = static_cast<double>(flatness_window) * flatness_window * channels_;
   level_scale_ = static_cast<double>(level_count) * level_count / (samples * image.white());
 }
 
-void FlatWindows::prepare(int workers) {
-  worker_states_.resize(static_cast<std::size_t>(workers));
-  for (WorkerState& state : worker_states_) {
-    if (!state.quads.empty() || windows_across_ == 0) continue;
-    const auto cells = static_cast<std::size_t>(cells_across_);
-    state.samples.resize(static_cast<std::size_t>(quad_sums_.scratch()));
-    state.quads.assign(2, std::vector<float>(static_cast<std::size_t>(width_ / 2)));
-    state.cells.assign(static_cast<std::size_t>(flatness_window / cell_step_), std::vector<float>(cells));
-    state.sums.resize(4 * cells);
-    state.textures.resize(cells);
-    state.rings.resize(cells);
-    state.places.resize(cells);
-  }
+void FlatWindows::prepare(int workers) { worker_states_.resize(static_cast<std::size_t>(workers)); }
+
+// Made by the worker itself: its memory is first touched in parallel with the others'.
+FlatWindows::WorkerState& FlatWindows::state_of(int worker) {
+  std::unique_ptr<WorkerState>& state = worker_states_[static_cast<std::size_t>(worker)];
+  if (state) return *state;
+  state = std::make_unique<WorkerState>();
+  const auto cells = static_cast<std::size_t>(cells_across_);
+  state->samples.resize(static_cast<std::size_t>(quad_sums_.scratch()));
+  state->quads.assign(2, std::vector<float>(static_cast<std::size_t>(width_ / 2)));
+  state->cells.assign(static_cast<std::size_t>(flatness_window / cell_step_), std::vector<float>(cells));
+  state->sums.resize(4 * cells);
+  state->textures.resize(cells);
+  state->rings.resize(cells);
+  state->places.resize(cells);
+  return *state;
 }
 
 void FlatWindows::look_at(const LatestRows& rows, int first, int end, int worker) {
   if (windows_across_ == 0) return;
-  WorkerState& state = worker_states_[static_cast<std::size_t>(worker)];
+  WorkerState& state = state_of(worker);
+  for (std::size_t n = 0; n < level_count; ++n) {
+    state.levels[n].by_window.follow((*candidates_)[n].by_window);
+    state.levels[n].by_ring.follow((*candidates_)[n].by_ring);
+  }
   const int first_top = std::max(0, first - flatness_window + 1);
   for (int y = (first_top + step_ - 1) / step_ * step_; y + flatness_window <= end; y += step_) {
     if (y < state.first_cells || y > state.next_cells) state.first_cells = state.next_cells = y;
@@ -129,15 +143,16 @@ void FlatWindows::look_at_row(const LatestRows& rows, int y, WorkerState& state)
     const double texture = state.textures[cell];
     if (!std::isfinite(texture)) continue;
     const int x = n * step_;
-    Level& level = state.levels[static_cast<std::size_t>(state.places[cell])];
+    const auto place = static_cast<std::size_t>(state.places[cell]);
+    Level& level = state.levels[place];
     if (texture == 0 &&
         is_constant_block(rows, first_channel_, channels_, x + block_offset, y + block_offset)) {
       ++level.constant;
       continue;
     }
     ++level.windows;
-    level.by_window.offer(texture, first_place + x);
-    level.by_ring.offer(state.rings[cell], first_place + x);
+    level.by_window.offer(texture, first_place + x, (*candidates_)[place].by_window);
+    level.by_ring.offer(state.rings[cell], first_place + x, (*candidates_)[place].by_ring);
   }
 }
 
@@ -147,75 +162,48 @@ NoiseBlock FlatWindows::block_at(std::int64_t place) const {
 
 void FlatWindows::collect(const LatestRows& rows, Workers& workers) {
   if (windows_across_ == 0) return;
-  std::array<std::vector<PendingBlock>, level_count> wanted;
   workers.for_each_quietly(level_count, [&](std::int64_t n, int) {
     const auto index = static_cast<std::size_t>(n);
     LevelBlocks& level = levels_[index];
-    for (WorkerState& state : worker_states_) {
-      Level& found = state.levels[index];
+    LevelCandidates& candidates = (*candidates_)[index];
+    for (const std::unique_ptr<WorkerState>& state : worker_states_) {
+      if (!state) continue;
+      Level& found = state->levels[index];
       level.windows += std::exchange(found.windows, 0);
       level.constant += std::exchange(found.constant, 0);
+      found.by_window.flush(candidates.by_window);
+      found.by_ring.flush(candidates.by_ring);
     }
-    make_room(index, &Level::by_window, level.by_window, wanted[index]);
-    make_room(index, &Level::by_ring, level.by_ring, wanted[index]);
-  });
-  const std::vector<PendingBlock> all = in_order_of_rows(wanted, rows.end());
-  constexpr std::int64_t part = 256;
-  const auto count = static_cast<std::int64_t>(all.size());
-  workers.for_each_quietly((count + part - 1) / part, [&](std::int64_t n, int) {
-    for (std::int64_t i = n * part; i < std::min(count, (n + 1) * part); ++i) {
-      constexpr std::int64_t ahead = 3;
-      if (i + ahead < count) prefetch(rows, all[static_cast<std::size_t>(i + ahead)]);
-      fetch(rows, all[static_cast<std::size_t>(i)]);
-    }
+    std::vector<PendingBlock> wanted;
+    make_room(candidates.by_window, level.by_window, wanted);
+    make_room(candidates.by_ring, level.by_ring, wanted);
+    fetch(rows, wanted);
   });
 }
 
 // The flattest candidates come first, so that a block that gets a place keeps it.
-void FlatWindows::make_room(std::size_t level, FlatCandidates Level::*of, BlockPool& pool,
-                            std::vector<PendingBlock>& wanted) {
-  std::vector<FlatCandidates::Candidate> all;
-  for (WorkerState& state : worker_states_) (state.levels[level].*of).move_to(all);
-  if (all.size() > BlockPool::most) {
-    std::nth_element(all.begin(), all.begin() + BlockPool::most, all.end());
-    all.resize(BlockPool::most);
-  }
-  std::sort(all.begin(), all.end());
-  for (const FlatCandidates::Candidate& candidate : all) {
+void FlatWindows::make_room(FlatCandidates& candidates, BlockPool& pool,
+                            std::vector<PendingBlock>& wanted) const {
+  for (const FlatCandidates::Candidate& candidate : candidates.flattest()) {
     if (!pool.wants(candidate.texture, candidate.place)) break;
     wanted.push_back({candidate.place, pool.add(candidate.texture, candidate.place, block_samples())});
   }
-  const double limit = pool.full() ? pool.blocks().front().texture : std::numeric_limits<double>::infinity();
-  for (WorkerState& state : worker_states_) (state.levels[level].*of).start(limit);
+  candidates.start(pool.full() ? pool.blocks().front().texture : std::numeric_limits<double>::infinity());
 }
 
 // Blocks lie all over the image, and flat blocks have flat neighbours: in the image's order they are often in
 // a cache already.
-std::vector<FlatWindows::PendingBlock> FlatWindows::in_order_of_rows(
-    const std::array<std::vector<PendingBlock>, level_count>& levels, int end) const {
-  std::vector<std::size_t> first(static_cast<std::size_t>(end) + 1);  // of each row among all
-  for (const std::vector<PendingBlock>& level : levels) {
-    for (const PendingBlock& block : level) ++first[static_cast<std::size_t>(block.place / width_) + 1];
-  }
-  std::partial_sum(first.begin(), first.end(), first.begin());
-  std::vector<PendingBlock> all(first.back());
-  for (const std::vector<PendingBlock>& level : levels) {
-    for (const PendingBlock& block : level)
-      all[first[static_cast<std::size_t>(block.place / width_)]++] = block;
-  }
-  return all;
-}
-
-void FlatWindows::prefetch(const LatestRows& rows, const PendingBlock& wanted) const {
-  const NoiseBlock block = block_at(wanted.place);
-  prefetch_block(rows, block.x, block.y);
-}
-
-void FlatWindows::fetch(const LatestRows& rows, const PendingBlock& wanted) const {
-  const NoiseBlock block = block_at(wanted.place);
-  for (int c = 0; c < channels_; ++c) {
-    float* to = wanted.to + static_cast<std::ptrdiff_t>(c) * measured_side * measured_side;
-    copy_block(rows, first_channel_ + c, block.x, block.y, to);
+void FlatWindows::fetch(const LatestRows& rows, std::vector<PendingBlock>& wanted) const {
+  std::sort(wanted.begin(), wanted.end(),
+            [](const PendingBlock& a, const PendingBlock& b) { return a.place < b.place; });
+  for (std::size_t n = 0; n < wanted.size(); ++n) {
+    constexpr std::size_t ahead = 3;
+    if (n + ahead < wanted.size()) {
+      const NoiseBlock soon = block_at(wanted[n + ahead].place);
+      prefetch_block(rows, soon.x, soon.y);
+    }
+    const NoiseBlock block = block_at(wanted[n].place);
+    copy_blocks(rows, first_channel_, channels_, block.x, block.y, wanted[n].to);
   }
 }
 

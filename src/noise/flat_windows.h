@@ -2,8 +2,12 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "core/workers.h"
@@ -40,11 +44,11 @@ class BlockPool {
   float* add(double texture, std::int64_t place, std::size_t samples);
 
   const std::vector<Block>& blocks() const { return blocks_; }  // a heap, the least flat first
-  const float* samples(const Block& block) const { return samples_.data() + block.samples; }
+  const float* samples(const Block& block) const { return samples_.get() + block.samples; }
 
  private:
   std::vector<Block> blocks_;
-  std::vector<float> samples_;
+  std::unique_ptr<float[]> samples_;  // of `most` blocks, not set before they are added
 };
 
 // Blocks of one range of levels.
@@ -57,8 +61,8 @@ struct LevelBlocks {
   BlockPool by_ring;
 };
 
-// Windows that may be among the flattest: those of one worker, or of all workers before their samples are
-// fetched.
+// Windows that may be among the flattest of all that the workers have seen. The flattest `BlockPool::most` do
+// not depend on the order in which they are added.
 class FlatCandidates {
  public:
   struct Candidate {
@@ -69,18 +73,38 @@ class FlatCandidates {
     }
   };
 
-  void offer(double texture, std::int64_t place) {
-    if (!(texture <= limit_)) return;
-    candidates_.push_back({texture, place});
-    if (candidates_.size() == 2 * BlockPool::most) keep_flattest();
-  }
-  void keep_flattest();
-  void start(double limit);  // clears it; windows with texture above the limit are rejected
-  void move_to(std::vector<Candidate>& all);
+  // Windows with more texture cannot be among the flattest.
+  double limit() const { return limit_.load(std::memory_order_relaxed); }
+  void add(const Candidate* candidates, std::size_t count);  // on any thread
+  void start(double limit);                                  // clears it
+  std::vector<Candidate> flattest();                         // in order
 
  private:
+  void keep_flattest();
+
+  std::mutex mutex_;
   std::vector<Candidate> candidates_;
+  std::atomic<double> limit_{std::numeric_limits<double>::infinity()};
+};
+
+// Candidates of one worker on their way to those of all: others' limits are felt soon, and the lock is rare.
+class CandidateBuffer {
+ public:
+  void offer(double texture, std::int64_t place, FlatCandidates& to) {
+    if (!(texture <= limit_)) return;
+    candidates_[count_++] = {texture, place};
+    if (count_ == candidates_.size()) flush(to);
+  }
+  void flush(FlatCandidates& to) {
+    if (count_ > 0) to.add(candidates_.data(), std::exchange(count_, 0));
+    limit_ = to.limit();
+  }
+  void follow(const FlatCandidates& to) { limit_ = to.limit(); }
+
+ private:
   double limit_ = std::numeric_limits<double>::infinity();
+  std::size_t count_ = 0;
+  std::array<FlatCandidates::Candidate, 32> candidates_;
 };
 
 // Examines the windows of an image. Levels and textures are those of the mean of its channels. A block's
@@ -110,12 +134,16 @@ class FlatWindows {
   static int step(const ImageSpec& image);  // pixels from a window to the next
 
  private:
+  struct LevelCandidates {
+    FlatCandidates by_window;
+    FlatCandidates by_ring;
+  };
   // One worker's results and scratch memory.
   struct Level {
     std::int64_t windows = 0;
     std::int64_t constant = 0;
-    FlatCandidates by_window;
-    FlatCandidates by_ring;
+    CandidateBuffer by_window;
+    CandidateBuffer by_ring;
   };
   struct WorkerState {
     std::array<Level, level_count> levels;
@@ -140,14 +168,11 @@ class FlatWindows {
   std::size_t block_samples() const {
     return static_cast<std::size_t>(channels_) * measured_side * measured_side;
   }
+  WorkerState& state_of(int worker);
   void add_cells(const LatestRows& rows, int y, WorkerState& state) const;
   void look_at_row(const LatestRows& rows, int y, WorkerState& state) const;
-  void make_room(std::size_t level, FlatCandidates Level::*of, BlockPool& pool,
-                 std::vector<PendingBlock>& wanted);
-  std::vector<PendingBlock> in_order_of_rows(const std::array<std::vector<PendingBlock>, level_count>& levels,
-                                             int end) const;
-  void prefetch(const LatestRows& rows, const PendingBlock& wanted) const;
-  void fetch(const LatestRows& rows, const PendingBlock& wanted) const;
+  void make_room(FlatCandidates& candidates, BlockPool& pool, std::vector<PendingBlock>& wanted) const;
+  void fetch(const LatestRows& rows, std::vector<PendingBlock>& wanted) const;
 
   int width_;
   int first_channel_;
@@ -159,7 +184,8 @@ class FlatWindows {
   double white_;
   double level_scale_;
   QuadSums quad_sums_;
-  std::vector<WorkerState> worker_states_;  // one a worker
+  std::vector<std::unique_ptr<WorkerState>> worker_states_;  // of the workers that have looked at windows
+  std::unique_ptr<std::array<LevelCandidates, level_count>> candidates_;
   std::array<LevelBlocks, level_count> levels_;
 };
 

@@ -1,6 +1,7 @@
 #include "noise/latest_rows.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -8,6 +9,7 @@
 #include "core/convert.h"
 #include "core/sample_types.h"
 #include "noise/block_batch_simd.h"
+#include "noise/block_copy_simd.h"
 
 namespace ungrain {
 namespace {
@@ -65,6 +67,29 @@ void copy_into_batch(const LatestRows& rows, int channel, int x, int y, float sc
   with_sample_type(rows.spec().type, [&]<class Sample>(Sample) {
     copy_block_rows<Sample, batch_blocks>(rows, channel, x, y, scale, to);
   });
+}
+
+void copy_blocks(const LatestRows& rows, int first_channel, int channels, int x, int y, float* to) {
+  const ImageSpec& spec = rows.spec();
+  const std::ptrdiff_t size = bytes_per_sample(spec.type);
+  const std::ptrdiff_t pixel = spec.channels * size;
+  const bool three = channels == 3 && (spec.channels == 3 || spec.channels == 4);
+  const bool all = first_channel == 0 && (spec.channels == 1 || three);
+  const bool packed =
+      all && !is_float(spec.type) && rows.has_pixels_of(pixel, y) && rows.has_pixels_of(pixel, y + side - 1);
+  if (packed) {
+    std::array<const void*, side> begins{};
+    std::uintptr_t bits = 0;  // of all addresses, to see whether samples are aligned
+    for (int dy = 0; dy < side; ++dy) {
+      begins[static_cast<std::size_t>(dy)] = rows.sample(x, y + dy, 0);
+      bits |= reinterpret_cast<std::uintptr_t>(begins[static_cast<std::size_t>(dy)]);
+    }
+    if ((bits & static_cast<std::uintptr_t>(size - 1)) == 0)
+      return copy_packed_block(spec.type, begins.data(), spec.channels, to);
+  }
+  for (int c = 0; c < channels; ++c) {
+    copy_block(rows, first_channel + c, x, y, to + static_cast<std::ptrdiff_t>(c) * side * side);
+  }
 }
 
 void prefetch_block(const LatestRows& rows, int x, int y) {

@@ -47,6 +47,8 @@ float sample_at(const LatestRows& rows, int x, int y, int channel);
 // (block_batch_simd.h).
 void copy_block(const LatestRows& rows, int channel, int x, int y, float* to);
 void copy_into_batch(const LatestRows& rows, int channel, int x, int y, float scale, float* to);
+// The blocks of the channels [first, first + count), one after the other.
+void copy_blocks(const LatestRows& rows, int first_channel, int channels, int x, int y, float* to);
 
 // Prefetches a block that will be copied soon.
 void prefetch_block(const LatestRows& rows, int x, int y);

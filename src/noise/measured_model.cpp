@@ -1,9 +1,11 @@
 #include "noise/measured_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "noise/block_coefficients.h"
 #include "noise/drawn_blocks.h"
@@ -68,8 +70,11 @@ struct LevelNoise {
 };
 
 double mean_over_band(const Spectrum& powers, const FrequencyBand& band) {
-  Spectrum roots;
-  std::transform(powers.begin(), powers.end(), roots.begin(), [](double power) { return std::sqrt(power); });
+  Spectrum roots{};
+  for (int i = 0; i < coefficients; ++i) {
+    const int frequency = i % side + i / side;
+    if (frequency >= band.lowest && frequency <= band.highest) roots[i] = std::sqrt(powers[i]);
+  }
   const double rms = band_rms(roots, band);
   return rms * rms;
 }
@@ -108,13 +113,23 @@ Moments moments_of(const Spectrum& block) {
 // colour has much.
 class ColourOfTexture {
  public:
-  explicit ColourOfTexture(int channels)
-      : products_(static_cast<std::size_t>(channels)), squares_(products_) {}
+  using Block = std::array<Spectrum, 3>;
 
-  void add(const std::vector<Spectrum>& block) {
-    for (std::size_t c = 0; c < block.size(); ++c) {
-      products_[c] += covariance(block[0], block[c]);
-      squares_[c] += covariance(block[c], block[c]);
+  // Each sum is in order; all of them at a time.
+  void add(const Block& block) {
+    std::array<double, 3> sums{};
+    std::array<double, 3> products{};
+    std::array<double, 3> squares{};
+    for (int i = 0; i < coefficients; ++i) {
+      for (std::size_t c = 0; c < 3; ++c) {
+        sums[c] += block[c][i];
+        products[c] += block[0][i] * block[c][i];
+        squares[c] += block[c][i] * block[c][i];
+      }
+    }
+    for (std::size_t c = 0; c < 3; ++c) {
+      products_[c] += products[c] - sums[0] * sums[c] / coefficients;
+      squares_[c] += squares[c] - sums[c] * sums[c] / coefficients;
     }
   }
   std::vector<double> own_shares() const {
@@ -127,105 +142,147 @@ class ColourOfTexture {
   }
 
  private:
-  static double covariance(const Spectrum& a, const Spectrum& b) {
-    double product = 0;
-    double sum_a = 0;
-    double sum_b = 0;
-    for (int i = 0; i < coefficients; ++i) {
-      product += a[i] * b[i];
-      sum_a += a[i];
-      sum_b += b[i];
-    }
-    return product - sum_a * sum_b / coefficients;
-  }
-
-  std::vector<double> products_;
-  std::vector<double> squares_;
+  std::array<double, 3> products_{};
+  std::array<double, 3> squares_{};
 };
 
-class LevelMeasure {
- public:
-  LevelMeasure(const ImageSpec& spec, int channels)
-      : channels_(channels), width_(spec.width), white_(spec.white()) {
-    if (!is_float(spec.type)) rounding_ = 1.0 / 12;
-    floor_ = (spec.type == PixelType::u8 ? 0.15 / 255 : 1e-6) * white_;
+// What all levels of an image share.
+struct LevelLimits {
+  LevelLimits(const ImageSpec& spec, int channel_count)
+      : channels(channel_count), width(spec.width), white(spec.white()) {
+    if (!is_float(spec.type)) rounding = 1.0 / 12;
+    floor = (spec.type == PixelType::u8 ? 0.15 / 255 : 1e-6) * white;
   }
 
-  double floor() const { return floor_; }
-
-  LevelNoise operator()(const std::vector<BlockRef>& blocks) const {
-    LevelNoise noise;
-    std::vector<Spectrum> powers(static_cast<std::size_t>(channels_), Spectrum{});
-    std::vector<double> energies;
-    ColourOfTexture colour_of_texture(channels_);
-    std::vector<Spectrum> channels(static_cast<std::size_t>(channels_));
-    for (const BlockRef& block : blocks) {
-      noise.places.push_back(block.block.place);
-      for (int c = 0; c < channels_; ++c) {
-        const Spectrum values = channel_of(block.samples, channels_, c);
-        channels[c] = values;
-        const Spectrum squares = squared_coefficients(values);
-        for (int i = 0; i < coefficients; ++i) powers[c][i] += squares[i];
-        if (c == 0) {
-          energies.push_back(mean_over_band(squares, middle_band));
-          const Moments moments = moments_of(values);
-          noise.skewness += moments.skewness;
-          noise.kurtosis += moments.kurtosis;
-        }
-        if (c > 0) noise.colour = std::max(noise.colour, largest(values));
-      }
-      colour_of_texture.add(channels);
-      const int samples = channels_ * coefficients;
-      for (int i = 0; i < samples; ++i) {
-        noise.level += block.samples[i];
-        noise.limited += block.samples[i] <= 0 || block.samples[i] >= white_ ? 1 : 0;
-      }
-    }
-    const auto count = static_cast<double>(blocks.size());
-    noise.level /= count * channels_ * coefficients;
-    noise.limited /= count * channels_ * coefficients;
-    noise.skewness /= count;
-    noise.kurtosis /= count;
-    noise.spread = spread_of(energies);
-    noise.own_shares = colour_of_texture.own_shares();
-    add_drawing(blocks, noise);
-    for (Spectrum& power : powers) {
-      for (double& value : power)
-        value = std::max(std::sqrt(std::max(value / count - rounding_, 0.0)), floor_);
-    }
-    noise.deviations = std::move(powers);
-    return noise;
-  }
-
+  // A level without noise.
   LevelNoise none(double level) const {
     LevelNoise noise;
     noise.level = level;
     Spectrum least;
-    least.fill(floor_);
-    noise.deviations.assign(static_cast<std::size_t>(channels_), least);
+    least.fill(floor);
+    noise.deviations.assign(static_cast<std::size_t>(channels), least);
+    return noise;
+  }
+
+  int channels;
+  int width;
+  double white;
+  double rounding = 0;  // variance
+  double floor = 0;     // the least deviation
+};
+
+// Measures blocks in parts that may run on several threads at once. Sums are in the order of the blocks.
+class LevelMeasure {
+ public:
+  LevelMeasure(const LevelLimits& limits, std::vector<BlockRef> blocks)
+      : limits_(limits),
+        blocks_(std::move(blocks)),
+        powers_(static_cast<std::size_t>(limits.channels)),
+        neighbours_(static_cast<std::size_t>(limits.channels) * blocks_.size()) {
+    noise_.own_shares.assign(static_cast<std::size_t>(limits.channels), 1);
+  }
+
+  int parts() const { return 2 * limits_.channels + (limits_.channels > 1 ? 3 : 2); }
+  void run(int part) {
+    const int channels = limits_.channels;
+    if (part < channels) return measure_channel(part);
+    if (part < 2 * channels) return look_at_neighbours(part - channels);
+    if (part == 2 * channels) return look_at_samples();
+    if (part == 2 * channels + 1) return compare_blocks();
+    measure_colour();
+  }
+
+  // After all parts.
+  LevelNoise result() const {
+    LevelNoise noise = noise_;
+    const auto count = static_cast<double>(blocks_.size());
+    const int channels = limits_.channels;
+    for (const BlockRef& block : blocks_) noise.places.push_back(block.block.place);
+    noise.colour = *std::max_element(largest_colours_.begin(), largest_colours_.end());
+    Neighbours mean;
+    for (const Neighbours& found : neighbours_) mean.add(found, 1 / (count * channels));
+    noise.most = most_noise(mean, limits_.white);
+    noise.deviations = powers_;
+    for (Spectrum& power : noise.deviations) {
+      for (double& value : power) {
+        value = std::max(std::sqrt(std::max(value / count - limits_.rounding, 0.0)), limits_.floor);
+      }
+    }
     return noise;
   }
 
  private:
-  void add_drawing(const std::vector<BlockRef>& blocks, LevelNoise& noise) const {
-    constexpr std::size_t compared = 64;
-    std::vector<PlacedBlock> first;
-    Neighbours mean;
-    const double share = 1 / (static_cast<double>(blocks.size()) * channels_);
-    for (const BlockRef& block : blocks) {
-      if (first.size() < compared) {
-        first.push_back({block.samples, static_cast<int>(block.block.place % width_),
-                         static_cast<int>(block.block.place / width_)});
+  void measure_channel(int c) {
+    Spectrum powers{};
+    std::vector<double> energies;
+    Moments sums;
+    double colour = 0;
+    for (const BlockRef& block : blocks_) {
+      const Spectrum values = channel_of(block.samples, limits_.channels, c);
+      const Spectrum squares = squared_coefficients(values);
+      for (int i = 0; i < coefficients; ++i) powers[i] += squares[i];
+      if (c > 0) {
+        colour = std::max(colour, largest(values));
+        continue;
       }
-      for (int c = 0; c < channels_; ++c) {
-        Spectrum values;
-        std::copy_n(block.samples + static_cast<std::ptrdiff_t>(c) * coefficients, coefficients,
-                    values.begin());
-        mean.add(neighbours_of(values.data(), side, side, white_), share);
+      energies.push_back(mean_over_band(squares, middle_band));
+      const Moments moments = moments_of(values);
+      sums.skewness += moments.skewness;
+      sums.kurtosis += moments.kurtosis;
+    }
+    powers_[static_cast<std::size_t>(c)] = powers;
+    largest_colours_[static_cast<std::size_t>(c)] = colour;
+    if (c > 0) return;
+    const auto count = static_cast<double>(blocks_.size());
+    noise_.skewness = sums.skewness / count;
+    noise_.kurtosis = sums.kurtosis / count;
+    noise_.spread = spread_of(energies);
+  }
+
+  void look_at_neighbours(int c) {
+    for (std::size_t n = 0; n < blocks_.size(); ++n) {
+      Spectrum values;
+      std::copy_n(blocks_[n].samples + static_cast<std::ptrdiff_t>(c) * coefficients, coefficients,
+                  values.begin());
+      neighbours_[n * static_cast<std::size_t>(limits_.channels) + static_cast<std::size_t>(c)] =
+          neighbours_of(values.data(), side, side, limits_.white);
+    }
+  }
+
+  void look_at_samples() {
+    double sum = 0;
+    std::int64_t limited = 0;
+    const int samples = limits_.channels * coefficients;
+    for (const BlockRef& block : blocks_) {
+      for (int i = 0; i < samples; ++i) {
+        sum += block.samples[i];
+        limited += block.samples[i] <= 0 || block.samples[i] >= limits_.white ? 1 : 0;
       }
     }
-    noise.most = most_noise(mean, white_);
-    noise.novelty = novelty(first, channels_, coefficients);
+    const double count = static_cast<double>(blocks_.size()) * limits_.channels * coefficients;
+    noise_.level = sum / count;
+    noise_.limited = static_cast<double>(limited) / count;
+  }
+
+  void compare_blocks() {
+    constexpr std::size_t compared = 64;
+    std::vector<PlacedBlock> first;
+    for (std::size_t n = 0; n < std::min(compared, blocks_.size()); ++n) {
+      const std::int64_t place = blocks_[n].block.place;
+      first.push_back({blocks_[n].samples, static_cast<int>(place % limits_.width),
+                       static_cast<int>(place / limits_.width)});
+    }
+    noise_.novelty = novelty(first, limits_.channels, coefficients);
+  }
+
+  void measure_colour() {
+    ColourOfTexture colour_of_texture;
+    ColourOfTexture::Block channels;
+    for (const BlockRef& block : blocks_) {
+      for (int c = 0; c < 3; ++c) channels[c] = channel_of(block.samples, 3, c);
+      colour_of_texture.add(channels);
+    }
+    noise_.own_shares = colour_of_texture.own_shares();
   }
 
   static double largest(const Spectrum& values) {
@@ -234,11 +291,12 @@ class LevelMeasure {
     return most;
   }
 
-  int channels_;
-  int width_;
-  double white_;
-  double rounding_ = 0;
-  double floor_ = 0;
+  const LevelLimits& limits_;
+  std::vector<BlockRef> blocks_;
+  LevelNoise noise_;                    // each part has numbers of its own
+  std::vector<Spectrum> powers_;        // sums, per channel
+  std::vector<Neighbours> neighbours_;  // of each block's channels
+  std::array<double, 3> largest_colours_{};
 };
 
 bool is_nothing(const LevelNoise& noise, double white) {
@@ -356,34 +414,74 @@ std::vector<BlockRef> flattest(const FlatWindows& windows, const LevelGroup& gro
   }
   const auto share = static_cast<std::size_t>(std::ceil(measured_share * static_cast<double>(group.windows)));
   const std::size_t wanted = std::clamp<std::size_t>(share, fewest_blocks, BlockPool::most);
+  if (blocks.size() > wanted) {
+    std::nth_element(blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(wanted), blocks.end());
+    blocks.resize(wanted);
+  }
   std::sort(blocks.begin(), blocks.end());
-  if (blocks.size() > wanted) blocks.resize(wanted);
   return blocks;
+}
+
+struct GroupMeasures {
+  std::optional<LevelMeasure> by_window;  // none: a group that is not measured
+  std::optional<LevelMeasure> by_ring;
+};
+
+void run_parts(const std::vector<LevelMeasure*>& measures, Workers& workers) {
+  if (measures.empty()) return;
+  const int parts = measures.front()->parts();
+  workers.for_each_quietly(static_cast<std::int64_t>(measures.size()) * parts, [&](std::int64_t n, int) {
+    measures[static_cast<std::size_t>(n / parts)]->run(static_cast<int>(n % parts));
+  });
 }
 
 // If no block has texture, blocks are selected by the ring around them, which does not favour blocks with
 // little noise. Elsewhere the ring would miss a small object in the block.
-LevelNoise measure_group(const FlatWindows& windows, const LevelGroup& group, const LevelMeasure& measure) {
-  LevelNoise by_window = measure(flattest(windows, group, &LevelBlocks::by_window));
-  if (by_window.spread >= calm_spread) return by_window;
-  LevelNoise by_ring = measure(flattest(windows, group, &LevelBlocks::by_ring));
-  constexpr double the_same = 1.15;
-  const bool agree = band_rms(by_ring.deviations[0], middle_band) <
-                     the_same * band_rms(by_window.deviations[0], middle_band);
-  return agree && by_ring.spread < calm_spread ? by_ring : by_window;
+void measure_rings(std::vector<GroupMeasures>& groups, std::vector<LevelNoise>& found, Workers& workers) {
+  std::vector<LevelMeasure*> measures;
+  for (std::size_t n = 0; n < groups.size(); ++n) {
+    if (groups[n].by_window && found[n].spread < calm_spread) measures.push_back(&*groups[n].by_ring);
+  }
+  run_parts(measures, workers);
+  for (std::size_t n = 0; n < groups.size(); ++n) {
+    if (!groups[n].by_window || found[n].spread >= calm_spread) continue;
+    LevelNoise by_ring = groups[n].by_ring->result();
+    constexpr double the_same = 1.15;
+    const bool agree = band_rms(by_ring.deviations[0], middle_band) <
+                       the_same * band_rms(found[n].deviations[0], middle_band);
+    if (agree && by_ring.spread < calm_spread) found[n] = std::move(by_ring);
+  }
+}
+
+std::vector<LevelNoise> measure_groups(const FlatWindows& windows, const std::vector<LevelGroup>& groups,
+                                       const LevelLimits& limits, Workers& workers) {
+  std::vector<GroupMeasures> of(groups.size());
+  workers.for_each_quietly(static_cast<std::int64_t>(groups.size()), [&](std::int64_t n, int) {
+    const LevelGroup& group = groups[static_cast<std::size_t>(n)];
+    if (group.constant > group.windows || group.windows == 0) return;
+    of[static_cast<std::size_t>(n)].by_window.emplace(limits,
+                                                      flattest(windows, group, &LevelBlocks::by_window));
+    of[static_cast<std::size_t>(n)].by_ring.emplace(limits, flattest(windows, group, &LevelBlocks::by_ring));
+  });
+  std::vector<LevelMeasure*> measures;
+  for (GroupMeasures& group : of) {
+    if (group.by_window) measures.push_back(&*group.by_window);
+  }
+  run_parts(measures, workers);
+  std::vector<LevelNoise> found(groups.size());
+  for (std::size_t n = 0; n < groups.size(); ++n) {
+    if (of[n].by_window) found[n] = of[n].by_window->result();
+  }
+  measure_rings(of, found, workers);
+  return found;
 }
 
 std::vector<LevelNoise> measure_levels(const FlatWindows& windows, const ImageSpec& spec, Workers& workers) {
   constexpr std::int64_t many_pixels = 500000;
   const int most = static_cast<std::int64_t>(spec.width) * spec.height < many_pixels ? 6 : 8;
-  const LevelMeasure measure(spec, windows.channels());
+  const LevelLimits limits(spec, windows.channels());
   const std::vector<LevelGroup> groups = level_groups(windows, most);
-  std::vector<LevelNoise> found(groups.size());
-  workers.for_each_quietly(static_cast<std::int64_t>(groups.size()), [&](std::int64_t n, int) {
-    const LevelGroup& group = groups[static_cast<std::size_t>(n)];
-    if (group.constant > group.windows || group.windows == 0) return;
-    found[static_cast<std::size_t>(n)] = measure_group(windows, group, measure);
-  });
+  std::vector<LevelNoise> found = measure_groups(windows, groups, limits, workers);
   std::vector<LevelNoise> levels;
   for (std::size_t n = 0; n < groups.size(); ++n) {
     const LevelGroup& group = groups[n];
@@ -393,7 +491,7 @@ std::vector<LevelNoise> measure_levels(const FlatWindows& windows, const ImageSp
       const double level = place * place * spec.white();
       constexpr double near_limit = 0.02;
       if (level < near_limit * spec.white() || level > (1 - near_limit) * spec.white()) continue;
-      levels.push_back(measure.none(level));
+      levels.push_back(limits.none(level));
     } else if (group.windows > 0) {
       LevelNoise& noise = found[n];
       if (noise.limited > clipped_share) continue;

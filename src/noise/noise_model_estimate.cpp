@@ -153,7 +153,7 @@ struct NoiseModelEstimator::Impl {
         white.look_at(latest, from, end);
       });
       for (FlatWindows& group : windows) group.collect(latest, workers);
-      white.collect(latest, first, latest.end(), workers);
+      white.collect(latest, workers);
     });
   }
 

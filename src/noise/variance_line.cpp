@@ -137,31 +137,24 @@ std::vector<LevelVariance> level_variances(const FlatWindows& windows, const Ima
 
 // ---- fits
 
-// The cost of a prediction at a level. Variance above it is plausible (texture), variance below it is not.
-double cost(const LevelVariance& level, double predicted) {
+// The relative error that is to be expected of a level's variance.
+double expected_error(const LevelVariance& level) {
   constexpr double tolerance = 0.1;
   constexpr double coefficients =
       21.0 / 3;  // of the high band; flat blocks overlap, which leaves about a third of them independent
+  return std::sqrt(tolerance * tolerance + 2 / (coefficients * level.blocks));
+}
+
+// The cost of a prediction at a level. Variance above it is plausible (texture), variance below it is not.
+double cost(const LevelVariance& level, double error, double predicted) {
   constexpr double most_below = 12;
   constexpr double most_above = 2.5;
-  const double error = std::sqrt(tolerance * tolerance + 2 / (coefficients * level.blocks));
   if (level.high < predicted) {
     const double below = (predicted / level.high - 1) / error;
     return std::min(below * below / 2, most_below);
   }
   const double above = (level.high / predicted - 1) / error;
   return above < 1 ? above * above / 2 : std::min(0.5 + 0.35 * (above - 1), most_above);
-}
-
-template <class Predict>
-double mean_cost(const std::vector<LevelVariance>& levels, const Predict& predict) {
-  double sum = 0;
-  double weight = 0;
-  for (const LevelVariance& level : levels) {
-    sum += level.weight * cost(level, predict(level.level));
-    weight += level.weight;
-  }
-  return sum / weight;
 }
 
 // The share of the variance left by a cut at black (or, mirrored, at white).
@@ -175,17 +168,20 @@ double share_after_cut(double mean, double sigma) {
 class Fitter {
  public:
   Fitter(std::vector<LevelVariance> levels, const Limits& limits, double white)
-      : levels_(std::move(levels)), limits_(limits), white_(white) {}
+      : levels_(std::move(levels)), limits_(limits), white_(white) {
+    for (const LevelVariance& level : levels_) errors_.push_back(expected_error(level));
+  }
 
-  LevelFit operator()() {
+  LevelFit operator()(Workers& workers) {
     LevelFit fit;
     for (const LevelVariance& level : levels_) {
       fit.weight += level.weight;
       least_ = std::min(least_, level.high);
       most_ = std::max(most_, level.high);
     }
-    fit_constant(fit);
-    fit_line(fit);
+    weight_ = fit.weight;
+    fit_constant(fit, workers);
+    fit_line(fit, workers);
     fit.white_spectrum = has_white_spectrum();
     return fit;
   }
@@ -199,14 +195,31 @@ class Fitter {
     return std::max(left, 1e-3 * variance);
   }
 
-  void fit_constant(LevelFit& fit) const {
-    fit.variance_cost = std::numeric_limits<double>::infinity();
+  template <class Predict>
+  double mean_cost(const Predict& predict) const {
+    double sum = 0;
+    for (std::size_t n = 0; n < levels_.size(); ++n) {
+      sum += levels_[n].weight * cost(levels_[n], errors_[n], predict(levels_[n].level));
+    }
+    return sum / weight_;
+  }
+
+  void fit_constant(LevelFit& fit, Workers& workers) const {
     constexpr double step = 1.04;
-    for (double variance = 0.9 * least_; variance < 2 * most_; variance *= step) {
-      const double found = mean_cost(levels_, [&](double level) { return after_cut(level, variance); });
-      if (found >= fit.variance_cost) continue;
-      fit.variance_cost = found;
-      fit.variance = variance;
+    std::vector<double> variances;
+    for (double variance = 0.9 * least_; variance < 2 * most_; variance *= step)
+      variances.push_back(variance);
+    std::vector<double> costs(variances.size());
+    workers.for_each_quietly(static_cast<std::int64_t>(costs.size()), [&](std::int64_t n, int) {
+      const double variance = variances[static_cast<std::size_t>(n)];
+      costs[static_cast<std::size_t>(n)] =
+          mean_cost([&](double level) { return after_cut(level, variance); });
+    });
+    fit.variance_cost = std::numeric_limits<double>::infinity();
+    for (std::size_t n = 0; n < costs.size(); ++n) {
+      if (costs[n] >= fit.variance_cost) continue;
+      fit.variance_cost = costs[n];
+      fit.variance = variances[n];
     }
   }
 
@@ -214,34 +227,50 @@ class Fitter {
     return std::max(line.a * level + line.b, 0.5 * least_);
   }
   void try_line(const PoissonGaussian& line, LevelFit& fit) const {
-    const double found = mean_cost(levels_, [&](double level) { return on(line, level); });
-    if (found >= fit.line_cost) return;
-    fit.line_cost = found;
-    fit.line = line;
+    take_better({line, mean_cost([&](double level) { return on(line, level); })}, fit);
+  }
+  struct LineCost {
+    PoissonGaussian line;
+    double cost = std::numeric_limits<double>::infinity();
+  };
+  static void take_better(const LineCost& found, LevelFit& fit) {
+    if (found.cost >= fit.line_cost) return;
+    fit.line_cost = found.cost;
+    fit.line = found.line;
   }
 
   // Tries lines through every two levels, and from black through each; takes the mean of the levels that the
   // best line meets.
-  void fit_line(LevelFit& fit) const {
+  void fit_line(LevelFit& fit, Workers& workers) const {
+    std::vector<LineCost> found(levels_.size());
+    workers.for_each_quietly(static_cast<std::int64_t>(found.size()), [&](std::int64_t n, int) {
+      found[static_cast<std::size_t>(n)] = best_line_through(static_cast<std::size_t>(n));
+    });
     fit.line_cost = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < levels_.size(); ++i) {
-      const LevelVariance& one = levels_[i];
-      try_line({0, one.high}, fit);
-      if (one.level > 0) try_line({one.high / one.level, 0}, fit);
-      for (std::size_t k = i + 1; k < levels_.size(); ++k) {
-        const LevelVariance& other = levels_[k];
-        constexpr double too_near = 0.02;
-        if (std::fabs(other.level - one.level) < too_near * white_) continue;
-        const double a = (other.high - one.high) / (other.level - one.level);
-        if (a >= 0) try_line({a, one.high - a * one.level}, fit);
-      }
-    }
+    for (const LineCost& best : found) take_better(best, fit);
     constexpr int rounds = 3;
     for (int round = 0; round < rounds; ++round) {
       const std::optional<PoissonGaussian> mean = mean_line(fit.line);
       if (mean) try_line(*mean, fit);
     }
     prefer_black(fit);
+  }
+
+  // Of the lines through a level and black, or one of the levels above it.
+  LineCost best_line_through(std::size_t i) const {
+    LevelFit best;
+    best.line_cost = std::numeric_limits<double>::infinity();
+    const LevelVariance& one = levels_[i];
+    try_line({0, one.high}, best);
+    if (one.level > 0) try_line({one.high / one.level, 0}, best);
+    for (std::size_t k = i + 1; k < levels_.size(); ++k) {
+      const LevelVariance& other = levels_[k];
+      constexpr double too_near = 0.02;
+      if (std::fabs(other.level - one.level) < too_near * white_) continue;
+      const double a = (other.high - one.high) / (other.level - one.level);
+      if (a >= 0) try_line({a, one.high - a * one.level}, best);
+    }
+    return {best.line, best.line_cost};
   }
 
   // Prefers photons alone if the fit is as good, because it extrapolates better to unseen levels.
@@ -294,6 +323,8 @@ class Fitter {
   }
 
   std::vector<LevelVariance> levels_;
+  std::vector<double> errors_;  // expected_error() of each
+  double weight_ = 0;           // of all
   Limits limits_;
   double white_;
   double least_ = std::numeric_limits<double>::infinity();
@@ -328,7 +359,7 @@ std::optional<LevelFit> fit_levels(const FlatWindows& windows, const ImageSpec& 
     (limits.white && level.white_share > cut_at_white ? cut : uncut).push_back(level);
   }
   if (uncut.size() < fewest_levels) return {};
-  LevelFit fit = Fitter(uncut, limits, spec.white())();
+  LevelFit fit = Fitter(uncut, limits, spec.white())(workers);
   for (int n = 0; n < FlatWindows::level_count; ++n) {
     if (windows.levels()[static_cast<std::size_t>(n)].windows > 0) fit.brightest = windows.level_of(n);
   }

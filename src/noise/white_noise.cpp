@@ -6,7 +6,9 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <deque>
 #include <limits>
+#include <mutex>
 #include <string>
 
 #include "core/half.h"
@@ -163,41 +165,57 @@ class ChannelBlocks {
     spectra_.set(block, spectrum);
   }
 
-  // Called when all blocks of some rows are known. Keeps the flattest of them.
-  void collect(const LatestRows& rows, const Lattice& lattice, int first_row, int end_row) {
-    FlatCandidates candidates;
-    if (flattest_.full()) candidates.start(flattest_.blocks().front().texture);
-    for (int row = first_row; row < end_row; ++row) {
-      for (int column = 0; column < lattice.columns(); ++column) {
-        collect_block(lattice, row, column, candidates);
-      }
+  // Called when all blocks of a row are set; on any thread.
+  void note_row(const Lattice& lattice, int row) {
+    CandidateBuffer flattest;
+    flattest.follow(candidates_);
+    SeenBlocks seen;
+    for (int column = 0; column < lattice.columns(); ++column) {
+      note_block(lattice, row, column, flattest, seen);
     }
-    candidates.keep_flattest();
-    std::vector<FlatCandidates::Candidate> flat;
-    candidates.move_to(flat);
-    std::sort(flat.begin(), flat.end());
-    for (const FlatCandidates::Candidate& block : flat) {
+    flattest.flush(candidates_);
+    const std::lock_guard lock(mutex_);
+    seen_.limited += seen.limited;
+    seen_.constant += seen.constant;
+    seen_.beyond_limits = seen_.beyond_limits || seen.beyond_limits;
+    seen_.at_limits = seen_.at_limits || seen.at_limits;
+  }
+
+  // Called when the blocks of some rows are noted, before the rows go: chooses the flattest blocks, whose
+  // samples copy_flattest() keeps, part by part and on any threads.
+  static constexpr int flattest_parts = 8;
+  void choose_flattest() {
+    pending_.clear();
+    for (const FlatCandidates::Candidate& block : candidates_.flattest()) {
       if (!flattest_.wants(block.texture, block.place)) break;
-      copy_plane(rows, static_cast<int>(block.place % lattice.columns_of_pixels),
-                 static_cast<int>(block.place / lattice.columns_of_pixels),
-                 flattest_.add(block.texture, block.place, batch_samples));
+      pending_.push_back({block.place, flattest_.add(block.texture, block.place, batch_samples)});
+    }
+    candidates_.start(flattest_.full() ? flattest_.blocks().front().texture
+                                       : std::numeric_limits<double>::infinity());
+  }
+  void copy_flattest(const LatestRows& rows, const Lattice& lattice, int part) const {
+    const auto place = [&](int n) { return pending_.size() * static_cast<std::size_t>(n) / flattest_parts; };
+    for (std::size_t n = place(part); n < place(part + 1); ++n) {
+      const std::int64_t at = pending_[n].place;
+      copy_plane(rows, static_cast<int>(at % lattice.columns_of_pixels),
+                 static_cast<int>(at / lattice.columns_of_pixels), pending_[n].to);
     }
   }
 
-  // Called when all blocks were collected: first starts the search for the variance, then gives the answer.
+  // Called when all blocks were collected: first starts the search for the variance and, on any thread,
+  // compares the flattest blocks; gives the answer when the search is done.
   void start_search(const BlockTransform& transform, const Lattice& lattice) {
-    if (measured_.size() < spectra_.size()) spectra_.keep(measured_);
+    keep_measured();
     search_ = VarianceSearch();
     if (mostly_constant()) return;
     FlatBlocksQuestion question{.transform = &transform, .blocks = &spectra_};
     question.least_blocks = lattice.step < 4 ? 120 : 48;  // the more they overlap, the less each contributes
-    if (!beyond_limits_ && at_limits_) question.white = white_;
+    if (!seen_.beyond_limits && seen_.at_limits) question.white = white_;
     search_.start(question);
   }
   VarianceSearch& search() { return search_; }
-  void find_answer(const Lattice& lattice, bool whole_numbers) {
-    answer_ = mostly_constant() ? Answer{} : measured(lattice, whole_numbers);
-  }
+  void compare_flattest(const Lattice& lattice) { noise_share_ = share_of_noise(lattice); }
+  void find_answer(bool whole_numbers) { answer_ = mostly_constant() ? Answer{} : measured(whole_numbers); }
 
  private:
   struct SeenBlock {
@@ -225,25 +243,46 @@ class ChannelBlocks {
     return seen;
   }
 
-  void collect_block(const Lattice& lattice, int row, int column, FlatCandidates& flattest) {
+  struct PendingBlock {
+    std::int64_t place = 0;
+    float* to = nullptr;
+  };
+  // Of all blocks.
+  struct SeenBlocks {
+    std::int64_t limited = 0;    // of black and white samples only, which tell little
+    std::int64_t constant = 0;   // neither black nor white
+    bool beyond_limits = false;  // a sample lies outside black to white: nothing was cut off
+    bool at_limits = false;      // a sample was black or white
+  };
+
+  void note_block(const Lattice& lattice, int row, int column, CandidateBuffer& flattest, SeenBlocks& all) {
     const std::size_t block = static_cast<std::size_t>(row) * lattice.columns() + column;
     const SeenBlock& seen = kinds_[block];
-    beyond_limits_ = beyond_limits_ || seen.beyond_limits;
-    at_limits_ = at_limits_ || seen.at_limits;
-    if (seen.kind == SeenBlock::Kind::limited) ++limited_blocks_;
-    if (seen.kind == SeenBlock::Kind::constant) ++constant_blocks_;
+    all.beyond_limits = all.beyond_limits || seen.beyond_limits;
+    all.at_limits = all.at_limits || seen.at_limits;
+    if (seen.kind == SeenBlock::Kind::limited) ++all.limited;
+    if (seen.kind == SeenBlock::Kind::constant) ++all.constant;
     if (seen.kind != SeenBlock::Kind::other) return;
-    measured_.push_back(static_cast<std::uint32_t>(block));
     if (!lattice.whole_blocks()) return;  // smaller blocks may be similar by chance
     const double busyness = double{spectra_.busyness(0)[block]} + double{spectra_.busyness(1)[block]};
     flattest.offer(busyness,
-                   std::int64_t{row * lattice.step} * lattice.columns_of_pixels + column * lattice.step);
+                   std::int64_t{row * lattice.step} * lattice.columns_of_pixels + column * lattice.step,
+                   candidates_);
+  }
+
+  void keep_measured() {
+    std::vector<std::uint32_t> measured;
+    measured.reserve(kinds_.size());
+    for (std::size_t block = 0; block < kinds_.size(); ++block) {
+      if (kinds_[block].kind == SeenBlock::Kind::other) measured.push_back(static_cast<std::uint32_t>(block));
+    }
+    if (measured.size() < spectra_.size()) spectra_.keep(measured);
   }
 
   void copy_plane(const LatestRows& rows, int x, int y, float* to) const {
     if (kind_ == PlaneKind::channel) return copy_block(rows, channel_, x, y, to);
     std::array<std::array<float, batch_samples>, 3> of;
-    for (int c = 0; c < 3; ++c) copy_block(rows, c, x, y, of[c].data());
+    copy_blocks(rows, 0, 3, x, y, of[0].data());
     for (int i = 0; i < batch_samples; ++i) {
       to[i] = kind_ == PlaneKind::mean ? (of[0][i] + of[1][i] + of[2][i]) / 3.0F
                                        : of[0][i] - 2.0F * of[1][i] + of[2][i];
@@ -252,9 +291,9 @@ class ChannelBlocks {
 
   // Exactly constant blocks carry no noise. A few of them are a frame around the picture, many are the
   // picture.
-  bool mostly_constant() const { return constant_blocks_ > static_cast<std::int64_t>(spectra_.size()); }
+  bool mostly_constant() const { return seen_.constant > static_cast<std::int64_t>(spectra_.size()); }
 
-  Answer measured(const Lattice& lattice, bool whole_numbers) const {
+  Answer measured(bool whole_numbers) const {
     const FlatBlocksAnswer& found = search_.answer();
     constexpr double rounding = 1.0 / 12;  // variance that rounding to whole numbers adds
     const double pixel_variance = found.variance / (double{scale_} * double{scale_});
@@ -262,15 +301,15 @@ class ChannelBlocks {
     const double most = most_noise(found.neighbours, white_) / double{scale_};
     const double sigma = std::min(std::sqrt(variance), most);
     if (strong_for_a_drawing(sigma)) return {0, 1};
-    return {sigma * share_of_noise(lattice), found.detail};
+    return {sigma * noise_share_, found.detail};
   }
 
   // Whether the noise is too strong for a drawing. Strong noise would have put gray into the blocks of black
   // and white only, unless their light was far beyond white. Many such blocks are a drawing, whose smooth
   // outlines are not noise.
   bool strong_for_a_drawing(double sigma) const {
-    const auto others = static_cast<std::int64_t>(spectra_.size()) + constant_blocks_;
-    return 2 * limited_blocks_ > others && sigma * double{scale_} > 0.05 * double{white_};
+    const auto others = static_cast<std::int64_t>(spectra_.size()) + seen_.constant;
+    return 2 * seen_.limited > others && sigma * double{scale_} > 0.05 * double{white_};
   }
 
   // The share of noise: a pattern's blocks repeat, noise's do not.
@@ -296,14 +335,13 @@ class ChannelBlocks {
   float white_;
   SpectrumTable spectra_;         // of all blocks; in the end, of the measured ones
   std::vector<SeenBlock> kinds_;  // of all blocks
-  std::vector<std::uint32_t> measured_;
+  FlatCandidates candidates_;
   BlockPool flattest_;
+  std::vector<PendingBlock> pending_;  // of flattest_, whose samples are still to be copied
+  std::mutex mutex_;
+  SeenBlocks seen_;
   VarianceSearch search_;
-  std::int64_t limited_blocks_ =
-      0;  // of black and white samples only, which tell little: not among the measured ones
-  std::int64_t constant_blocks_ = 0;  // neither black nor white
-  bool beyond_limits_ = false;        // a sample lies outside black to white: nothing was cut off
-  bool at_limits_ = false;            // a sample was black or white
+  double noise_share_ = 1;
   Answer answer_;
 };
 
@@ -370,7 +408,7 @@ struct WhiteNoise::Impl {
     }
   }
 
-  // Searches all planes at once, round by round.
+  // Searches all planes at once, round by round and step by step.
   void search_variances(Workers& workers) {
     while (true) {
       std::vector<VarianceSearch*> open;
@@ -378,13 +416,25 @@ struct WhiteNoise::Impl {
         if (!plane.search().done()) open.push_back(&plane.search());
       }
       if (open.empty()) return;
-      const auto count = static_cast<std::int64_t>(open.size());
-      workers.for_each_quietly(count, [&](std::int64_t n, int) { open[n]->begin_round(); });
-      workers.for_each_quietly(set_count * count, [&](std::int64_t n, int) {
-        open[n / set_count]->add_set(static_cast<int>(n % set_count));
-      });
+      for (int step = 0; step < VarianceSearch::steps(); ++step) run_step(open, step, workers);
       for (VarianceSearch* search : open) search->end_round();
     }
+  }
+  static void run_step(const std::vector<VarianceSearch*>& open, int step, Workers& workers) {
+    struct Task {
+      VarianceSearch* search;
+      int number;
+    };
+    std::vector<Task> tasks;
+    for (VarianceSearch* search : open) {
+      const int count = search->tasks(step);
+      for (int number = 0; number < count; ++number) tasks.push_back({search, number});
+    }
+    if (tasks.empty()) return;
+    workers.for_each_quietly(static_cast<std::int64_t>(tasks.size()), [&](std::int64_t n, int) {
+      const Task& task = tasks[static_cast<std::size_t>(n)];
+      task.search->run(step, task.number);
+    });
   }
 
   NoiseEstimate result(Workers& workers) {
@@ -392,10 +442,15 @@ struct WhiteNoise::Impl {
     const int channels = spec.colour_channels();
     const auto count = static_cast<std::int64_t>(planes.size());
     const auto plane = [&](std::int64_t n) -> ChannelBlocks& { return planes[static_cast<std::size_t>(n)]; };
-    workers.for_each_quietly(count, [&](std::int64_t n, int) { plane(n).start_search(transform, lattice); });
+    workers.for_each_quietly(2 * count, [&](std::int64_t n, int) {
+      if (n < count) {
+        plane(n).compare_flattest(lattice);
+      } else {
+        plane(n - count).start_search(transform, lattice);
+      }
+    });
     search_variances(workers);
-    workers.for_each_quietly(
-        count, [&](std::int64_t n, int) { plane(n).find_answer(lattice, whole_numbers && n < channels); });
+    for (std::int64_t n = 0; n < count; ++n) plane(n).find_answer(whole_numbers && n < channels);
     NoiseEstimate estimate;
     for (int c = 0; c < channels; ++c) estimate.channels.push_back(planes[c].answer().sigma);
     if (rgb()) tell_apart(estimate, whole_numbers);
@@ -438,7 +493,7 @@ struct WhiteNoise::Impl {
   BlockTransform transform;
   float scale;
   float white;
-  std::vector<ChannelBlocks> planes;  // the channels; of rgb also their mean and red - 2 green + blue
+  std::deque<ChannelBlocks> planes;  // the channels; of rgb also their mean and red - 2 green + blue
 };
 
 WhiteNoise::WhiteNoise(const ImageSpec& image) : impl_(std::make_unique<Impl>(image)) {}
@@ -454,14 +509,19 @@ void WhiteNoise::look_at(const LatestRows& rows, int first, int end) {
     } else {
       impl_->look_at_thin_row(rows, row);
     }
+    for (ChannelBlocks& plane : impl_->planes) plane.note_row(lattice, row);
   }
 }
 
-void WhiteNoise::collect(const LatestRows& rows, int first, int end, Workers& workers) {
-  const Lattice& lattice = impl_->lattice;
-  workers.for_each_quietly(static_cast<std::int64_t>(impl_->planes.size()), [&](std::int64_t n, int) {
-    impl_->planes[static_cast<std::size_t>(n)].collect(rows, lattice, lattice.rows_before(first),
-                                                       lattice.rows_before(end));
+void WhiteNoise::collect(const LatestRows& rows, Workers& workers) {
+  const auto planes = static_cast<std::int64_t>(impl_->planes.size());
+  const auto plane = [&](std::int64_t n) -> ChannelBlocks& {
+    return impl_->planes[static_cast<std::size_t>(n)];
+  };
+  workers.for_each_quietly(planes, [&](std::int64_t n, int) { plane(n).choose_flattest(); });
+  constexpr int parts = ChannelBlocks::flattest_parts;
+  workers.for_each_quietly(planes * parts, [&](std::int64_t n, int) {
+    plane(n / parts).copy_flattest(rows, impl_->lattice, static_cast<int>(n % parts));
   });
 }
 

@@ -18,9 +18,9 @@ class WhiteNoise {
   WhiteNoise& operator=(WhiteNoise&&) noexcept;
 
   // Examines the blocks whose last row is in [first, end): in pieces on several threads at once, and then
-  // collect() with all of them. The result does not depend on the pieces.
+  // collect() with the same rows. The result does not depend on the pieces.
   void look_at(const LatestRows& rows, int first, int end);
-  void collect(const LatestRows& rows, int first, int end, Workers& workers);
+  void collect(const LatestRows& rows, Workers& workers);
 
   NoiseEstimate result(Workers& workers);  // after the last row
 
