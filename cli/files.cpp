@@ -23,16 +23,14 @@ std::string lower(std::string text) {
 }
 
 std::vector<fs::path> images_in(const fs::path& folder) {
-  const std::vector<std::string> known = io::readable_extensions();
   std::vector<fs::path> found;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const fs::path& path = entry.path();
     const bool hidden = path.filename().string().starts_with('.');
-    const bool image = std::find(known.begin(), known.end(), lower(path.extension().string())) != known.end();
     const bool result = path.stem().extension() == result_mark;
     std::error_code dangling;  // a dangling link is not an image, and no reason to stop
-    if (image && !hidden && !result && entry.is_regular_file(dangling)) found.push_back(path);
+    if (!hidden && !result && io::can_read(path) && entry.is_regular_file(dangling)) found.push_back(path);
   }
   if (error) throw Error(ErrorCode::io, fmt::format("{}: {}", folder.string(), error.message()));
   std::sort(found.begin(), found.end());
@@ -116,9 +114,7 @@ void make_folder(const std::string& name) {
 
 std::string result_extension(const fs::path& input) {
   std::string own = input.extension().string();
-  const std::vector<std::string> known = io::readable_extensions();
-  const bool read_only =
-      !io::can_write(input, nullptr) && std::find(known.begin(), known.end(), lower(own)) != known.end();
+  const bool read_only = !io::can_write(input, nullptr) && io::can_read(input);
   if (!read_only) return own;
   if (io::is_format(input, "camera raw")) return ".dng";
   if (lower(own) == ".pbm") return ".pgm";

@@ -1,8 +1,7 @@
 #include "io/browser_picture.h"
 
 #if UNGRAIN_HAVE_VIPS
-#include "io/vips_session.h"
-#include "ungrain/error.h"
+#include "io/vips_functions.h"
 #endif
 
 namespace ungrain::io {
@@ -11,19 +10,7 @@ namespace ungrain::io {
 
 BrowserPicture browser_picture(const std::vector<std::uint8_t>& samples, int width, int height,
                                int channels) {
-  start_vips();
-  const auto failed = [] { return Error(ErrorCode::io, "no PNG file for the page: " + take_vips_message()); };
-  const VipsPointer<VipsImage> image(
-      vips_image_new_from_memory(samples.data(), samples.size(), width, height, channels, VIPS_FORMAT_UCHAR));
-  if (image == nullptr) throw failed();
-  image->Type = channels == 1 ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB;
-  VipsCall save("pngsave_buffer");
-  save.set("in", image.get()).set("filter", VIPS_FOREIGN_PNG_FILTER_ALL);
-  if (!save.run()) throw failed();
-  std::size_t size = 0;
-  const VipsCall::Blob file = save.buffer();
-  const auto* bytes = static_cast<const char*>(vips_blob_get(file.get(), &size));
-  return {"image/png", std::string(bytes, size)};
+  return vips_functions().browser_picture(samples, width, height, channels);
 }
 
 #else

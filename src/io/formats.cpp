@@ -8,7 +8,7 @@
 #include "io/image_file.h"
 
 #if UNGRAIN_HAVE_VIPS
-#include "io/vips_session.h"
+#include "io/vips_functions.h"
 #endif
 
 namespace ungrain::io {
@@ -23,11 +23,7 @@ constexpr unsigned plain = layout_gray | layout_rgb;
 constexpr unsigned with_alpha = plain | layout_gray_alpha | layout_rgb_alpha;
 constexpr unsigned any = with_alpha | layout_two | layout_four;
 
-#if UNGRAIN_HAVE_VIPS && (VIPS_MAJOR_VERSION > 8 || VIPS_MINOR_VERSION >= 15)
-constexpr unsigned comments_in_jpeg = keeps_comments;
-#else
-constexpr unsigned comments_in_jpeg = 0;
-#endif
+constexpr unsigned comments_in_jpeg = UNGRAIN_VIPS_KEEPS_COMMENTS ? keeps_comments : 0;
 constexpr unsigned photograph = keeps_exif | keeps_xmp | keeps_icc;
 
 const std::vector<Format>& table() {
@@ -74,7 +70,7 @@ std::string lower_extension(const std::filesystem::path& path) {
 
 bool vips_has(std::string_view operation) {
 #if UNGRAIN_HAVE_VIPS
-  return !operation.empty() && has_vips_operation(operation);
+  return !operation.empty() && vips_functions().has_operation(operation);
 #else
   return static_cast<void>(operation), false;
 #endif
@@ -162,6 +158,11 @@ const Format* format_of_loader(std::string_view loader) {
     if (!format.loader.empty() && loader.starts_with(format.loader)) return &format;
   }
   return nullptr;
+}
+
+bool can_read(const std::filesystem::path& path) {
+  const Format* format = format_of_extension(path);
+  return format != nullptr && can_read(*format);
 }
 
 bool can_write(const std::filesystem::path& path, std::string* why_not) {

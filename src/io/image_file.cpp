@@ -26,8 +26,8 @@
 #include "io/tiff_output.h"
 #endif
 #if UNGRAIN_HAVE_VIPS
-#include "io/vips_input.h"
-#include "io/vips_output.h"
+#include "io/vips_functions.h"
+#include "ungrain/error.h"
 #endif
 
 namespace ungrain::io {
@@ -39,6 +39,16 @@ namespace {
   return fmt::format(
       "a {} file: this build, without the library that reads it, reads PNM, PAM, PFM, BMP and NPY", format);
 }
+
+#if UNGRAIN_HAVE_VIPS
+const VipsFunctions& vips_for(const std::filesystem::path& path) {
+  try {
+    return vips_functions();
+  } catch (const Error& error) {
+    fail(path, error.what());
+  }
+}
+#endif
 
 std::unique_ptr<InputFile> open_decoder(SourceFile file, [[maybe_unused]] const OpenOptions& options) {
   if (is_pnm(file)) return open_pnm(std::move(file));
@@ -62,7 +72,7 @@ std::unique_ptr<InputFile> open_decoder(SourceFile file, [[maybe_unused]] const 
   if (TiffReader(file).is_tiff()) fail(file.path(), unreadable(file));
 #endif
 #if UNGRAIN_HAVE_VIPS
-  return open_vips(std::move(file), options);
+  return vips_for(file.path()).open(std::move(file), options);
 #else
   fail(file.path(), unreadable(file));
 #endif
@@ -229,7 +239,7 @@ std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path
       break;
   }
 #if UNGRAIN_HAVE_VIPS
-  return create_vips(path, info, like, options);
+  return vips_for(path).create(path, info, like, options);
 #else
   fail(path, "cannot be written without libvips");
 #endif

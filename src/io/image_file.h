@@ -123,6 +123,8 @@ class OutputFile : public RowWriter {
   virtual void commit() = 0;     // after the last row of the last page
 };
 
+// Whether this build can read files of this extension.
+bool can_read(const std::filesystem::path& path);
 // Whether this build can write files of this extension; `why_not`, where not null, says what it can write.
 bool can_write(const std::filesystem::path& path, std::string* why_not);
 // The same for an image: checks its channels and number of pages too, but not its type (writable_type()).
@@ -138,7 +140,8 @@ inline PixelType writable_type(const std::filesystem::path& path, PixelType want
 // level, or its numbers are measurements.
 bool keeps_white_level(const std::filesystem::path& path);
 
-// In lower case and with the dot, for help texts and for finding the images of a folder.
+// In lower case and with the dot, for help texts. They load libvips; can_read() and can_write() of a path
+// only where its format needs it.
 std::vector<std::string> readable_extensions();
 std::vector<std::string> writable_extensions();
 
