@@ -191,6 +191,7 @@ std::optional<MethodParams> denoise(const InputImages& in, const OutputImages& o
   listener.listen(progress, in.offsets.size());
   options.cancel = listener.token();
   options.progress = [&listener](double fraction) { listener.tell(fraction); };
+  options.images = static_cast<int>(in.offsets.size());
   std::optional<MethodParams> used;
   try {
     const nb::gil_scoped_release unlocked;
@@ -201,15 +202,19 @@ std::optional<MethodParams> denoise(const InputImages& in, const OutputImages& o
       if (!denoiser || each_by_itself) {
         const MethodParams resolved =
             resolve(params.params, measured != nullptr ? measured->at(index) : image);
-        denoiser.reset();  // frees its memory first
-        denoiser = ungrain::Denoiser::create(resolved, image.spec, options);
+        if (denoiser) {
+          denoiser->set_params(resolved);
+        } else {
+          denoiser = ungrain::Denoiser::create(resolved, image.spec, options);
+        }
         used = denoiser->params();
       }
       count = images_together(*denoiser, in);
       listener.begin_images(index, count);
       run_images(*denoiser, in, out, index, count, stream);
       if (on_gpu(image)) {
-        // The working memory is freed with the denoiser, so the GPU must be done with it.
+        // Other parameters take the working memory over, and it is freed with the denoiser: the GPU must be
+        // done.
         if (each_by_itself || index + 1 == in.offsets.size()) denoiser->wait();
         listener.tell(1);
         if (listener.stopped()) throw Error(ErrorCode::cancelled, "cancelled");

@@ -330,6 +330,7 @@ nb::dict to_dict(const Report& report) {
     strengths[strength.name.c_str()] = nb::make_tuple(strength.value, strength.on_255);
   nb::dict dict;
   dict["device"] = name(report.device);
+  if (!report.choice.empty()) dict["device_choice"] = report.choice;
   dict["threads"] = report.threads;
   dict["bands"] = report.bands;
   dict["ms"] = report.ms;
