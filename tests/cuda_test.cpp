@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "core/device.h"
+#include "gpu_image.h"
 #include "test_devices.h"
 #include "test_images.h"
 #include "ungrain/denoiser.h"
@@ -28,40 +29,8 @@ namespace {
 
 const Device gpu{Device::Kind::cuda};
 
-struct FreeDevice {
-  void operator()(void* memory) const { cudaFree(memory); }
-};
 struct FreePinned {
   void operator()(void* memory) const { cudaFreeHost(memory); }
-};
-
-// An image on the GPU with what was on the host.
-class GpuImage {
- public:
-  explicit GpuImage(const ImageSpec& spec) : spec_(spec) {
-    void* memory = nullptr;
-    EXPECT_EQ(cudaMalloc(&memory, bytes()), cudaSuccess);
-    EXPECT_EQ(cudaMemset(memory, 0xa5, bytes()), cudaSuccess);
-    memory_.reset(memory);
-  }
-  explicit GpuImage(const TestImage& host) : GpuImage(host.view().spec) {
-    EXPECT_EQ(cudaMemcpy(memory_.get(), host.view().data, bytes(), cudaMemcpyHostToDevice), cudaSuccess);
-  }
-  ImageView view() const {
-    return {memory_.get(), spec_, interleaved_strides(spec_), {Space::Memory::cuda, 0}};
-  }
-  std::uint64_t hash() const {
-    TestImage host(spec_, Layout::interleaved);
-    EXPECT_EQ(cudaMemcpy(host.view().data, memory_.get(), bytes(), cudaMemcpyDeviceToHost), cudaSuccess);
-    return hash_of(host.view());
-  }
-  std::size_t bytes() const {
-    return static_cast<std::size_t>(interleaved_strides(spec_).y) * static_cast<std::size_t>(spec_.height);
-  }
-
- private:
-  ImageSpec spec_;
-  std::unique_ptr<void, FreeDevice> memory_;
 };
 
 TestImage picture(const ImageSpec& spec) {
