@@ -268,13 +268,14 @@ Stage window_search(std::string name, const WindowKernel& kernel) {
 
 }  // namespace
 
-Pipeline patch_search_cpu(std::string name, const PatchSearch& search, const ImageSpec& spec) {
+Pipeline patch_search_cpu(std::string name, const PatchSearch& search, const Pipeline& reference,
+                          const ImageSpec& spec) {
   const SearchKernel kernel(search, spec);
   Stage filter = search.search == whole_image ? whole_image_search_cpu(std::move(name), kernel, spec)
                                               : window_search(std::move(name), WindowKernel(kernel));
   filter.reach = search_reach(search.search, static_cast<int>(search.patch.size()));
   filter.planes = spec.colour_channels();
-  return in_colour_mode(search.colour, {std::move(filter)}, spec.white(), search.border == Border::wrap);
+  return in_colour_mode(search.colour, {std::move(filter)}, reference, spec.white());
 }
 
 }  // namespace ungrain
