@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <limits>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -78,6 +79,25 @@ TEST(Cuda, ImagesOnTheGpuAreUsedThere) {
     denoiser.run(in.view(), target.view());
     EXPECT_EQ(target.hash(), expected);
   }
+}
+
+// Of such noise some pixels have no patch whose weight is far above the smallest that counts.
+TEST(Cuda, WindowedNlmOfUniformNoiseAgreesWithTheCpu) {
+  UNGRAIN_NEEDS_GPU();
+  const ImageSpec spec{.width = 2048, .height = 1500, .type = PixelType::f32, .range = 255};
+  TestImage in(spec, Layout::interleaved);
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> level(0, 255);
+  for (int y = 0; y < spec.height; ++y) {
+    for (int x = 0; x < spec.width; ++x) in.set(x, y, 0, level(random));
+  }
+  const MethodParams params = resolve_derived(NlmParams{.search = 15, .patch = 5, .sigma = 12.75}, spec);
+  TestImage expected(spec, Layout::interleaved);
+  TestImage out(spec, Layout::interleaved);
+  Denoiser::create(params, spec, {.device = {Device::Kind::cpu}}).run(in.view(), expected.view());
+  Denoiser::create(params, spec, {.device = gpu}).run(in.view(), out.view());
+  const Difference d = difference(out, expected);
+  EXPECT_LE(d.largest, 1e-4 * 255) << d.where;
 }
 
 TEST(Cuda, WorkGoesOnTheCallersStream) {

@@ -238,7 +238,7 @@ class Tile {
         const float* sums = sums_.row(PatchSums::values + c, y);
         float* out = &call_.out.at(first_ + c, tile_.x0, y);
         for (int x = 0; x < tile_.width(); ++x) {
-          const float self = largest[x] > 0 ? largest[x] : 1.0F;  // also 0 where the largest is not wanted
+          const float self = kernel_.self_weight(largest[x]);
           out[x] = (sums[x] + self * centre[x]) / (weights[x] + self) * from_unit;
         }
       }
