@@ -420,6 +420,21 @@ TEST(Cuda, HalvesAreEnoughForWholeImageSearch) {
   }
 }
 
+TEST(Cuda, WholeImageSearchesOf16BitsHoldOneStep) {
+  UNGRAIN_NEEDS_GPU();
+  const ImageSpec spec{.width = 131, .height = 97, .type = PixelType::u16};
+  const TestImage in = picture(spec);
+  for (const double h : {0.3, 0.05, 0.02}) {
+    const NlmParams params{.search = whole_image, .patch = 7, .h = h * spec.white()};
+    TestImage expected(spec, Layout::interleaved);
+    TestImage out(spec, Layout::interleaved);
+    Denoiser::create(params, spec, {.device = {Device::Kind::cpu}}).run(in.view(), expected.view());
+    Denoiser::create(params, spec, {.device = gpu}).run(in.view(), out.view());
+    const Difference d = difference(out, expected);
+    EXPECT_LE(d.largest, 1) << "h " << h << ", " << d.where;
+  }
+}
+
 // Values far above white, where halves and then pairs of halves are not enough: the kernels change over.
 TEST(Cuda, WholeImageSearchOfAnyRange) {
   UNGRAIN_NEEDS_GPU();
