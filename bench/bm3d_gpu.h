@@ -15,7 +15,7 @@ struct Bm3dRow {
   double kernels_ms = 0;
   double noisy_psnr = 0;
   double psnr = 0;
-  double cpu_psnr = 0;  // 0: not run there
+  double cpu_psnr = 0;
   bool right = true;
 };
 

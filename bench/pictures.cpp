@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "core/convert.h"
@@ -43,6 +45,37 @@ ImageSpec part_spec(ImageSpec spec) {
   return spec;
 }
 
+// A part of an image in GPU memory.
+Image downloaded(const GpuImage& made, int x, int y, const ImageSpec& part) {
+  const ImageView whole = made.view();
+  Image got(part);
+  const auto* from = static_cast<const std::byte*>(whole.data) + y * whole.strides.y + x * whole.strides.x;
+  cuda::check(
+      cudaMemcpy2D(got.view().data, static_cast<std::size_t>(got.view().strides.y), from,
+                   static_cast<std::size_t>(whole.strides.y), static_cast<std::size_t>(got.view().strides.y),
+                   static_cast<std::size_t>(part.height), cudaMemcpyDeviceToHost),
+      "downloading");
+  return got;
+}
+
+// Of the white level.
+double largest_difference(const ConstImageView& expected, const Image& got) {
+  std::vector<float> a(static_cast<std::size_t>(expected.spec.width));
+  std::vector<float> b(a.size());
+  double largest = 0;
+  for (int y = 0; y < expected.spec.height; ++y) {
+    for (int channel = 0; channel < expected.spec.channels; ++channel) {
+      load_row(expected, y, channel, a.data());
+      load_row(got.view(), y, channel, b.data());
+      for (std::size_t x = 0; x < a.size(); ++x) {
+        const double difference = std::fabs(static_cast<double>(a[x]) - b[x]);
+        if (!(difference <= largest)) largest = difference;  // keeps a NaN
+      }
+    }
+  }
+  return largest / expected.spec.white();
+}
+
 }  // namespace
 
 ImageSpec spec_of(const Size& size, PixelType type, bool rgb) {
@@ -75,46 +108,37 @@ const Source& source_for(const ImageSpec& spec) {
   return source;
 }
 
-Sample::Sample(const MethodParams& params, const ImageSpec& spec)
-    : x_((spec.width - part_spec(spec).width) / 2),
-      y_((spec.height - part_spec(spec).height) / 2),
-      expected_(part_spec(spec)) {
+Sample::Sample(const MethodParams& params, const ImageSpec& spec) {
   Denoiser denoiser =
       Denoiser::create(params, spec, {.device = {Device::Kind::cpu}, .band_rows = sample_height});
   const Denoiser::Reach reach = denoiser.reach();
-  const int x0 = std::max(0, x_ - reach.x);
-  const int y0 = std::max(0, y_ - reach.y);
-  const int x1 = std::min(spec.width, x_ + expected_.view().spec.width + reach.x);
-  const int y1 = std::min(spec.height, y_ + expected_.view().spec.height + reach.y);
-  ImageView out = expected_.view();
-  out.region = {x_, y_, spec.width, spec.height};
-  denoiser.run(part_of(source_for(spec).host.view(), x0, y0, x1 - x0, y1 - y0), out);
+  const ImageSpec part = part_spec(spec);
+  const auto places = [](int whole, int of_part) {
+    return std::set<int>{0, (whole - of_part) / 2, whole - of_part};
+  };
+  for (const int y : places(spec.height, part.height)) {
+    for (const int x : places(spec.width, part.width)) {
+      Image expected(part);
+      ImageView out = expected.view();
+      out.region = {x, y, spec.width, spec.height};
+      const int x0 = std::max(0, x - reach.x);
+      const int y0 = std::max(0, y - reach.y);
+      const int x1 = std::min(spec.width, x + part.width + reach.x);
+      const int y1 = std::min(spec.height, y + part.height + reach.y);
+      denoiser.run(part_of(source_for(spec).host.view(), x0, y0, x1 - x0, y1 - y0), out);
+      parts_.push_back({x, y, std::move(expected)});
+    }
+  }
 }
 
 double Sample::difference(const GpuImage& made) const {
-  const ConstImageView expected = expected_.view();
-  const ImageView whole = made.view();
-  Image got(expected.spec);
-  const auto* from = static_cast<const std::byte*>(whole.data) + y_ * whole.strides.y + x_ * whole.strides.x;
-  cuda::check(
-      cudaMemcpy2D(got.view().data, static_cast<std::size_t>(got.view().strides.y), from,
-                   static_cast<std::size_t>(whole.strides.y), static_cast<std::size_t>(got.view().strides.y),
-                   static_cast<std::size_t>(expected.spec.height), cudaMemcpyDeviceToHost),
-      "downloading");
-  std::vector<float> a(static_cast<std::size_t>(expected.spec.width));
-  std::vector<float> b(a.size());
   double largest = 0;
-  for (int y = 0; y < expected.spec.height; ++y) {
-    for (int channel = 0; channel < expected.spec.channels; ++channel) {
-      load_row(expected, y, channel, a.data());
-      load_row(got.view(), y, channel, b.data());
-      for (std::size_t x = 0; x < a.size(); ++x) {
-        const double difference = std::fabs(static_cast<double>(a[x]) - b[x]);
-        if (!(difference <= largest)) largest = difference;  // keeps a NaN
-      }
-    }
+  for (const Part& part : parts_) {
+    const double of_part =
+        largest_difference(part.expected.view(), downloaded(made, part.x, part.y, part.expected.spec()));
+    if (!(of_part <= largest)) largest = of_part;  // keeps a NaN
   }
-  return largest / expected.spec.white();
+  return largest;
 }
 
 double tolerance_for(const ImageSpec& spec) {

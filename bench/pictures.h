@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "cuda/memory.h"
 #include "ungrain/denoiser.h"
@@ -44,7 +45,8 @@ struct Source {
 };
 const Source& source_for(const ImageSpec& spec);
 
-// A part of the picture as the CPU version filters it. What a GPU made of it is compared there.
+// Parts of the picture as the CPU version filters them: the corners, the middles of the edges and of the
+// picture. What a GPU made of it is compared there.
 class Sample {
  public:
   Sample(const MethodParams& params, const ImageSpec& spec);
@@ -52,9 +54,12 @@ class Sample {
   double difference(const GpuImage& made) const;
 
  private:
-  int x_;
-  int y_;
-  Image expected_;
+  struct Part {
+    int x;
+    int y;
+    Image expected;
+  };
+  std::vector<Part> parts_;
 };
 
 // What ours may differ: rounding, and one step of integers.

@@ -19,8 +19,20 @@ struct Variant {
   // Instead of the method's: a share of the range, for every type.
   std::optional<double> tolerance = {};
   std::optional<double> cuda_tolerance = {};  // the same, on a GPU only
+  // A GPU compares halves, unless the samples are integers of more than 12 bits: MethodCases::of_halves
+  // instead of cuda_tolerance.
+  bool halves = false;
 };
 
+// Where two versions may choose other patches that are about as near, single pixels may differ by any amount:
+// what holds over a picture with white noise.
+struct PictureAccuracy {
+  double rms = 0;              // of the difference, as a share of the noise's deviation
+  double far_pixels = 0;       // share that differs by more than a quarter of the noise's deviation
+  double psnr_difference = 0;  // dB, of both results against the clean picture
+};
+
+// The tolerances are those of docs/accuracy.md, which accuracy_test.cpp holds against them.
 struct MethodCases {
   std::string method;
   std::vector<Variant> variants;
@@ -28,6 +40,11 @@ struct MethodCases {
   // Largest error against the reference, as a share of the range.
   double cpu_tolerance = 2e-5;
   double cuda_tolerance = 1e-4;
+  // Largest error of Variant::halves; 0: the method has none.
+  double of_halves = 0;
+  // Instead of largest errors, for the usual settings of a method that groups patches.
+  std::optional<PictureAccuracy> cpu_pictures = {};
+  std::optional<PictureAccuracy> cuda_pictures = {};
   // Every result is a mean of pixels whose weights differences and distances decide: nothing overshoots, and
   // a mirrored or brighter picture gives the same weights. Not so where patches lie on a raster and are
   // transformed.

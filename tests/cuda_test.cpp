@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <limits>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "core/device.h"
+#include "gpu_image.h"
 #include "test_devices.h"
 #include "test_images.h"
 #include "ungrain/denoiser.h"
@@ -28,40 +30,8 @@ namespace {
 
 const Device gpu{Device::Kind::cuda};
 
-struct FreeDevice {
-  void operator()(void* memory) const { cudaFree(memory); }
-};
 struct FreePinned {
   void operator()(void* memory) const { cudaFreeHost(memory); }
-};
-
-// An image on the GPU with what was on the host.
-class GpuImage {
- public:
-  explicit GpuImage(const ImageSpec& spec) : spec_(spec) {
-    void* memory = nullptr;
-    EXPECT_EQ(cudaMalloc(&memory, bytes()), cudaSuccess);
-    EXPECT_EQ(cudaMemset(memory, 0xa5, bytes()), cudaSuccess);
-    memory_.reset(memory);
-  }
-  explicit GpuImage(const TestImage& host) : GpuImage(host.view().spec) {
-    EXPECT_EQ(cudaMemcpy(memory_.get(), host.view().data, bytes(), cudaMemcpyHostToDevice), cudaSuccess);
-  }
-  ImageView view() const {
-    return {memory_.get(), spec_, interleaved_strides(spec_), {Space::Memory::cuda, 0}};
-  }
-  std::uint64_t hash() const {
-    TestImage host(spec_, Layout::interleaved);
-    EXPECT_EQ(cudaMemcpy(host.view().data, memory_.get(), bytes(), cudaMemcpyDeviceToHost), cudaSuccess);
-    return hash_of(host.view());
-  }
-  std::size_t bytes() const {
-    return static_cast<std::size_t>(interleaved_strides(spec_).y) * static_cast<std::size_t>(spec_.height);
-  }
-
- private:
-  ImageSpec spec_;
-  std::unique_ptr<void, FreeDevice> memory_;
 };
 
 TestImage picture(const ImageSpec& spec) {
@@ -109,6 +79,25 @@ TEST(Cuda, ImagesOnTheGpuAreUsedThere) {
     denoiser.run(in.view(), target.view());
     EXPECT_EQ(target.hash(), expected);
   }
+}
+
+// Of such noise some pixels have no patch whose weight is far above the smallest that counts.
+TEST(Cuda, WindowedNlmOfUniformNoiseAgreesWithTheCpu) {
+  UNGRAIN_NEEDS_GPU();
+  const ImageSpec spec{.width = 2048, .height = 1500, .type = PixelType::f32, .range = 255};
+  TestImage in(spec, Layout::interleaved);
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> level(0, 255);
+  for (int y = 0; y < spec.height; ++y) {
+    for (int x = 0; x < spec.width; ++x) in.set(x, y, 0, level(random));
+  }
+  const MethodParams params = resolve_derived(NlmParams{.search = 15, .patch = 5, .sigma = 12.75}, spec);
+  TestImage expected(spec, Layout::interleaved);
+  TestImage out(spec, Layout::interleaved);
+  Denoiser::create(params, spec, {.device = {Device::Kind::cpu}}).run(in.view(), expected.view());
+  Denoiser::create(params, spec, {.device = gpu}).run(in.view(), out.view());
+  const Difference d = difference(out, expected);
+  EXPECT_LE(d.largest, 1e-4 * 255) << d.where;
 }
 
 TEST(Cuda, WorkGoesOnTheCallersStream) {
@@ -428,6 +417,21 @@ TEST(Cuda, HalvesAreEnoughForWholeImageSearch) {
             << "patch " << patch << " sigma " << sigma << ", float";
       }
     }
+  }
+}
+
+TEST(Cuda, WholeImageSearchesOf16BitsHoldOneStep) {
+  UNGRAIN_NEEDS_GPU();
+  const ImageSpec spec{.width = 131, .height = 97, .type = PixelType::u16};
+  const TestImage in = picture(spec);
+  for (const double h : {0.3, 0.05, 0.02}) {
+    const NlmParams params{.search = whole_image, .patch = 7, .h = h * spec.white()};
+    TestImage expected(spec, Layout::interleaved);
+    TestImage out(spec, Layout::interleaved);
+    Denoiser::create(params, spec, {.device = {Device::Kind::cpu}}).run(in.view(), expected.view());
+    Denoiser::create(params, spec, {.device = gpu}).run(in.view(), out.view());
+    const Difference d = difference(out, expected);
+    EXPECT_LE(d.largest, 1) << "h " << h << ", " << d.where;
   }
 }
 

@@ -103,6 +103,24 @@ TEST(MadeUpGpus, BandsGoOverAllQueues) {
   }
 }
 
+TEST(MadeUpGpus, StagesOfOverlappingQueuesAddUpToTheRunAtMost) {
+  const TestImage in = picture();
+  for (const double factor : {1.0, 1e3, 1e6}) {
+    MadeUpGpus gpus(1, plenty);
+    gpus.stretch_time(factor);
+    const Report report = make(in, gpus.backend({0, 0}), {.threads = 2, .band_rows = 11}).report;
+    ASSERT_EQ(report.stages.size(), 2U);
+    double sum = 0;
+    for (const StageTime& stage : report.stages) {
+      EXPECT_GT(stage.ms, 0);
+      sum += stage.ms;
+    }
+    EXPECT_LE(sum, report.ms * (1 + 1e-9)) << factor;
+    // Where they take longer than the run, they share all of it.
+    EXPECT_GE(sum, factor == 1e6 ? report.ms * (1 - 1e-9) : 0);
+  }
+}
+
 TEST(MadeUpGpus, OtherTypesAndInPlace) {
   MadeUpGpus gpus(2, plenty);
   ImageSpec bytes = gray;

@@ -29,6 +29,7 @@ struct MadeUpGpus::State {
     std::size_t bytes = 0;
   };
   std::vector<Gpu> gpus;
+  double time_factor = 1;
   std::map<const std::byte*, Allocation> allocations;
 
   Gpu& gpu(int index) { return gpus[static_cast<std::size_t>(index)]; }
@@ -126,7 +127,7 @@ class MadeUpQueue : public Queue {
   void wait() override { run_until(enqueued_); }
   double ms_between(const Mark& start, const Mark& end) override {
     const auto time = [](const Mark& mark) { return static_cast<const MadeUpMark&>(mark).time; };
-    return std::chrono::duration<double, std::milli>(time(end) - time(start)).count();
+    return state_->time_factor * std::chrono::duration<double, std::milli>(time(end) - time(start)).count();
   }
 
  private:
@@ -212,6 +213,8 @@ int MadeUpGpus::work_done(int gpu) const { return state_->gpu(gpu).work; }
 int MadeUpGpus::allocations(int gpu) const { return state_->gpu(gpu).allocations; }
 int MadeUpGpus::uploads(int gpu) const { return state_->gpu(gpu).uploads; }
 int MadeUpGpus::loads(int gpu) const { return state_->gpu(gpu).loads; }
+
+void MadeUpGpus::stretch_time(double factor) { state_->time_factor = factor; }
 
 int MadeUpGpus::gpu_of(const void* memory) const {
   const auto* at = static_cast<const std::byte*>(memory);

@@ -23,6 +23,8 @@ class MadeUpGpus {
   int uploads(int gpu) const;            // of rows
   int loads(int gpu) const;              // conversions to planes
   int gpu_of(const void* memory) const;  // -1: no GPU's
+  // Every stage seems to take so many times as long as it did, as where queues share a GPU.
+  void stretch_time(double factor);
 
   struct State;
 

@@ -220,6 +220,18 @@ TEST(MethodParams, WithoutTheNoiseTheDefaultsAreThePapers) {
   EXPECT_EQ(resolve_derived(NlmParams{.h = 10}, gray_bytes).as<NlmParams>().patch, 7);
 }
 
+// Halves are wrong by more than a step of 16 bits.
+TEST(MethodParams, WholeImageSearchesOfFineIntegersCompareFloats) {
+  const auto precision_of = [](PixelType type, double range) {
+    const ImageSpec spec{.width = 8, .height = 8, .type = type, .range = range};
+    return resolve_derived(NlmParams{.h = 10}, spec).as<NlmParams>().precision.value();
+  };
+  EXPECT_EQ(precision_of(PixelType::u8, 0), Precision::half);
+  EXPECT_EQ(precision_of(PixelType::u16, 4095), Precision::half);
+  EXPECT_EQ(precision_of(PixelType::u16, 0), Precision::single);
+  EXPECT_EQ(precision_of(PixelType::f32, 0), Precision::half);
+}
+
 TEST(MethodParams, WhatFollowsTheNoiseWaitsForIt) {
   const MethodParams unknown = BilateralParams{};
   EXPECT_TRUE(unknown.needs_image());

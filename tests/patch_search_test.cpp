@@ -115,6 +115,33 @@ TEST_F(PatchSearch, AgreesOverWholeImages) {
   }
 }
 
+// The only other weight passes the smallest that counts: the pixel is all but itself there, and whether the
+// weight counts in float or in double makes no difference.
+TEST_F(PatchSearch, VanishingWeightsLeaveThePixelContinuously) {
+  constexpr double h = 0.05;
+  const double at_cut_off = h * std::sqrt(126 * std::log(2.0));
+  for (const int search : {3, whole_image}) {
+    const MethodParams params = NlmParams{.search = search, .patch = 1, .h = h};
+    auto other = static_cast<float>(at_cut_off * (1 - 1e-5));
+    for (int step = 0; step < 400; ++step, other = std::nextafter(other, 1.0F)) {
+      TestImage in({2, 1, 1, PixelType::f32, Colour::gray}, Layout::interleaved);
+      in.set(1, 0, 0, other);
+      TestImage out({2, 1, 1, PixelType::f32, Colour::gray}, Layout::interleaved);
+      for (const Device::Kind kind : {Device::Kind::reference, Device::Kind::cpu}) {
+        Denoiser::create(params, in.view().spec, {.device = {kind}}).run(in.view(), out.view());
+        ASSERT_NEAR(out.at(0, 0, 0), 0, 2e-7) << "beside " << other << " on " << name(Device{kind});
+        ASSERT_NEAR(out.at(1, 0, 0), other, 2e-7) << "on " << name(Device{kind});
+      }
+    }
+    // Where the own weight begins to be the largest other.
+    for (const double bits : {80.0, 99.9, 100.0, 100.1, 110.0}) {
+      TestImage in({2, 1, 1, PixelType::f32, Colour::gray}, Layout::interleaved);
+      in.set(1, 0, 0, h * std::sqrt(bits * std::log(2.0)));
+      expect_reference(params, in);
+    }
+  }
+}
+
 // Weights of which each is lost beside the sum of the others.
 TEST_F(PatchSearch, AddsManySmallWeights) {
   TestImage in({100, 60, 1, PixelType::f32, Colour::gray}, Layout::interleaved);

@@ -49,7 +49,8 @@ std::vector<Subject> subjects() {
     for (const Variant& variant : method.variants) {
       for (const Device::Kind kind : {Device::Kind::reference, Device::Kind::cpu, Device::Kind::cuda}) {
         if (kind == Device::Kind::cuda && !method_info(method.method).has_cuda) continue;
-        list.push_back({variant, {kind}, method.borders, method.averages, method.tiny_on_gpu});
+        const double tiny_on_gpu = variant.halves ? method.of_halves : method.tiny_on_gpu;
+        list.push_back({variant, {kind}, method.borders, method.averages, tiny_on_gpu});
       }
     }
   }

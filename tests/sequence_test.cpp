@@ -32,7 +32,9 @@ std::vector<Subject> subjects() {
       if (variant.small) continue;
       for (const Device::Kind kind : {Device::Kind::reference, Device::Kind::cpu, Device::Kind::cuda}) {
         if (kind == Device::Kind::cuda && !method_info(method.method).has_cuda) continue;
-        const double tolerance = kind == Device::Kind::cuda ? method.cuda_tolerance : method.cpu_tolerance;
+        const double tolerance = kind != Device::Kind::cuda ? method.cpu_tolerance
+                                 : variant.halves           ? method.of_halves
+                                                            : method.cuda_tolerance;
         Subject subject{{variant, {kind}, ""}, tolerance};
         if (!subject.looks_along()) {
           if (first) list.push_back(subject);

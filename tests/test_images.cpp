@@ -104,7 +104,8 @@ void fill_with_picture(TestImage& image, std::uint32_t seed) {
         const double edge = (x * 2 + y * 3) % 31 < 15 ? 0.2 : 0;
         const double texture = 0.1 * std::sin(0.9 * x + 0.7 * y + c);
         const std::uint32_t random =
-            scrambled(seed + scrambled(static_cast<std::uint32_t>(x + 7919 * y + 104729 * c)));
+            scrambled(seed + scrambled(static_cast<std::uint32_t>(x) + 7919U * static_cast<std::uint32_t>(y) +
+                                       104729U * static_cast<std::uint32_t>(c)));
         const double noise = 0.15 * (static_cast<double>(random) / 4294967296.0 - 0.5);
         const double value = std::fmin(1, std::fmax(0, gradient + edge + texture + noise));
         row[static_cast<std::size_t>(x)] = value * spec.white();

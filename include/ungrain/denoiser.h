@@ -108,6 +108,8 @@ struct Report {
   int gpus = 0;    // that took part
   int queues = 0;  // of bands, over all GPUs
   double ms = 0;
+  // They add up to `ms` at most; the rest is copies, conversions and waiting. Where stages of several queues
+  // run at the same time, each has its share of `ms`, in proportion to the time it took on its queue.
   std::vector<StageTime> stages;
   std::size_t buffer_bytes = 0;
   std::int64_t nonfinite_pixels = 0;

@@ -31,10 +31,18 @@ Descriptor window(Window Params::*member) {
                 "shape of the window");
 }
 
+// Halves may be wrong by 2e-4 of the range, which is less than one step of 12 bits and 14 steps of 16.
 template <class Params>
-Descriptor precision(Precision Params::*member) {
-  return choice(member, "precision", {{"half", Precision::half}, {"float", Precision::single}},
-                "how a GPU compares patches where the search is whole-image");
+Descriptor precision(std::optional<Precision> Params::*member) {
+  return derived_choice(
+      member, "precision", {{"half", Precision::half}, {"float", Precision::single}},
+      "float for integers of more than 12 bits, else half",
+      +[](const Params&, const ImageSpec& spec) -> std::optional<Precision> {
+        constexpr double most_of_12_bits = 4095;
+        const bool fine_steps = spec.type == PixelType::u16 && spec.white() > most_of_12_bits;
+        return fine_steps ? Precision::single : Precision::half;
+      },
+      "how a GPU compares patches where the search is whole-image");
 }
 
 template <class Params>

@@ -17,8 +17,13 @@ Reach search_reach(int search, int patch);
 // products. Sum 1. Gaussian with a deviation of sigma pixels; 0: all equal.
 std::vector<double> patch_weights(int patch, double sigma);
 
-// Weights below this count as 0, in every precision: where all are below, the pixel stays as it is.
+// Weights below this count as 0, in every precision.
 inline constexpr double smallest_weight = 0x1p-126;
+
+// The pixel's own weight is the largest of the others, but at least this. So the pixel turns continuously
+// into itself as the others vanish, and whether rounding puts a weight above or below smallest_weight moves
+// the result by at most 2^-26 of the difference.
+inline constexpr double least_self_weight = 0x1p-100;
 
 // The pixels that are searched for (x, y): a window around it, or the whole image.
 Rect search_area(int search, const Extent& image, int x, int y);

@@ -238,7 +238,7 @@ class Tile {
         const float* sums = sums_.row(PatchSums::values + c, y);
         float* out = &call_.out.at(first_ + c, tile_.x0, y);
         for (int x = 0; x < tile_.width(); ++x) {
-          const float self = largest[x] > 0 ? largest[x] : 1.0F;  // also 0 where the largest is not wanted
+          const float self = kernel_.self_weight(largest[x]);
           out[x] = (sums[x] + self * centre[x]) / (weights[x] + self) * from_unit;
         }
       }
@@ -268,13 +268,14 @@ Stage window_search(std::string name, const WindowKernel& kernel) {
 
 }  // namespace
 
-Pipeline patch_search_cpu(std::string name, const PatchSearch& search, const ImageSpec& spec) {
+Pipeline patch_search_cpu(std::string name, const PatchSearch& search, const Pipeline& reference,
+                          const ImageSpec& spec) {
   const SearchKernel kernel(search, spec);
   Stage filter = search.search == whole_image ? whole_image_search_cpu(std::move(name), kernel, spec)
                                               : window_search(std::move(name), WindowKernel(kernel));
   filter.reach = search_reach(search.search, static_cast<int>(search.patch.size()));
   filter.planes = spec.colour_channels();
-  return in_colour_mode(search.colour, {std::move(filter)}, spec.white(), search.border == Border::wrap);
+  return in_colour_mode(search.colour, {std::move(filter)}, reference, spec.white());
 }
 
 }  // namespace ungrain

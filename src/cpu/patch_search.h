@@ -8,6 +8,7 @@
 
 namespace ungrain {
 
-Pipeline patch_search_cpu(std::string name, const PatchSearch& search, const ImageSpec& spec);
+Pipeline patch_search_cpu(std::string name, const PatchSearch& search, const Pipeline& reference,
+                          const ImageSpec& spec);
 
 }  // namespace ungrain

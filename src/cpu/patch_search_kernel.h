@@ -1,10 +1,12 @@
 // What the window search and the whole-image search share on the CPU.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "core/method.h"
 #include "core/patch_search.h"
+#include "core/patches.h"
 #include "cpu/patch_search_simd.h"
 
 namespace ungrain {
@@ -17,6 +19,10 @@ struct SearchKernel : PatchKernel {
 
   // What the length of a shift adds to the negated exponent of 2.
   float exponent_of_shift(int dx, int dy) const;
+  // The weight of the pixel itself.
+  float self_weight(float largest_other) const {
+    return largest ? std::max(largest_other, static_cast<float>(least_self_weight)) : 1.0F;
+  }
 
   int search;  // side of the window, or whole_image
   Border border;

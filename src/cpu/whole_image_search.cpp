@@ -296,7 +296,7 @@ class WholeImageSearch {
       const double* sums = total_row(1 + c, y);
       float* out = &call_.out.at(first_ + c, band_.x0, y);
       for (int x = band_.x0; x < band_.x1; ++x) {
-        const double self = largest[x] > 0 ? largest[x] : 1.0F;  // also 0 where the largest is not wanted
+        const double self = kernel_.self_weight(largest[x]);
         out[x - band_.x0] =
             static_cast<float>((sums[x] + self * centre[x]) / (weights[x] + self) * from_unit);
       }

@@ -4,23 +4,30 @@
 #include <cmath>
 
 #include "cpu/exp.h"
+#include "cpu/far_lab.h"
 #include "cpu/lab_simd.h"
 
 namespace ungrain {
 namespace {
 
-using ConvertRow = void (*)(const float* const (&)[3], float* const (&)[3], int, double);
-
-Stage pixel_stage(const char* name, ConvertRow convert, double white) {
-  return {.name = name, .planes = 3, .run = [convert, white](const StageCall& call) {
+Stage to_lab_stage(double white, int reads) {
+  return {.name = "to Lab", .planes = 3, .reads = {reads}, .run = [white](const StageCall& call) {
             const Rect& area = call.out.rect;
             call.workers.for_each(area.height(), [&](std::int64_t row, int) {
               const int y = area.y0 + static_cast<int>(row);
               const auto in = [&](int c) { return &call.in[0].at(c, area.x0, y); };
               const auto out = [&](int c) { return &call.out.at(c, area.x0, y); };
-              convert({in(0), in(1), in(2)}, {out(0), out(1), out(2)}, area.width(), white);
+              lab_from_rgb_row({in(0), in(1), in(2)}, {out(0), out(1), out(2)}, area.width(), white);
             });
           }};
+}
+
+void convert_to_rgb(const StageCall& call, double white) {
+  const Rect& area = call.out.rect;
+  call.workers.for_each_quietly(area.height(), [&](std::int64_t row, int) {
+    const auto at = [&](int c) { return &call.out.at(c, area.x0, area.y0 + static_cast<int>(row)); };
+    rgb_from_lab_row({at(0), at(1), at(2)}, {at(0), at(1), at(2)}, area.width(), white);
+  });
 }
 
 }  // namespace
@@ -83,15 +90,24 @@ bool WindowTile::exclude_outside(const Extent& image, const Rect& tile, float* m
   return true;
 }
 
-Stage to_lab_stage(double white) { return pixel_stage("to Lab", lab_from_rgb_row, white); }
-Stage from_lab_stage(double white) { return pixel_stage("from Lab", rgb_from_lab_row, white); }
-
-Pipeline in_colour_mode(ColourMode mode, std::vector<Stage> passes, double white, bool wraps) {
-  if (mode == ColourMode::lab) {
-    passes.insert(passes.begin(), to_lab_stage(white));
-    passes.push_back(from_lab_stage(white));
+Pipeline in_colour_mode(ColourMode mode, std::vector<Stage> passes, const Pipeline& reference, double white) {
+  const bool wraps = reference.wraps;
+  if (mode != ColourMode::lab) return {.stages = std::move(passes), .wraps = wraps};
+  Pipeline pipeline{.stages = {}, .wraps = wraps};
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    const int before = static_cast<int>(pipeline.stages.size());
+    pipeline.stages.push_back(to_lab_stage(white, before));
+    Stage& pass = passes[i];
+    pass.reads = {before + 1, before};
+    pass.run = [run = std::move(pass.run), exact = reference.stages[i], white, wraps](const StageCall& call) {
+      run(call);
+      convert_to_rgb(call, white);
+      // The reference of a search of the whole image would take days.
+      if (!call.reach.whole) filter_far_pixels(call, exact, white, wraps);
+    };
+    pipeline.stages.push_back(std::move(pass));
   }
-  return {.stages = std::move(passes), .wraps = wraps};
+  return pipeline;
 }
 
 }  // namespace ungrain

@@ -119,11 +119,8 @@ void for_window_tiles(const WindowTile& kernel, const StageCall& call, Filter fi
             });
 }
 
-// rgb in pixel units to Lab and back, pixel by pixel.
-Stage to_lab_stage(double white);
-Stage from_lab_stage(double white);
-
-// The passes of a filter, between the two stages above where it works in Lab.
-Pipeline in_colour_mode(ColourMode mode, std::vector<Stage> passes, double white, bool wraps);
+// The passes of a filter; in Lab each follows a stage that converts its input, and converts its own result
+// back. `reference` has as many stages and filters what floats are not precise enough for (far_lab.h).
+Pipeline in_colour_mode(ColourMode mode, std::vector<Stage> passes, const Pipeline& reference, double white);
 
 }  // namespace ungrain

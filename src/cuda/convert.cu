@@ -73,7 +73,7 @@ __device__ float filled(const Samples& raw, int x, int y, int channel) {
 template <PixelType Type>
 __global__ void load_kernel(Samples raw, Planes planes, int count_from, int count_to, NonFiniteStats* stats) {
   const int x = planes.rect.x0 + static_cast<int>(blockIdx.x * block_width + threadIdx.x);
-  const int y = planes.rect.y0 + static_cast<int>(blockIdx.y * block_height + threadIdx.y);
+  const int y = planes.rect.y0 + block_row() * block_height + static_cast<int>(threadIdx.y);
   if (x >= planes.rect.x1 || y >= planes.rect.y1) return;
   bool finite = true;
   for (int channel = 0; channel < planes.count; ++channel) {
@@ -105,7 +105,7 @@ struct StoreArguments {
 template <PixelType In, PixelType Out>
 __global__ void store_kernel(StoreArguments s) {
   const int x = s.out.rect.x0 + static_cast<int>(blockIdx.x * block_width + threadIdx.x);
-  const int y = s.out.rect.y0 + static_cast<int>(blockIdx.y * block_height + threadIdx.y);
+  const int y = s.out.rect.y0 + block_row() * block_height + static_cast<int>(threadIdx.y);
   if (x >= s.out.rect.x1 || y >= s.out.rect.y1) return;
   for (int channel = 0; channel < s.planes.count; ++channel) {
     float value = __fmul_rn(s.planes.at(channel, x, y), s.scale);
@@ -131,8 +131,7 @@ __global__ void store_kernel(StoreArguments s) {
 }
 
 dim3 grid_over(const Rect& rect) {
-  return {static_cast<unsigned>(blocks_for(rect.width(), block_width)),
-          static_cast<unsigned>(blocks_for(rect.height(), block_height)), 1};
+  return tall_grid(blocks_for(rect.width(), block_width), blocks_for(rect.height(), block_height));
 }
 
 }  // namespace

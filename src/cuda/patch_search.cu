@@ -50,9 +50,10 @@ class AnySearchBlock {
         column_(static_cast<int>(threadIdx.x) % tile_side),
         row_(static_cast<int>(threadIdx.x) / tile_side * tile_rows_each),
         left_(area_.x0 + static_cast<int>(blockIdx.x) * tile_side),
-        top_(area_.y0 + static_cast<int>(blockIdx.y) * tile_side) {}
+        top_(area_.y0 + block_row() * tile_side) {}
 
   __device__ void filter() {
+    if (top_ >= area_.y1) return;
     const int reach = call_.common.reach;
     Rect shifts{-reach, -reach, reach + 1, reach + 1};
     if (call_.whole) {
@@ -205,8 +206,7 @@ void launch_any(int channels, const AnySearchCall& call, Stream stream) {
   constexpr void (*kernels[])(AnySearchCall) = {any_search_kernel<1>, any_search_kernel<2>,
                                                 any_search_kernel<3>, any_search_kernel<4>};
   const Rect& area = call.common.out.rect;
-  const dim3 grid(static_cast<unsigned>(blocks_for(area.width(), tile_side)),
-                  static_cast<unsigned>(blocks_for(area.height(), tile_side)));
+  const dim3 grid = tall_grid(blocks_for(area.width(), tile_side), blocks_for(area.height(), tile_side));
   launch(kernels[channels - 1], grid, dim3(any_threads), AnySearchBlock<1>::shared_bytes(call.around), stream,
          call);
 }

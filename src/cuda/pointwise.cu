@@ -18,12 +18,10 @@ template <class Call>
 __global__ void __launch_bounds__(block_columns* block_rows)
     sample_kernel(const __grid_constant__ Call call) {
   const int x = call.out.rect.x0 + static_cast<int>(blockIdx.x * block_columns + threadIdx.x);
-  const int plane = static_cast<int>(blockIdx.z);
-  if (x >= call.out.rect.x1) return;
-  for (int y = call.out.rect.y0 + static_cast<int>(blockIdx.y * block_rows + threadIdx.y);
-       y < call.out.rect.y1; y += static_cast<int>(gridDim.y) * block_rows) {
-    call.out.at(plane, x, y) = call.sample(plane, x, y);
-  }
+  const int y = call.out.rect.y0 + block_row(call.out.count) * block_rows + static_cast<int>(threadIdx.y);
+  if (x >= call.out.rect.x1 || y >= call.out.rect.y1) return;
+  const int plane = block_plane(call.out.count);
+  call.out.at(plane, x, y) = call.sample(plane, x, y);
 }
 
 __device__ inline float sample_of(const ConstPlanes& planes, int plane, int x, int y) {
@@ -67,10 +65,8 @@ struct MixCall {
 };
 
 dim3 blocks_over(const Planes& out) {
-  constexpr int most_rows = 65535;  // of a grid
-  return dim3(static_cast<unsigned>(blocks_for(out.rect.width(), block_columns)),
-              static_cast<unsigned>(std::min(blocks_for(out.rect.height(), block_rows), most_rows)),
-              static_cast<unsigned>(out.count));
+  return tall_grid(blocks_for(out.rect.width(), block_columns), blocks_for(out.rect.height(), block_rows),
+                   out.count);
 }
 
 // Tables one after the other. Page-locked, so that copies are asynchronous; allocated by the first upload,

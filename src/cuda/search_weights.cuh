@@ -1,6 +1,8 @@
 // What the searches for similar patches share: the kinds of weights, and the weight of the pixel itself.
 #pragma once
 
+#include "core/patches.h"
+
 namespace ungrain::cuda {
 
 enum class SearchWeights {
@@ -11,7 +13,7 @@ enum class SearchWeights {
 
 // The weight of the pixel itself among the others.
 __device__ inline float self_weight(bool is_max, float largest) {
-  return is_max && largest > 0 ? largest : 1.0F;
+  return is_max ? fmaxf(largest, static_cast<float>(least_self_weight)) : 1.0F;
 }
 
 }  // namespace ungrain::cuda

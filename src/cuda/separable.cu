@@ -28,7 +28,7 @@ __device__ float inside(const Means& m, int i, int n) {
 __global__ void mean_along_rows(const __grid_constant__ Means m) {
   const Rect& area = m.out.rect;
   const int x = area.x0 + static_cast<int>(blockIdx.x * block_width + threadIdx.x);
-  const int y = area.y0 + static_cast<int>(blockIdx.y * block_height + threadIdx.y);
+  const int y = area.y0 + block_row() * block_height + static_cast<int>(threadIdx.y);
   if (x >= area.x1 || y >= area.y1) return;
   const bool shrink = m.in.border == Border::shrink;
   const bool held = m.in.holds(x - m.radius, y, x + m.radius + 1, y + 1);
@@ -45,7 +45,7 @@ __global__ void mean_along_rows(const __grid_constant__ Means m) {
 __global__ void mean_along_columns(const __grid_constant__ Means m) {
   const Rect& area = m.out.rect;
   const int x = area.x0 + static_cast<int>(blockIdx.x * block_width + threadIdx.x);
-  const int first = area.y0 + static_cast<int>(blockIdx.y * block_height + threadIdx.y) * rows_each;
+  const int first = area.y0 + (block_row() * block_height + static_cast<int>(threadIdx.y)) * rows_each;
   if (x >= area.x1 || first >= area.y1) return;
   const bool shrink = m.in.border == Border::shrink;
   const bool held = m.in.holds(x, first - m.radius, x + 1, first + rows_each + m.radius);
@@ -79,8 +79,8 @@ Pipeline separable_mean(const std::vector<double>& half, Border border, int plan
   means.radius = radius;
   normalise(half, means.weights);
   const auto stage = [=](auto kernel, int rows, const DeviceStageCall& call) {
-    const dim3 grid(static_cast<unsigned>(blocks_for(call.out.rect.width(), block_width)),
-                    static_cast<unsigned>(blocks_for(call.out.rect.height(), block_height * rows)));
+    const dim3 grid = tall_grid(blocks_for(call.out.rect.width(), block_width),
+                                blocks_for(call.out.rect.height(), block_height * rows));
     Means of_call = means;
     of_call.in = {call.in[0], call.image, border};
     of_call.out = call.out;

@@ -24,7 +24,7 @@ struct SlowMean {
 __global__ void mean_along_images(const __grid_constant__ SlowMean m) {
   const Rect& area = m.out.rect;
   const int x = area.x0 + static_cast<int>(blockIdx.x * block_width + threadIdx.x);
-  const int y = area.y0 + static_cast<int>(blockIdx.y * block_height + threadIdx.y);
+  const int y = area.y0 + block_row() * block_height + static_cast<int>(threadIdx.y);
   if (x >= area.x1 || y >= area.y1) return;
   for (int plane = 0; plane < m.out.count; ++plane) {
     const std::ptrdiff_t at = plane * m.plane_stride + (y - m.in_rect.y0) * m.row_stride + (x - m.in_rect.x0);
@@ -49,8 +49,8 @@ void launch_mean(const std::vector<double>& half, Border border, const DeviceSta
     mean.weights[mean.images] = weights[index];
     ++mean.images;
   }
-  const dim3 grid(static_cast<unsigned>(blocks_for(call.out.rect.width(), block_width)),
-                  static_cast<unsigned>(blocks_for(call.out.rect.height(), block_height)));
+  const dim3 grid = tall_grid(blocks_for(call.out.rect.width(), block_width),
+                              blocks_for(call.out.rect.height(), block_height));
   launch(mean_along_images, grid, {block_width, block_height}, 0, call.stream, mean);
 }
 

@@ -16,9 +16,9 @@ struct HalveCall {
 
 __global__ void halve(const __grid_constant__ HalveCall h) {
   const int x = h.out.rect.x0 + static_cast<int>(blockIdx.x * block_width + threadIdx.x);
-  const int y = h.out.rect.y0 + static_cast<int>(blockIdx.y * block_height + threadIdx.y);
+  const int y = h.out.rect.y0 + block_row(h.out.count) * block_height + static_cast<int>(threadIdx.y);
   if (x >= h.out.rect.x1 || y >= h.out.rect.y1) return;
-  const int plane = static_cast<int>(blockIdx.z);
+  const int plane = block_plane(h.out.count);
   const int right = min(2 * x + 1, h.image.width - 1);
   const int below = min(2 * y + 1, h.image.height - 1);
   const float upper = h.in.at(plane, 2 * x, 2 * y) + h.in.at(plane, right, 2 * y);
@@ -37,9 +37,9 @@ struct Correction {
 
 __global__ void correct(const __grid_constant__ Correction c) {
   const int x = c.out.rect.x0 + static_cast<int>(blockIdx.x * block_width + threadIdx.x);
-  const int y = c.out.rect.y0 + static_cast<int>(blockIdx.y * block_height + threadIdx.y);
+  const int y = c.out.rect.y0 + block_row(c.out.count) * block_height + static_cast<int>(threadIdx.y);
   if (x >= c.out.rect.x1 || y >= c.out.rect.y1) return;
-  const int plane = static_cast<int>(blockIdx.z);
+  const int plane = block_plane(c.out.count);
   const HalfNeighbours across = half_neighbours(x, c.half_width);
   const HalfNeighbours down = half_neighbours(y, c.half_height);
   const auto difference = [&](int at_x, int at_y) {
@@ -53,9 +53,8 @@ __global__ void correct(const __grid_constant__ Correction c) {
 }
 
 dim3 grid_of(const Planes& out) {
-  return {static_cast<unsigned>(blocks_for(out.rect.width(), block_width)),
-          static_cast<unsigned>(blocks_for(out.rect.height(), block_height)),
-          static_cast<unsigned>(out.count)};
+  return tall_grid(blocks_for(out.rect.width(), block_width), blocks_for(out.rect.height(), block_height),
+                   out.count);
 }
 
 void launch_halve(const DeviceStageCall& call) {

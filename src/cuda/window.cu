@@ -16,7 +16,7 @@ constexpr int block_height = 8;
 
 __global__ void to_lab_kernel(ConstPlanes in, Planes out, double white) {
   const int x = out.rect.x0 + static_cast<int>(blockIdx.x * block_width + threadIdx.x);
-  const int y = out.rect.y0 + static_cast<int>(blockIdx.y * block_height + threadIdx.y);
+  const int y = out.rect.y0 + block_row() * block_height + static_cast<int>(threadIdx.y);
   if (x >= out.rect.x1 || y >= out.rect.y1) return;
   const Triple lab = rgb_to_lab({in.at(0, x, y) / white, in.at(1, x, y) / white, in.at(2, x, y) / white});
   for (int c = 0; c < 3; ++c) out.at(c, x, y) = static_cast<float>(lab[c]);
@@ -24,7 +24,7 @@ __global__ void to_lab_kernel(ConstPlanes in, Planes out, double white) {
 
 __global__ void from_lab_kernel(ConstPlanes in, Planes out, double white) {
   const int x = out.rect.x0 + static_cast<int>(blockIdx.x * block_width + threadIdx.x);
-  const int y = out.rect.y0 + static_cast<int>(blockIdx.y * block_height + threadIdx.y);
+  const int y = out.rect.y0 + block_row() * block_height + static_cast<int>(threadIdx.y);
   if (x >= out.rect.x1 || y >= out.rect.y1) return;
   const Triple rgb = lab_to_rgb({in.at(0, x, y), in.at(1, x, y), in.at(2, x, y)});
   for (int c = 0; c < 3; ++c) out.at(c, x, y) = static_cast<float>(rgb[c] * white);
@@ -34,8 +34,8 @@ template <class Kernel>
 Stage pixel_stage(const char* name, Kernel kernel, double white) {
   return {.name = name, .planes = 3, .launch = [=](const DeviceStageCall& call) {
             const Rect& area = call.out.rect;
-            const dim3 grid(static_cast<unsigned>(blocks_for(area.width(), block_width)),
-                            static_cast<unsigned>(blocks_for(area.height(), block_height)));
+            const dim3 grid =
+                tall_grid(blocks_for(area.width(), block_width), blocks_for(area.height(), block_height));
             launch(kernel, grid, dim3(block_width, block_height), 0, call.stream, call.in[0], call.out,
                    white);
           }};

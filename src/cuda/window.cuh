@@ -48,7 +48,7 @@ class WindowBlock {
         lane_(static_cast<int>(threadIdx.x) % tile_width),
         warp_(static_cast<int>(threadIdx.x) / tile_width),
         left_(call.out.rect.x0 + static_cast<int>(blockIdx.x) * tile_width),
-        top_(call.out.rect.y0 + static_cast<int>(blockIdx.y) * tile_height),
+        top_(call.out.rect.y0 + block_row() * tile_height),
         pitch_(tile_width + 2 * call.weights.reach_x),
         plane_(pitch_ * loaded_rows) {}
 
@@ -220,8 +220,7 @@ class WindowBlock {
 };
 
 inline dim3 window_grid(const Rect& area) {
-  return {static_cast<unsigned>(blocks_for(area.width(), tile_width)),
-          static_cast<unsigned>(blocks_for(area.height(), tile_height)), 1};
+  return tall_grid(blocks_for(area.width(), tile_width), blocks_for(area.height(), tile_height));
 }
 
 // Rows of the window that a kernel takes at a time where it was not compiled for the window's height.

@@ -10,7 +10,7 @@ namespace ungrain {
 
 // The weight of a pixel for itself.
 enum class SelfWeight : std::uint8_t {
-  max,  // the largest weight of the other pixels; 1 where all of them are 0
+  max,  // the largest weight of the other pixels, at least 2^-100
   one,
 };
 
@@ -32,7 +32,8 @@ struct NlmParams {
   SelfWeight self = SelfWeight::max;
   ColourMode colour = ColourMode::joint;
   Border border = Border::symmetric;
-  Precision precision = Precision::half;  // of a whole-image search on a GPU
+  // Of a whole-image search on a GPU. Unset: single for integers of more than 12 bits, else half.
+  std::optional<Precision> precision = {};
 };
 
 }  // namespace ungrain

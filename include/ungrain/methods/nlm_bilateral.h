@@ -22,7 +22,8 @@ struct NlmBilateralParams {
   double sigma_space = 3.5;  // pixels; infinity: distance does not count; 0 returns the input
   ColourMode colour = ColourMode::joint;
   Border border = Border::symmetric;
-  Precision precision = Precision::half;  // of a whole-image search on a GPU
+  // Of a whole-image search on a GPU. Unset: single for integers of more than 12 bits, else half.
+  std::optional<Precision> precision = {};
 };
 
 }  // namespace ungrain

@@ -25,7 +25,8 @@ Pipeline adaptive_bilateral_cpu(const AdaptiveBilateralParams& params, const Ima
                    adaptive_bilateral_tile(kernel, strength, call, tile, first, memory);
                  });
                }};
-  return in_colour_mode(params.colour, {std::move(filter)}, spec.white(), params.border == Border::wrap);
+  return in_colour_mode(params.colour, {std::move(filter)}, adaptive_bilateral_reference(params, spec),
+                        spec.white());
 }
 
 }  // namespace ungrain

@@ -24,7 +24,7 @@ Pipeline bilateral_cpu(const BilateralParams& params, const ImageSpec& spec) {
                         });
                       }});
   }
-  return in_colour_mode(params.colour, std::move(passes), spec.white(), params.border == Border::wrap);
+  return in_colour_mode(params.colour, std::move(passes), bilateral_reference(params, spec), spec.white());
 }
 
 }  // namespace ungrain

@@ -55,7 +55,7 @@ class GridBlock {
       : call_(call),
         cells_(shared),
         column0_(cell_of(call.out.rect.x0, call.cell) + static_cast<int>(blockIdx.x) * tile_cells),
-        row0_(cell_of(call.out.rect.y0, call.cell) + static_cast<int>(blockIdx.y) * tile_cells) {
+        row0_(cell_of(call.out.rect.y0, call.cell) + cuda::block_row() * tile_cells) {
     const Rect& out = call.out.rect;
     tile_ = {max(out.x0, column0_ * call.cell), max(out.y0, row0_ * call.cell),
              min(out.x1, (column0_ + tile_cells) * call.cell), min(out.y1, (row0_ + tile_cells) * call.cell)};
@@ -301,10 +301,11 @@ Pipeline bilateral_grid_cuda(const BilateralParams& params, const ImageSpec& spe
     const Rect& area = call.out.rect;
     const auto tiles = [&](int begin, int end) {
       const int cells = cell_of(end - 1, setup.cell) - cell_of(begin, setup.cell) + 1;
-      return static_cast<unsigned>(cuda::blocks_for(cells, tile_cells));
+      return cuda::blocks_for(cells, tile_cells);
     };
     for (of_call.plane = 0; of_call.plane < call.out.count; ++of_call.plane) {
-      launch_grid(reach, of_call, dim3(tiles(area.x0, area.x1), tiles(area.y0, area.y1)), call.stream);
+      launch_grid(reach, of_call, cuda::tall_grid(tiles(area.x0, area.x1), tiles(area.y0, area.y1)),
+                  call.stream);
     }
   };
   return {.stages = {{.name = "grid",

@@ -204,7 +204,7 @@ __global__ void __launch_bounds__(block_width* block_height)
     streamed_kernel(const __grid_constant__ StreamedCall call) {
   const Rect& area = call.out.rect;
   const int x0 = call.left + static_cast<int>(blockIdx.x * block_width + threadIdx.x) * Columns;
-  const int y0 = area.y0 + static_cast<int>(blockIdx.y * block_height + threadIdx.y) * Rows;
+  const int y0 = area.y0 + (cuda::block_row() * block_height + static_cast<int>(threadIdx.y)) * Rows;
   if (x0 >= area.x1 || y0 >= area.y1) return;
   StreamedThread<Radius, Channels, Columns, Rows> thread(call, x0, y0);
   const bool aligned = reinterpret_cast<std::uintptr_t>(&call.in.planes.at(call.first_channel, x0, y0)) %
@@ -225,8 +225,8 @@ void launch_for(StreamedCall of_call, const DeviceStageCall& call) {
   const float* first = &of_call.in.planes.at(of_call.first_channel, area.x0, area.y0);
   const auto before = static_cast<int>(reinterpret_cast<std::uintptr_t>(first) / sizeof(float) % Columns);
   of_call.left = area.x0 - before;
-  const dim3 grid(static_cast<unsigned>(cuda::blocks_for(area.width() + before, block_width * Columns)),
-                  static_cast<unsigned>(cuda::blocks_for(area.height(), block_height * Rows)));
+  const dim3 grid = cuda::tall_grid(cuda::blocks_for(area.width() + before, block_width * Columns),
+                                    cuda::blocks_for(area.height(), block_height * Rows));
   cuda::launch(streamed_kernel<Radius, Channels, Columns, Rows>, grid, dim3(block_width, block_height), 0,
                call.stream, of_call);
 }

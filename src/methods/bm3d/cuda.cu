@@ -35,8 +35,8 @@ constexpr int block_columns = 32;
 constexpr int block_rows = 8;
 
 dim3 blocks_of(const Rect& rect, int planes = 1) {
-  return {static_cast<unsigned>(blocks_for(rect.width(), block_columns)),
-          static_cast<unsigned>(blocks_for(rect.height(), block_rows)), static_cast<unsigned>(planes)};
+  return cuda::tall_grid(blocks_for(rect.width(), block_columns), blocks_for(rect.height(), block_rows),
+                         planes);
 }
 
 struct OpponentMatrix {
@@ -46,7 +46,7 @@ struct OpponentMatrix {
 // Rounds as the reference rounds, because the groups may depend on it.
 __global__ void opponent_kernel(const ConstPlanes in, const Planes out, const OpponentMatrix matrix) {
   const int x = out.rect.x0 + static_cast<int>(blockIdx.x) * block_columns + static_cast<int>(threadIdx.x);
-  const int y = out.rect.y0 + static_cast<int>(blockIdx.y) * block_rows + static_cast<int>(threadIdx.y);
+  const int y = out.rect.y0 + cuda::block_row() * block_rows + static_cast<int>(threadIdx.y);
   if (x >= out.rect.x1 || y >= out.rect.y1) return;
   double colours[3];
   for (int c = 0; c < 3; ++c) colours[c] = in.at(c, x, y);
@@ -60,9 +60,9 @@ __global__ void opponent_kernel(const ConstPlanes in, const Planes out, const Op
 // Continues axes shorter than a patch.
 __global__ void pad_kernel(const ConstPlanes in, const Extent image, const Planes out) {
   const int x = out.rect.x0 + static_cast<int>(blockIdx.x) * block_columns + static_cast<int>(threadIdx.x);
-  const int y = out.rect.y0 + static_cast<int>(blockIdx.y) * block_rows + static_cast<int>(threadIdx.y);
+  const int y = out.rect.y0 + cuda::block_row(out.count) * block_rows + static_cast<int>(threadIdx.y);
   if (x >= out.rect.x1 || y >= out.rect.y1) return;
-  const auto plane = static_cast<int>(blockIdx.z);
+  const int plane = cuda::block_plane(out.count);
   out.at(plane, x, y) = in.at(plane, border_index(Border::symmetric, x, image.width),
                               border_index(Border::symmetric, y, image.height));
 }
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(block_columns* block_rows)
   const auto column = static_cast<int>(threadIdx.x);
   const auto row = static_cast<int>(threadIdx.y);
   const int x0 = rect.x0 + static_cast<int>(blockIdx.x) * block_columns;
-  const int y0 = rect.y0 + static_cast<int>(blockIdx.y) * block_rows;
+  const int y0 = rect.y0 + cuda::block_row() * block_rows;
   const int x = x0 + column;
   const int y = y0 + row;
   const bool inside = x < rect.x1 && y < rect.y1;

@@ -525,7 +525,7 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
   const Bm3dTile& tile = call.tile;
   const Bm3dFilterCall& filter = call.filter;
   const Bm3dGrid& grid = filter.grid;
-  const int plane = filter.first_plane + static_cast<int>(blockIdx.z);
+  const int plane = filter.first_plane + block_plane(filter.planes);
   const int pixels = tile.height * tile.pitch;
   float* const noisy = shared;
   float* const basic = noisy + (Wiener ? pixels : 0);
@@ -539,7 +539,8 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
       corner_tables + (Wavelet ? corner_table_words : 0) + warp * own_words(Most, Wiener, Wavelet);
 
   const int first_i = static_cast<int>(blockIdx.x) * tile.columns;
-  const int first_j = static_cast<int>(blockIdx.y) * tile.rows;
+  const int first_j = block_row(filter.planes) * tile.rows;
+  if (first_j >= grid.count_j) return;
   const int columns = min(tile.columns, grid.count_i - first_i);
   const int rows = min(tile.rows, grid.count_j - first_j);
   const int left = min((grid.first_i + first_i) * grid.spacing, grid.last_x) - tile.reach;
@@ -730,9 +731,8 @@ std::optional<Bm3dTile> make_tile(int spacing, int reach, bool wiener, bool wave
 // Levels 2 and 3 of bior1.5 must be orthonormal for the kernel, which holds at sides 4 and 2.
 template <int Most, bool Wiener, bool Wavelet, bool Model = false>
 void launch_for(const Bm3dFast& fast, const FastCall& call, Stream stream) {
-  const dim3 blocks(static_cast<unsigned>(blocks_for(call.filter.grid.count_i, fast.tile.columns)),
-                    static_cast<unsigned>(blocks_for(call.filter.grid.count_j, fast.tile.rows)),
-                    static_cast<unsigned>(call.filter.planes));
+  const dim3 blocks = tall_grid(blocks_for(call.filter.grid.count_i, fast.tile.columns),
+                                blocks_for(call.filter.grid.count_j, fast.tile.rows), call.filter.planes);
   launch(filter_kernel<Most, Wiener, Wavelet, Model>, blocks, dim3(threads), fast.tile.bytes, stream, call);
 }
 

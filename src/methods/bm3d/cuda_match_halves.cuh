@@ -114,8 +114,8 @@ struct HalvesCall {
 };
 
 inline dim3 grid_of(const HalvesCall& halves) {
-  return {static_cast<unsigned>(blocks_for(halves.end_i() - halves.first_octet(), columns_of_block)),
-          static_cast<unsigned>(blocks_for(halves.end_j() - halves.first_row(), halves.rows_of_block))};
+  return tall_grid(blocks_for(halves.end_i() - halves.first_octet(), columns_of_block),
+                   blocks_for(halves.end_j() - halves.first_row(), halves.rows_of_block));
 }
 
 void launch_prepare(const HalvesCall& halves, Stream stream);

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(preparing_warps* warp_size) prepare_kernel(con
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   const int warp = static_cast<int>(blockIdx.x * preparing_warps + threadIdx.x / warp_size);
   const int column = warp * prepared_columns + lane;
-  const int first_row = static_cast<int>(blockIdx.y) * prepared_rows;
+  const int first_row = block_row() * prepared_rows;
   const int x = halves.x0 + column;
   const bool mine = lane < prepared_columns && column < halves.width;
   const Rect& rect = call.plane.rect;
@@ -155,7 +155,8 @@ int rows_of_block(const Bm3dMatchCall& call) {
       const dim3 grid = grid_of(halves);
       constexpr double filling = 0.5;  // filling shared memory takes about as long as searching so many rows
       const double time =
-          blocks_for(static_cast<int>(grid.x * grid.y), blocks_per_processor * processors) * (rows + filling);
+          blocks_for(static_cast<int>(grid.x * grid.y * grid.z), blocks_per_processor * processors) *
+          (rows + filling);
       if (best == 0 || time < best_time) {
         best = rows;
         best_time = time;
@@ -174,8 +175,8 @@ bool shape_suits(const Bm3dMatchCall& call) {
 
 void launch_prepare(const HalvesCall& halves, Stream stream) {
   launch(prepare_kernel,
-         dim3(blocks_for(halves.width, preparing_warps * prepared_columns),
-              blocks_for(halves.rows, prepared_rows)),
+         tall_grid(blocks_for(halves.width, preparing_warps * prepared_columns),
+                   blocks_for(halves.rows, prepared_rows)),
          preparing_warps * warp_size, 0, stream, halves);
 }
 

@@ -377,8 +377,7 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
   const int first_i = halves.first_octet() + static_cast<int>(blockIdx.x) * columns_of_block;
   constexpr int octet_columns = Octet<Pitch>::columns;
   constexpr int octet_rows = Octet<Pitch>::rows_of_references;
-  const int first_j =
-      grid.first_j / octet_rows * octet_rows + static_cast<int>(blockIdx.y) * halves.rows_of_block;
+  const int first_j = grid.first_j / octet_rows * octet_rows + block_row() * halves.rows_of_block;
   // Start of a row of 16-byte pieces. References beyond the last one coincide with it: then its window begins
   // within a piece, and the block needs less than others.
   const int column = (grid.x(first_i) - halves.reach() - halves.x0) / columns_step * columns_step;

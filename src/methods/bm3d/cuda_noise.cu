@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(block_columns* block_rows)
   const auto column = static_cast<int>(threadIdx.x);
   const auto row = static_cast<int>(threadIdx.y);
   const int x0 = static_cast<int>(blockIdx.x) * block_columns;
-  const int y0 = static_cast<int>(blockIdx.y) * block_rows;
+  const int y0 = block_row() * block_rows;
   for (int r = row; r < rows; r += block_rows) {
     for (int c = column; c < columns; c += block_columns) {
       // Clamped: pixels beyond the plane are read only for places without a sum.
@@ -85,8 +85,8 @@ __global__ void __launch_bounds__(threads)
 
 void launch_bm3d_deviations(const Bm3dDeviationsCall& call, Stream stream) {
   const Rect& rect = call.plane.rect;
-  const dim3 blocks(static_cast<unsigned>(blocks_for(rect.width(), block_columns)),
-                    static_cast<unsigned>(blocks_for(rect.height(), block_rows)));
+  const dim3 blocks =
+      tall_grid(blocks_for(rect.width(), block_columns), blocks_for(rect.height(), block_rows));
   launch(patch_sums_kernel, blocks, dim3(block_columns, block_rows), 0, stream, call.plane, call.sums);
   launch(deviations_kernel, dim3(static_cast<unsigned>(blocks_for(call.grid.references(), threads))),
          dim3(threads), 0, stream, call);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 #include <vector>
@@ -87,7 +88,7 @@ class Median {
   template <class ScratchOf>
   void run(Workers& workers, ScratchOf scratch_of) const {
     constexpr int few = 2;  // pixels: too few for a tile
-    if (image_.width * image_.height <= few) {
+    if (static_cast<std::int64_t>(image_.width) * image_.height <= few) {
       select_few(reinterpret_cast<T*>(scratch_of(0)));
       finish(out_.rect, scratch_of(0));
       return;

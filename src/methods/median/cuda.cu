@@ -32,7 +32,7 @@ __global__ void small_median(const __grid_constant__ Medians m) {
   constexpr int held = count / 2 + 2;
   const Rect& area = m.out.rect;
   const int x = area.x0 + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  const int y = area.y0 + static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
+  const int y = area.y0 + cuda::block_row() * static_cast<int>(blockDim.y) + static_cast<int>(threadIdx.y);
   if (x >= area.x1 || y >= area.y1) return;
   const bool whole = m.in.holds(x - Radius, y - Radius, x + Radius + 1, y + Radius + 1);
   for (int plane = 0; plane < m.out.count; ++plane) {
@@ -90,7 +90,7 @@ __global__ void large_median(const __grid_constant__ Medians m) {
   const int pitch = tile + 2 * m.radius;
   const Rect& area = m.out.rect;
   const int left = area.x0 + static_cast<int>(blockIdx.x) * tile;
-  const int top = area.y0 + static_cast<int>(blockIdx.y) * tile;
+  const int top = area.y0 + cuda::block_row() * tile;
   const int x = left + static_cast<int>(threadIdx.x);
   const int y = top + static_cast<int>(threadIdx.y);
   const bool shrink = m.in.border == Border::shrink;
@@ -124,15 +124,14 @@ void launch_median(const MedianParams& params, const DeviceStageCall& call) {
   const Rect& area = call.out.rect;
   if (params.radius <= 2 && params.border != Border::shrink) {
     const dim3 block(32, 8);
-    const dim3 grid(static_cast<unsigned>(cuda::blocks_for(area.width(), 32)),
-                    static_cast<unsigned>(cuda::blocks_for(area.height(), 8)));
+    const dim3 grid = cuda::tall_grid(cuda::blocks_for(area.width(), 32), cuda::blocks_for(area.height(), 8));
     cuda::launch(params.radius == 1 ? small_median<1> : small_median<2>, grid, block, 0, call.stream,
                  medians);
     return;
   }
   const std::size_t pitch = static_cast<std::size_t>(tile + 2 * params.radius);
-  const dim3 grid(static_cast<unsigned>(cuda::blocks_for(area.width(), tile)),
-                  static_cast<unsigned>(cuda::blocks_for(area.height(), tile)));
+  const dim3 grid =
+      cuda::tall_grid(cuda::blocks_for(area.width(), tile), cuda::blocks_for(area.height(), tile));
   cuda::launch(large_median, grid, dim3(tile, tile), pitch * pitch * sizeof(unsigned), call.stream, medians);
 }
 

@@ -8,7 +8,6 @@
 namespace ungrain::testing {
 
 inline MethodCases nlm_cases() {
-  constexpr double of_halves = 2e-4;  // patches that a GPU compares as halves
   using P = NlmParams;
   return {
       .method = "nlm",
@@ -26,28 +25,31 @@ inline MethodCases nlm_cases() {
                    {"lab", P{.search = 5, .patch = 3, .h = 8, .colour = ColourMode::lab}, Colour::rgb},
                    {"underflow", P{.search = 5, .patch = 3, .h = 1e-3}},
                    {"huge", P{.search = 3, .patch = 1, .h = 1e9}},
-                   {"whole", P{.search = whole_image, .patch = 3, .h = 0.1}, {}, true, {}, of_halves},
+                   {"whole", P{.search = whole_image, .patch = 3, .h = 0.1}, {}, true, {}, {}, true},
                    {"whole_p5_gauss",
                     P{.search = whole_image, .patch = 5, .patch_sigma = 1.2, .sigma = 0.05, .h = 0.06},
                     {},
                     true,
                     {},
-                    of_halves},
+                    {},
+                    true},
                    {"whole_p7",
                     P{.search = whole_image, .patch = 7, .h = 0.05, .self = SelfWeight::one},
                     {},
                     true,
                     {},
-                    of_halves},
+                    {},
+                    true},
                    {"whole_p7_float",
                     P{.search = whole_image, .patch = 7, .h = 0.02, .precision = Precision::single},
                     {},
                     true},
-                   {"whole_p7_far", P{.search = whole_image, .patch = 7, .h = 0.02}, {}, true, {}, of_halves},
-                   {"whole_p9", P{.search = whole_image, .patch = 9, .h = 0.1}, {}, true, {}, of_halves},
+                   {"whole_p7_far", P{.search = whole_image, .patch = 7, .h = 0.02}, {}, true, {}, {}, true},
+                   {"whole_p9", P{.search = whole_image, .patch = 9, .h = 0.1}, {}, true, {}, {}, true},
                    {"whole_underflow", P{.search = whole_image, .patch = 3, .h = 1e-3}, {}, true},
                    {"zero_strength", P{.h = 0}}},
-      .borders = true};
+      .borders = true,
+      .of_halves = 2e-4};
 }
 
 }  // namespace ungrain::testing

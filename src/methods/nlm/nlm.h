@@ -29,7 +29,7 @@ inline PatchSearch nlm_search(const NlmParams& params, const ImageSpec& spec) {
           .self = params.self,
           .colour = params.colour,
           .border = params.border,
-          .precision = params.precision};
+          .precision = params.precision.value()};
 }
 
 }  // namespace ungrain

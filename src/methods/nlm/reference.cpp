@@ -32,7 +32,7 @@ void filter_pixel(const NlmParams& params, double sigma, const PatchDistance& di
       add(qx, qy, weight);
     }
   }
-  add(x, y, params.self == SelfWeight::max && largest > 0 ? largest : 1);
+  add(x, y, params.self == SelfWeight::max ? std::max(largest, least_self_weight) : 1);
   for (int c = 0; c < distance.count; ++c) result[c] /= weights;
 }
 

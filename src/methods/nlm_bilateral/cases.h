@@ -10,7 +10,6 @@
 namespace ungrain::testing {
 
 inline MethodCases nlm_bilateral_cases() {
-  constexpr double of_halves = 2e-4;  // patches that a GPU compares as halves
   using P = NlmBilateralParams;
   constexpr double infinity = std::numeric_limits<double>::infinity();
   return {
@@ -37,15 +36,18 @@ inline MethodCases nlm_bilateral_cases() {
             {},
             true,
             {},
-            of_halves},
+            {},
+            true},
            {"whole_no_space",
             P{.search = whole_image, .patch = 5, .sigma_h = 0.1, .sigma_range = 0.3, .sigma_space = infinity},
             {},
             true,
             {},
-            of_halves},
+            {},
+            true},
            {"zero_strength", P{.sigma_h = 0, .sigma_range = 1}}},
-      .borders = true};
+      .borders = true,
+      .of_halves = 2e-4};
 }
 
 }  // namespace ungrain::testing

@@ -30,7 +30,7 @@ inline PatchSearch nlm_bilateral_search(const NlmBilateralParams& params) {
           .self = SelfWeight::one,
           .colour = params.colour,
           .border = params.border,
-          .precision = params.precision};
+          .precision = params.precision.value()};
 }
 
 }  // namespace ungrain
