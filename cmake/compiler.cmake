@@ -19,7 +19,28 @@ if(UNGRAIN_WERROR)
   target_compile_options(ungrain_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Werror>"
                                                  "$<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings>")
 endif()
+if(UNGRAIN_QUICK)
+  target_compile_options(ungrain_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-O1>")
+endif()
 if(UNGRAIN_SANITIZE)
   add_compile_options(-fsanitize=${UNGRAIN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${UNGRAIN_SANITIZE})
 endif()
+
+# ccache does not keep what was compiled with precompiled headers, and builds with debug information show that sources
+# include what they use.
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT UNGRAIN_SANITIZE)
+  set(precompile_by_default ON)
+else()
+  set(precompile_by_default OFF)
+endif()
+option(UNGRAIN_PRECOMPILE "Parse the headers that most sources include once for each target" ${precompile_by_default})
+
+# ungrain_precompile(TARGET HEADER...): the common headers, and these.
+function(ungrain_precompile target)
+  if(UNGRAIN_PRECOMPILE)
+    foreach(header IN LISTS ARGN ITEMS ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
+      target_precompile_headers(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${header}>")
+    endforeach()
+  endif()
+endfunction()
