@@ -17,9 +17,9 @@ setup:
 build: setup
 	@tools/build $(PRESET) $(JOBS)
 
-demo: build
-	@$(BUILD)/bin/ungrain demo -o build/demo
-	@echo "The pictures are in build/demo: clean, noisy, and each method's result and residual."
+demo:
+	@tools/setup demo
+	@tools/demo $(PRESET) $(JOBS)
 
 test: build
 	@tools/setup browser
