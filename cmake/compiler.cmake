@@ -6,6 +6,10 @@ set(cxx_flags
     -ffp-contract=off
     # Nobody reads errno or the floating-point flags, and loops vectorise without them.
     -fno-math-errno -fno-trapping-math)
+if(UNGRAIN_QUICK)  # of the library's sources CMakeLists.txt asks for more
+  list(FILTER cxx_flags EXCLUDE REGEX "^-W")
+  list(APPEND cxx_flags -O0)
+endif()
 target_compile_options(ungrain_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cxx_flags}>")
 # Kernels share the border rule and the planes' layout with the host: constexpr functions run on both sides. 554: a
 # conversion to constants that does nothing where they are constants already.
