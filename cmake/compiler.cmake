@@ -6,9 +6,9 @@ set(cxx_flags
     -ffp-contract=off
     # Nobody reads errno or the floating-point flags, and loops vectorise without them.
     -fno-math-errno -fno-trapping-math)
-if(UNGRAIN_QUICK)  # of the library's sources CMakeLists.txt asks for more
+if(UNGRAIN_QUICK)  # the library asks for more optimisation itself
   list(FILTER cxx_flags EXCLUDE REGEX "^-W")
-  list(APPEND cxx_flags -O0)
+  set(CMAKE_CXX_FLAGS_RELEASE "-O0 -DNDEBUG")
 endif()
 target_compile_options(ungrain_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cxx_flags}>")
 # Kernels share the border rule and the planes' layout with the host: constexpr functions run on both sides. 554: a
@@ -22,9 +22,6 @@ endif()
 if(UNGRAIN_WERROR)
   target_compile_options(ungrain_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Werror>"
                                                  "$<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings>")
-endif()
-if(UNGRAIN_QUICK)
-  target_compile_options(ungrain_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-O1>")
 endif()
 if(UNGRAIN_SANITIZE)
   add_compile_options(-fsanitize=${UNGRAIN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
