@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 
 #include <fmt/format.h>
@@ -140,7 +141,8 @@ class FileRun {
     options_.progress = [this](double fraction) {
       progress_.update(along_pages_ ? fraction : (page_ + fraction) / outcome_.in.pages);
     };
-    choose_device(gpu);
+    options_.images *= outcome_.in.pages;
+    choice_ = gpu.choose(*params_, spec(), options_);
     const std::uint64_t page_bytes = static_cast<std::uint64_t>(spec().width) * spec().height *
                                      spec().channels * bytes_per_sample(spec().type);
     hold_ = params_->needs_image() &&
@@ -192,15 +194,13 @@ class FileRun {
 
   const ImageSpec& spec() const { return outcome_.in.spec; }
 
-  // Before the file is read, so that a GPU starts meanwhile.
-  void choose_device(GpuStart& gpu) {
-    options_.images *= outcome_.in.pages;
-    const DeviceChoice choice = ungrain::choose_device(*params_, spec(), options_);
-    if (options_.device.kind == Device::Kind::automatic) {
-      options_.device = choice.device;
-      outcome_.choice = choice.reason;
-    }
-    gpu.begin(choice.device);
+  // What GpuStart has chosen. Called before the options are first used for filtering.
+  void take_chosen_device() {
+    if (!choice_.valid()) return;
+    const DeviceChoice choice = choice_.get();
+    if (options_.device.kind != Device::Kind::automatic) return;
+    options_.device = choice.device;
+    outcome_.choice = choice.reason;
   }
 
   Outcome run_raw(io::RawFile& file, const ResultFile& result) {
@@ -217,6 +217,7 @@ class FileRun {
     NoiseHandling handling = params_->noise();
     handling.clipping = Clipping::keep;  // the mosaic's noise is stabilised as a whole
     params_->set_noise(std::move(handling));
+    take_chosen_device();
     outcome_.parts.start("filter");
     denoise_raw(file, result.path(), *params_, options_, settings_, outcome_);
     outcome_.parts.start("finish");
@@ -313,6 +314,7 @@ class FileRun {
 
   void make_denoiser(const MethodParams& resolved) {
     outcome_.parts.start("prepare");
+    take_chosen_device();
     try {
       pool_.lend(denoiser_, resolved, spec(), options_);
     } catch (const Error& error) {
@@ -407,6 +409,7 @@ class FileRun {
   std::chrono::steady_clock::time_point start_;
   Outcome outcome_;
   Options options_;
+  std::future<DeviceChoice> choice_;
   std::unique_ptr<io::InputFile> input_;
   std::optional<MethodParams> params_;
   bool hold_ = false;
@@ -418,13 +421,32 @@ class FileRun {
 
 }  // namespace
 
+GpuStart::GpuStart() {
+  // CUDA makes 8 queues on the GPU when it starts, which is most of that time. The work of a file uses fewer.
+  constexpr const char* queues = "4";
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", queues, 0);
+}
+
 GpuStart::~GpuStart() {
   if (thread_.joinable()) thread_.join();
 }
 
-void GpuStart::begin(Device device) {
-  if (device.kind != Device::Kind::cuda) return;
-  std::call_once(once_, [&] { thread_ = std::thread(start_device, device); });
+std::future<DeviceChoice> GpuStart::choose(const MethodParams& params, const ImageSpec& spec,
+                                           const Options& options) {
+  const auto find = [params, spec, options] { return choose_device(params, spec, options); };
+  if (begun_.exchange(true)) return std::async(std::launch::deferred, find);
+  std::promise<DeviceChoice> promise;
+  std::future<DeviceChoice> choice = promise.get_future();
+  thread_ = std::thread([find, promise = std::move(promise)]() mutable {
+    try {
+      const DeviceChoice found = find();
+      promise.set_value(found);
+      start_device(found.device);
+    } catch (...) {
+      promise.set_exception(std::current_exception());
+    }
+  });
+  return choice;
 }
 
 void PartTimes::start(const char* part) {

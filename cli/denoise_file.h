@@ -1,8 +1,9 @@
 // One file through one method, page by page or along its pages, into a file of its own.
 #pragma once
 
+#include <atomic>
 #include <chrono>
-#include <mutex>
+#include <future>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,14 +22,16 @@
 
 namespace ungrain::cli {
 
-// A GPU that starts while files are being read.
+// Looks for a GPU and starts it while the first file is being read and measured.
 class GpuStart {
  public:
+  GpuStart();
   ~GpuStart();
-  void begin(Device device);  // the first call counts
+  // choose_device(), in the background for the first file; for others when its result is asked for.
+  std::future<DeviceChoice> choose(const MethodParams& params, const ImageSpec& spec, const Options& options);
 
  private:
-  std::once_flag once_;
+  std::atomic<bool> begun_ = false;
   std::thread thread_;
 };
 

@@ -68,8 +68,9 @@ struct Denoiser::Impl {
   static void check_resolved(const MethodParams& params);
   Pipeline make_pipeline(const MethodParams& resolved) const;
   Report complete(Report report) const;  // adds what the engine does not know
-  // Whether the CPU can take over from the chosen GPU, which failed with this error; then it has.
-  bool turns_to_cpu(const Error& error);
+  // Whether the CPU can take over from the chosen GPU, which failed with this error.
+  bool can_turn_to_cpu(const Error& error) const;
+  void turn_to_cpu(const Error& error);
 
   ImageSpec spec;
   Options options;
@@ -93,8 +94,13 @@ Denoiser Denoiser::create(const MethodParams& params, const ImageSpec& spec, con
       choose_by_time(find_method(params.method()), impl->params.values_.get(), spec, options);
   impl->device = choice.device;
   impl->choice = choice.reason;
-  impl->engine = std::make_unique<Engine>(impl->make_pipeline(impl->params), spec, options,
-                                          make_backend(impl->device, options));
+  try {
+    impl->engine = std::make_unique<Engine>(impl->make_pipeline(impl->params), spec, options,
+                                            make_backend(impl->device, options));
+  } catch (const Error& error) {
+    if (!impl->can_turn_to_cpu(error)) throw;
+    impl->turn_to_cpu(error);
+  }
   return Denoiser(std::move(impl));
 }
 
@@ -153,15 +159,16 @@ Report Denoiser::Impl::complete(Report report) const {
   return report;
 }
 
-bool Denoiser::Impl::turns_to_cpu(const Error& error) {
+bool Denoiser::Impl::can_turn_to_cpu(const Error& error) const {
   const bool gpu_failed = error.code() == ErrorCode::device || error.code() == ErrorCode::no_device ||
                           error.code() == ErrorCode::out_of_memory;
-  if (options.device.kind != Device::Kind::automatic || device.kind != Device::Kind::cuda || !gpu_failed)
-    return false;
+  return options.device.kind == Device::Kind::automatic && device.kind == Device::Kind::cuda && gpu_failed;
+}
+
+void Denoiser::Impl::turn_to_cpu(const Error& error) {
   device = {Device::Kind::cpu};
   choice = fmt::format("the GPU failed: {}", error.what());
   engine = std::make_unique<Engine>(make_pipeline(params), spec, options, make_backend(device, options));
-  return true;
 }
 
 Report Denoiser::run(const ConstImageView& in, const ImageView& out) {
@@ -170,7 +177,8 @@ Report Denoiser::run(const ConstImageView& in, const ImageView& out) {
   } catch (const Error& error) {
     // In place, a part of the input may be gone.
     const auto on_host = [](const ConstImageView& view) { return view.space.memory == Space::Memory::host; };
-    if (!on_host(in) || !on_host(out) || runs_in_place(in, out) || !impl_->turns_to_cpu(error)) throw;
+    if (!impl_->can_turn_to_cpu(error) || !on_host(in) || !on_host(out) || runs_in_place(in, out)) throw;
+    impl_->turn_to_cpu(error);
   }
   return impl_->complete(impl_->engine->run(in, out));
 }

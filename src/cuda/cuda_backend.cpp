@@ -24,9 +24,9 @@ struct EventMark : Mark {
 
 const Event& event_of(const Mark& mark) { return static_cast<const EventMark&>(mark).event; }
 
-template <class Buffer>
-Memory shared_memory(std::size_t bytes) {
-  auto buffer = std::make_shared<Buffer>(bytes);
+template <class Buffer, class... With>
+Memory shared_memory(std::size_t bytes, With&... with) {
+  auto buffer = std::make_shared<Buffer>(bytes, with...);
   void* data = buffer->data();
   return {std::shared_ptr<void>(std::move(buffer), data), bytes};
 }
@@ -34,12 +34,13 @@ Memory shared_memory(std::size_t bytes) {
 // A stream of one GPU, which every call makes current.
 class CudaQueue : public Queue {
  public:
-  explicit CudaQueue(int gpu) : gpu_(gpu) {
+  CudaQueue(int gpu, Workers& workers) : gpu_(gpu), workers_(&workers) {
     const CurrentDevice current(gpu_);
     own_.emplace();
     stream_ = own_->get();
   }
-  CudaQueue(int gpu, Stream stream) : gpu_(gpu), stream_(handle(stream)) {}
+  CudaQueue(int gpu, Workers& workers, Stream stream)
+      : gpu_(gpu), workers_(&workers), stream_(handle(stream)) {}
 
   Memory allocate(std::size_t bytes) override {
     const CurrentDevice current(gpu_);
@@ -47,7 +48,8 @@ class CudaQueue : public Queue {
   }
   Memory allocate_host(std::size_t bytes) override {
     const CurrentDevice current(gpu_);
-    return shared_memory<PinnedBuffer>(bytes);
+    return bytes < LargePinnedBuffer::page ? shared_memory<PinnedBuffer>(bytes)
+                                           : shared_memory<LargePinnedBuffer>(bytes, *workers_);
   }
   void upload(void* to, const void* from, std::size_t bytes) override {
     const CurrentDevice current(gpu_);
@@ -101,6 +103,7 @@ class CudaQueue : public Queue {
 
  private:
   int gpu_;
+  Workers* workers_;
   std::optional<OwnStream> own_;
   cudaStream_t stream_ = nullptr;
 };
@@ -114,14 +117,14 @@ class CudaBackend : public Backend {
   }
   int queues() const override { return static_cast<int>(gpus_.size()); }
   std::unique_ptr<Queue> make_queue(int index) override {
-    return std::make_unique<CudaQueue>(gpus_[static_cast<std::size_t>(index)]);
+    return std::make_unique<CudaQueue>(gpus_[static_cast<std::size_t>(index)], workers_);
   }
   std::unique_ptr<Queue> queue_on(Stream stream) override {
     if (gpus_.size() > 1) {
       throw Error(ErrorCode::unsupported,
                   "run_async() works on the stream of one GPU, cuda:all has queues of its own");
     }
-    return std::make_unique<CudaQueue>(gpus_.front(), stream);
+    return std::make_unique<CudaQueue>(gpus_.front(), workers_, stream);
   }
   int devices_of(int queues) const override {
     return static_cast<int>(std::set<int>(gpus_.begin(), gpus_.begin() + queues).size());

@@ -1,5 +1,9 @@
 #include "cuda/memory.h"
 
+#include <sys/mman.h>
+
+#include <cstring>
+
 #include <fmt/format.h>
 
 #include "core/memory.h"
@@ -64,6 +68,27 @@ PinnedBuffer::PinnedBuffer(std::size_t bytes) : size_(bytes) {
   void* memory = nullptr;
   if (cudaMallocHost(&memory, bytes) != cudaSuccess) out_of_memory(bytes, "page-locked");
   memory_.reset(memory);
+}
+
+LargePinnedBuffer::LargePinnedBuffer(std::size_t bytes, Workers& workers)
+    : size_((bytes + page - 1) / page * page) {
+  void* memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) out_of_memory(size_, "page-locked");
+  madvise(memory, size_, MADV_HUGEPAGE);  // works without, only slower
+  auto* first = static_cast<std::byte*>(memory);
+  workers.for_each_quietly(static_cast<std::int64_t>(size_ / page), [&](std::int64_t index, int) {
+    std::memset(first + static_cast<std::size_t>(index) * page, 0, page);
+  });
+  if (cudaHostRegister(memory, size_, cudaHostRegisterPortable) != cudaSuccess) {
+    munmap(memory, size_);
+    out_of_memory(size_, "page-locked");
+  }
+  memory_ = memory;
+}
+
+LargePinnedBuffer::~LargePinnedBuffer() {
+  cudaHostUnregister(memory_);
+  munmap(memory_, size_);
 }
 
 std::size_t free_device_memory() {
