@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <limits>
@@ -558,9 +559,35 @@ TEST(Cuda, WholeImageSearchGivesTheSameBitsEveryTime) {
   }
 }
 
-TEST(Cuda, AutomaticTakesTheGpu) {
+const ImageSpec large_gray{.width = 6000, .height = 4000, .type = PixelType::u8};
+
+TEST(Cuda, AutomaticTakesTheGpuForMuchWork) {
   UNGRAIN_NEEDS_GPU();
-  EXPECT_EQ(Denoiser::create(params_for(gray), gray).device(), gpu);
+  const MethodParams params = Bm3dParams{.sigma = {20}};
+  EXPECT_EQ(Denoiser::create(params, large_gray, {.images = 0}).device(), gpu);
+  EXPECT_EQ(Denoiser::create(BoxParams{}, gray, {.images = 1}).device().kind, Device::Kind::cpu);
+}
+
+// Takes all of the GPU's memory, so that nothing else can run there meanwhile.
+TEST(FullGpu, AutomaticTurnsToTheCpu) {
+  UNGRAIN_NEEDS_GPU();
+  if (std::getenv("UNGRAIN_FILL_GPU") == nullptr) GTEST_SKIP() << "set UNGRAIN_FILL_GPU, with the GPU alone";
+  std::vector<std::unique_ptr<void, FreeDevice>> taken;
+  for (std::size_t bytes = std::size_t{1} << 36; bytes >= std::size_t{1} << 12; bytes /= 2) {
+    void* memory = nullptr;
+    while (cudaMalloc(&memory, bytes) == cudaSuccess) taken.emplace_back(memory);
+    cudaGetLastError();
+  }
+  const MethodParams heavy = Bm3dParams{.sigma = {20}};
+  Denoiser denoiser = Denoiser::create(heavy, large_gray, {.images = 0});
+  EXPECT_EQ(denoiser.device().kind, Device::Kind::cpu);
+  try {
+    Denoiser::create(heavy, large_gray, {.device = gpu});
+    FAIL() << "a full GPU had memory";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::out_of_memory);
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+  }
 }
 
 TEST(Cuda, CancelStopsAndLeavesTheDenoiserUsable) {

@@ -427,6 +427,12 @@ void Engine::refuse_bad_pixels(Job& job, std::span<const ConstImageView> in) {
   job.fill = found;
 }
 
+// Whether rows from a reader to a writer need no float planes.
+bool Engine::can_go_directly(const Job& job) const {
+  return job.out_spec.type == spec_.type && job.scale == 1 &&
+         (pipeline_.direct.launch || (pipeline_.direct.run && !job.fill));
+}
+
 // A direct filter that checks every sample itself reports whether all were finite; where they were not, the
 // output is computed again.
 bool Engine::looks_itself(const Job& job, bool in_place) const {
@@ -492,7 +498,8 @@ Report Engine::run_views(std::span<const ConstImageView> in, std::span<const Ima
     }
     return true;
   };
-  job.direct = pipeline_.direct.run && out.front().spec.type == spec_.type && job.scale == 1 && lies_alike();
+  const bool same_samples = out.front().spec.type == spec_.type && job.scale == 1;
+  job.direct = pipeline_.direct.run && same_samples && lies_alike();
   if (looks_itself(job, in_place)) {
     execute(job, place);
     if (!job.saw_nonfinite) return job.report;
@@ -501,7 +508,7 @@ Report Engine::run_views(std::span<const ConstImageView> in, std::span<const Ima
     job.rows_done = 0;
   }
   refuse_bad_pixels(job, in);
-  job.direct = job.direct && !job.fill;
+  job.direct = (job.direct && !job.fill) || (pipeline_.direct.launch && same_samples && !in_place);
   job.keep = job.keep && job.fill;
   job.source_in_place = host_memory && !copied && !job.fill &&
                         std::all_of(in.begin(), in.end(), [&](const ConstImageView& view) {
@@ -521,7 +528,7 @@ Report Engine::run(RowReader& in, RowWriter& out, const ImageSpec& out_spec) {
   job.out = &target;
   job.fill = is_float(spec_.type);
   job.keep = job.fill && options_.nonfinite == NonFinite::keep;
-  job.direct = pipeline_.direct.run && !job.fill && out_spec.type == spec_.type && job.scale == 1;
+  job.direct = can_go_directly(job);
   execute(job, workplace(false, out_spec.type));
   return job.report;
 }
@@ -531,7 +538,7 @@ void Engine::run_slices(SliceReader& in, Job& job) {
   job.in = &source;
   job.fill = is_float(spec_.type);
   job.keep = job.fill && options_.nonfinite == NonFinite::keep;
-  job.direct = pipeline_.direct.run && !job.fill && job.out_spec.type == spec_.type && job.scale == 1;
+  job.direct = can_go_directly(job);
   Workplace& place = workplace(false, job.out_spec.type);
   if (place.plan.host_memory && place.plan.host_inputs < 2) {
     // One slice is read and one written while another is filtered.
@@ -610,6 +617,7 @@ void Engine::run_async(const ConstImageView& in, const ImageView& out, Stream st
   job.out = &target;
   job.fill = is_float(spec_.type);
   job.keep = job.fill && options_.nonfinite == NonFinite::keep;
+  job.direct = can_go_directly(job) && !runs_in_place(from, to);
   job.asynchronous = true;
   job.columns = columns_for(pipeline_, spec_.width, {job.out_rect.x0, job.out_rect.x1});
   job.columns[0] = {std::max(job.columns[0].begin, job.in_rect.x0),
@@ -707,8 +715,10 @@ Walk Engine::make_walk(Job& job, const Workplace& place) const {
   settings.last_slice = job.last_slice;
   if (job.direct) {
     settings.direct_reach = reach_.y;
-    // All rows at once where the input stays in memory.
-    if (job.in->view(job.first_slice) != nullptr) settings.band_rows = job.out_rect.height();
+    // All rows at once where the images stay in memory.
+    const bool stays =
+        place.plan.host_memory ? job.in->view(job.first_slice) != nullptr : place.images_on_device;
+    if (stays) settings.band_rows = job.out_rect.height();
   }
   return {pipeline_, spec_, settings, *job.in};
 }
@@ -785,7 +795,7 @@ void Engine::start_band(Job& job, Workplace& place, Slot& slot, const Step& step
   };
   const ImageView out = room_for_output(job, place, slot, step);
   if (job.direct) {
-    filter_directly(job, place, step, out, request_after(0));
+    filter_directly(job, place, slot, step, out, request_after(0));
   } else {
     for (std::size_t result = 0; result < step.keep_from.size(); ++result) {
       for (const int slice : step.slices[result]) {
@@ -823,24 +833,31 @@ void Engine::start_band(Job& job, Workplace& place, Slot& slot, const Step& step
   lane.out->record(*slot.done);
 }
 
-void Engine::filter_directly(Job& job, Workplace& place, const Step& step, const ImageView& out,
+void Engine::filter_directly(Job& job, Workplace& place, Slot& slot, const Step& step, const ImageView& out,
                              const std::optional<RowRequest>& next) {
   const LoadStep& load = step.loads.front();
-  Slot& slot = place.slots.front();
   const ConstImageView all = samples_of(job, place, slot, load.slice, load.raw, next);
-  const ConstImageView in = all.rows(load.raw.begin - rect_of(all).y0, load.raw.count());
-  slot.mark(-1);
+  Queue& queue = *slot.lane->compute;
+  if (!job.asynchronous) slot.mark(-1);
   job.step_rows_total = job.step_rows_now = step.output.count();
-  const bool bad =
-      slot.lane->compute->run_direct(pipeline_.direct,
-                                     {in,
-                                      out,
-                                      {job.in_rect.x0, load.raw.begin, job.in_rect.x1, load.raw.end},
-                                      {job.out_rect.x0, step.output.begin, job.out_rect.x1, step.output.end},
-                                      {spec_.width, spec_.height}},
-                                     slot.lane->scratch);
-  job.saw_nonfinite = job.saw_nonfinite || bad;
-  slot.mark(0);
+  if (pipeline_.direct.launch) {
+    queue.launch_direct(pipeline_.direct, {.in = all,
+                                           .out = out,
+                                           .image = {spec_.width, spec_.height},
+                                           .keep = job.keep,
+                                           .stats = slot.device_stats()});
+  } else {
+    const ConstImageView in = all.rows(load.raw.begin - rect_of(all).y0, load.raw.count());
+    const bool bad = queue.run_direct(pipeline_.direct,
+                                      {in,
+                                       out,
+                                       {job.in_rect.x0, load.raw.begin, job.in_rect.x1, load.raw.end},
+                                       {job.out_rect.x0, step.output.begin, job.out_rect.x1, step.output.end},
+                                       {spec_.width, spec_.height}},
+                                      slot.lane->scratch);
+    job.saw_nonfinite = job.saw_nonfinite || bad;
+  }
+  if (!job.asynchronous) slot.mark(0);
 }
 
 // The samples of these rows (or more: the region says which), in memory that the lane's queue can read.

@@ -59,6 +59,7 @@ class Engine {
   void refuse_bad_pixels(Job& job, std::span<const ConstImageView> in);
   Report run_views(std::span<const ConstImageView> in, std::span<const ImageView> out, int first_slice,
                    int last_slice);
+  bool can_go_directly(const Job& job) const;
   bool looks_itself(const Job& job, bool in_place) const;
   void check_sequence(std::span<const ConstImageView> in, std::span<const ImageView> out) const;
   void run_slices(SliceReader& in, Job& job);
@@ -69,7 +70,7 @@ class Engine {
   Walk make_walk(Job& job, const Workplace& place) const;
   void start_feed(Job& job, Workplace& place);
   void start_band(Job& job, Workplace& place, Slot& slot, const Step& step, const std::optional<Step>& next);
-  void filter_directly(Job& job, Workplace& place, const Step& step, const ImageView& out,
+  void filter_directly(Job& job, Workplace& place, Slot& slot, const Step& step, const ImageView& out,
                        const std::optional<RowRequest>& next);
   void load(Job& job, Workplace& place, Slot& slot, const Step& step, const LoadStep& load,
             const std::optional<RowRequest>& next);

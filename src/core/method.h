@@ -99,11 +99,16 @@ struct DirectCall {
   }
 };
 
-// A CPU version without float planes: used instead of the stages where samples are packed and finite and the
-// output has their type. Float samples give the same bits as the stages.
+struct DeviceDirectCall;  // device/backend.h
+
+// A version without float planes, used instead of the stages where the output has the samples' type and the
+// input is not overwritten. Float samples give the same bits as the stages.
 struct Direct {
   std::size_t scratch = 0;  // floats for each worker
+  // On the CPU: for samples that are packed and finite.
   std::function<void(const DirectCall&)> run = {};
+  // On a GPU: for samples of any layout. It replaces what is not finite, counts it and puts it back itself.
+  std::function<void(const DeviceDirectCall&)> launch = {};
 };
 
 // The work of one backend for given parameters. No stages: the output is the input.

@@ -92,13 +92,13 @@ BufferPlan::BufferPlan(const Pipeline& pipeline, const ImageSpec& spec, const Op
   const bool whole_bands = !host_memory || raw_at_output;
   load_rows = whole_bands ? std::numeric_limits<int>::max() : rows_converted_at_once(spec);
   int raw_rows = raw_rows_held(pipeline, spec, options, playing, load_rows, whole_bands);
-  if (pipeline.direct.run) {
+  if (pipeline.direct.run || pipeline.direct.launch) {
     const int reach = total_reach(pipeline, {spec.width, spec.height}).y;
-    raw_rows = std::max(raw_rows, std::min(spec.height, band_rows + 2 * reach));
+    const int around = 2 * (reach + (pipeline.direct.launch ? fill_reach(spec, options) : 0));
+    raw_rows = std::max(raw_rows, std::min(spec.height, band_rows + around));
   }
   raw_bytes = static_cast<std::size_t>(interleaved_strides(spec).y) * static_cast<std::size_t>(raw_rows);
-  out_samples =
-      static_cast<std::size_t>(spec.width) * spec.channels * static_cast<std::size_t>(band_rows);
+  out_samples = static_cast<std::size_t>(spec.width) * spec.channels * static_cast<std::size_t>(band_rows);
 
   const int window = slow[0].count();
   const bool sequence = looks_along_slow_axis(pipeline);
@@ -249,7 +249,8 @@ Step Walk::direct_step() {
   step.slice = slice_;
   step.output = {next_row_, next_row_ + std::min(settings_.band_rows, settings_.output.end - next_row_)};
   next_row_ = step.output.end;
-  const std::int64_t reach = *settings_.direct_reach;
+  step.counted = step.output;
+  const std::int64_t reach = std::int64_t{*settings_.direct_reach} + settings_.fill;
   const RowRange needed{
       static_cast<int>(std::max<std::int64_t>(step.output.begin - reach, settings_.input.begin)),
       static_cast<int>(std::min<std::int64_t>(step.output.end + reach, settings_.input.end))};

@@ -1,74 +1,14 @@
-#include <cuda_fp16.h>
-
-#include "core/convert.h"
-#include "core/sample_types.h"
 #include "cuda/convert.h"
+
+#include "core/sample_types.h"
 #include "cuda/launch.cuh"
+#include "cuda/samples.cuh"
 
 namespace ungrain::cuda {
 namespace {
 
 constexpr int block_width = 32;
 constexpr int block_height = 8;
-
-// A view as a kernel argument.
-struct Samples {
-  unsigned char* data;
-  Strides strides;
-  Rect rect;
-
-  __device__ unsigned char* at(int x, int y, int channel) const {
-    return data + (x - rect.x0) * strides.x + (y - rect.y0) * strides.y + channel * strides.channel;
-  }
-};
-
-Samples samples_of(const ConstImageView& view) {
-  const Region& region = view.region;
-  return {static_cast<unsigned char*>(const_cast<void*>(view.data)),
-          view.strides,
-          {region.x, region.y, region.x + view.spec.width, region.y + view.spec.height}};
-}
-
-template <PixelType Type>
-__device__ float read_sample(const unsigned char* at) {
-  if constexpr (Type == PixelType::u8) return *at;
-  if constexpr (Type == PixelType::u16) return *reinterpret_cast<const std::uint16_t*>(at);
-  if constexpr (Type == PixelType::f16) return __half2float(*reinterpret_cast<const __half*>(at));
-  if constexpr (Type == PixelType::f32) return *reinterpret_cast<const float*>(at);
-}
-
-template <PixelType Type>
-__device__ void write_sample(unsigned char* at, float value) {
-  if constexpr (Type == PixelType::u8 || Type == PixelType::u16) {
-    constexpr float top = Type == PixelType::u8 ? 255.0F : 65535.0F;
-    const float bounded = value > 0 ? fminf(value, top) : 0.0F;  // false for NaN
-    const auto rounded = static_cast<unsigned>(rintf(bounded));
-    if constexpr (Type == PixelType::u8) *at = static_cast<unsigned char>(rounded);
-    if constexpr (Type == PixelType::u16)
-      *reinterpret_cast<std::uint16_t*>(at) = static_cast<std::uint16_t>(rounded);
-  }
-  if constexpr (Type == PixelType::f16) *reinterpret_cast<__half*>(at) = __float2half_rn(value);
-  if constexpr (Type == PixelType::f32) *reinterpret_cast<float*>(at) = value;
-}
-
-// The mean of the finite samples in the smallest window around that has any.
-template <PixelType Type>
-__device__ float filled(const Samples& raw, int x, int y, int channel) {
-  for (int radius = 1; radius <= fill_radius; ++radius) {
-    double sum = 0;
-    int finite = 0;
-    for (int py = max(raw.rect.y0, y - radius); py <= min(raw.rect.y1 - 1, y + radius); ++py) {
-      for (int px = max(raw.rect.x0, x - radius); px <= min(raw.rect.x1 - 1, x + radius); ++px) {
-        const float sample = read_sample<Type>(raw.at(px, py, channel));
-        if (!isfinite(sample)) continue;
-        sum += sample;
-        ++finite;
-      }
-    }
-    if (finite > 0) return static_cast<float>(sum / finite);
-  }
-  return 0;
-}
 
 template <PixelType Type>
 __global__ void load_kernel(Samples raw, Planes planes, int count_from, int count_to, NonFiniteStats* stats) {
@@ -87,8 +27,7 @@ __global__ void load_kernel(Samples raw, Planes planes, int count_from, int coun
     planes.at(channel, x, y) = value;
   }
   if (!finite && y >= count_from && y < count_to) {
-    atomicAdd(&stats->pixels, 1ULL);
-    atomicMax(&stats->inverse_first, ~(static_cast<unsigned long long>(y) << 32U | static_cast<unsigned>(x)));
+    count_nonfinite(stats, x, y);
   }
 }
 
@@ -119,11 +58,7 @@ __global__ void store_kernel(StoreArguments s) {
   }
   if (s.alpha < 0) return;
   if constexpr (In == Out) {
-    // Bit by bit: a NaN of a half keeps its bits.
-    constexpr int bytes = bytes_per_sample(In);
-    for (int byte = 0; byte < bytes; ++byte) {
-      s.out.at(x, y, s.alpha)[byte] = s.raw.at(x, y, s.alpha)[byte];
-    }
+    copy_sample<In>(s.out.at(x, y, s.alpha), s.raw.at(x, y, s.alpha));
   } else {
     const float value = read_sample<In>(s.raw.at(x, y, s.alpha));
     write_sample<Out>(s.out.at(x, y, s.alpha), __fmul_rn(value, s.alpha_scale));

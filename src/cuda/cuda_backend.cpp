@@ -76,6 +76,12 @@ class CudaQueue : public Queue {
     const CurrentDevice current(gpu_);
     stage.launch({data, {stream_}, {static_cast<float*>(scratch.data()), scratch.bytes / sizeof(float)}});
   }
+  void launch_direct(const Direct& direct, const DeviceDirectCall& call) override {
+    const CurrentDevice current(gpu_);
+    DeviceDirectCall on_stream = call;
+    on_stream.stream = {stream_};
+    direct.launch(on_stream);
+  }
 
   std::unique_ptr<Mark> make_mark() override {
     const CurrentDevice current(gpu_);

@@ -12,6 +12,17 @@ struct BorderedPlane {
   Extent image;
   Border border;
 
+  static constexpr bool may_be_nonfinite = false;
+
+  struct Column {
+    const float* from;
+    std::ptrdiff_t stride;
+    __device__ float operator[](int row) const { return from[row * stride]; }
+  };
+  __device__ Column column(int plane, int x, int y) const {
+    return {&planes.at(plane, x, y), planes.row_stride};
+  }
+
   // Whether every pixel of the rectangle is held, without the border rule.
   __device__ bool holds(int x0, int y0, int x1, int y1) const {
     const Rect& rect = planes.rect;

@@ -92,8 +92,9 @@ class PinnedBuffer {
   std::size_t size_ = 0;
 };
 
-// The same for many bytes, had much sooner: large pages, which the workers touch before they are locked. On an
-// H200's host 64 MB take 34 ms by cudaMallocHost() and 17 ms so with one thread, of which 2 are the locking.
+// The same for many bytes, had much sooner: large pages, which the workers touch before they are locked. On
+// an H200's host 64 MB take 34 ms by cudaMallocHost() and 17 ms so with one thread, of which 2 are the
+// locking.
 class LargePinnedBuffer {
  public:
   static constexpr std::size_t page = std::size_t{2} << 20;  // its size is a multiple of this

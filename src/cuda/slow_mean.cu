@@ -59,6 +59,7 @@ void launch_mean(const std::vector<double>& half, Border border, const DeviceSta
 Pipeline with_slow_mean(Pipeline pipeline, const std::vector<double>& half, Border border, int planes) {
   const int radius = static_cast<int>(half.size()) - 1;
   if (radius == 0) return pipeline;
+  pipeline.direct = {};
   pipeline.stages.push_back(
       {.name = "images",
        .reach = {.before = radius, .after = radius},

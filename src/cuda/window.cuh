@@ -10,6 +10,7 @@
 
 #include "cuda/launch.cuh"
 #include "cuda/load.cuh"
+#include "cuda/samples.cuh"
 #include "cuda/window.h"
 
 namespace ungrain::cuda {
@@ -24,11 +25,54 @@ inline constexpr int tile_threads = tile_width * tile_warps;
 // has no neighbour that counts, or only such neighbours: it stays as it is.
 inline constexpr float most_scaled = 1e18F;
 
+// From planes to planes.
 struct WindowCall {
   BorderedPlane in;
   Planes out;
   int first_channel;
   WindowWeights weights;
+
+  struct Writer {
+    const Planes& out;
+    __device__ void write(int channel, int x, int y, float value) const { out.at(channel, x, y) = value; }
+    __device__ void finish_pixel(int, int, int, int) const {}
+  };
+  __device__ const Rect& area() const { return out.rect; }
+  __device__ float pixel(int channel, int x, int y) const { return in.inside(channel, x, y); }
+  template <class Use>
+  __device__ void with_reader(Use use) const {
+    use(in);
+  }
+  template <class Use>
+  __device__ void with_writer(bool, Use use) const {
+    use(Writer{out});
+  }
+};
+
+// From samples to samples.
+struct DirectWindowCall {
+  SampleImage samples;
+  int first_channel;
+  WindowWeights weights;
+
+  __device__ const Rect& area() const { return samples.out.rect; }
+  // In the middle of the window: it is held.
+  __device__ float pixel(int channel, int x, int y) const {
+    float value = 0;
+    cuda::with_reader(samples, [&](auto reader) {
+      reader.filling = true;
+      value = reader.inside(channel, x, y);
+    });
+    return value;
+  }
+  template <class Use>
+  __device__ void with_reader(Use use) const {
+    cuda::with_reader(samples, use);
+  }
+  template <class Use>
+  __device__ void with_writer(bool filling, Use use) const {
+    cuda::with_writer(samples, filling, use);
+  }
 };
 
 __device__ inline float exp2_fast(float x) {
@@ -38,17 +82,17 @@ __device__ inline float exp2_fast(float x) {
 }
 
 // One block's part of the image. Channels share a weight; Rows of the window are in shared memory at a time;
-// Bounded keeps scaled values below most_scaled.
-template <int Channels, int Rows, bool Bounded>
+// Bounded keeps scaled values below most_scaled. Call: WindowCall or DirectWindowCall.
+template <int Channels, int Rows, bool Bounded, class Call = WindowCall>
 class WindowBlock {
  public:
-  __device__ WindowBlock(const WindowCall& call, float* shared)
+  __device__ WindowBlock(const Call& call, float* shared)
       : call_(call),
         shared_(shared),
         lane_(static_cast<int>(threadIdx.x) % tile_width),
         warp_(static_cast<int>(threadIdx.x) / tile_width),
-        left_(call.out.rect.x0 + static_cast<int>(blockIdx.x) * tile_width),
-        top_(call.out.rect.y0 + block_row() * tile_height),
+        left_(call.area().x0 + static_cast<int>(blockIdx.x) * tile_width),
+        top_(call.area().y0 + block_row() * tile_height),
         pitch_(tile_width + 2 * call.weights.reach_x),
         plane_(pitch_ * loaded_rows) {}
 
@@ -59,7 +103,7 @@ class WindowBlock {
 
   __device__ int x() const { return left_ + lane_; }
   __device__ int y(int row) const { return top_ + warp_ * rows_each + row; }
-  __device__ bool is_mine(int row) const { return x() < call_.out.rect.x1 && y(row) < call_.out.rect.y1; }
+  __device__ bool is_mine(int row) const { return x() < call_.area().x1 && y(row) < call_.area().y1; }
 
   // The thread's own pixels, scaled; undefined outside the image. Called first, by all threads of the block.
   __device__ void load_centres(float (&centre)[Channels][rows_each]) {
@@ -78,21 +122,15 @@ class WindowBlock {
     }
   }
 
-  // Stores the result for row k from its channels' sums; `centre` comes from load_centres().
-  __device__ void store(int k, const float (&centre)[Channels][rows_each],
-                        const float (&sums)[Channels][rows_each], float weights) const {
-    if (!is_mine(k)) return;
-    bool in_bounds = true;
-    if constexpr (Bounded) {
+  // Stores the results of the thread's pixels from their sums; `centre` comes from load_centres().
+  __device__ void store(const float (&centre)[Channels][rows_each], const float (&sums)[Channels][rows_each],
+                        const float (&weights)[rows_each]) const {
+    call_.with_writer(filling_, [&](auto writer) {
 #pragma unroll
-      for (int c = 0; c < Channels; ++c) in_bounds = in_bounds && fabsf(centre[c][k]) < most_scaled;
-    }
-    const float inverse = 1.0F / weights;
-#pragma unroll
-    for (int c = 0; c < Channels; ++c) {
-      const float result = in_bounds ? sums[c][k] * inverse * call_.weights.unscale : pixel(c, k);
-      call_.out.at(call_.first_channel + c, x(), y(k)) = result;
-    }
+      for (int k = 0; k < rows_each; ++k) {
+        if (is_mine(k)) store_row(writer, k, centre, sums, weights[k]);
+      }
+    });
   }
 
   // Calls visit(k, values, exponent) for every row k of the thread and every pixel of its window: the pixel's
@@ -121,7 +159,25 @@ class WindowBlock {
   }
 
  private:
-  __device__ float pixel(int c, int k) const { return call_.in.inside(call_.first_channel + c, x(), y(k)); }
+  __device__ float pixel(int c, int k) const { return call_.pixel(call_.first_channel + c, x(), y(k)); }
+
+  template <class Writer>
+  __device__ void store_row(const Writer& writer, int k, const float (&centre)[Channels][rows_each],
+                            const float (&sums)[Channels][rows_each], float weights) const {
+    bool in_bounds = true;
+    if constexpr (Bounded) {
+#pragma unroll
+      for (int c = 0; c < Channels; ++c) in_bounds = in_bounds && fabsf(centre[c][k]) < most_scaled;
+    }
+    const float inverse = 1.0F / weights;
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) {
+      const float result = in_bounds ? sums[c][k] * inverse * call_.weights.unscale : pixel(c, k);
+      writer.write(call_.first_channel + c, x(), y(k), result);
+    }
+    writer.finish_pixel(x(), y(k), call_.first_channel, Channels);
+  }
+
   __device__ static float bounded(float scaled) {
     return Bounded ? fminf(fmaxf(scaled, -most_scaled), most_scaled) : scaled;
   }
@@ -148,41 +204,56 @@ class WindowBlock {
 
   // Loads the rows that the window's rows [first, first + Rows) need.
   __device__ void load(int first) {
-    const WindowWeights& w = call_.weights;
-    const int x0 = left_ - w.reach_x;
+    call_.with_reader([&](auto reader) {
+      __syncthreads();
+      const bool finite = load_from(reader, first);
+      if constexpr (decltype(reader)::may_be_nonfinite) {
+        if (__syncthreads_and(finite ? 1 : 0) != 0) return;
+        reader.filling = filling_ = true;
+        load_from(reader, first);
+      }
+      __syncthreads();
+    });
+  }
+
+  // Returns whether what the thread has read is finite.
+  template <class Reader>
+  __device__ bool load_from(const Reader& reader, int first) {
+    const int x0 = left_ - call_.weights.reach_x;
     const int y0 = top_ + first;
-    __syncthreads();
-    if (call_.in.holds(x0, y0, x0 + pitch_, y0 + loaded_rows)) {
-      const ConstPlanes& planes = call_.in.planes;
+    bool finite = true;
+    if (reader.holds(x0, y0, x0 + pitch_, y0 + loaded_rows)) {
       for (int column = lane_; column < pitch_; column += tile_width) {
-        const float* from[Channels];
+        typename Reader::Column from[Channels];
 #pragma unroll
-        for (int c = 0; c < Channels; ++c) from[c] = &planes.at(call_.first_channel + c, x0 + column, y0);
-        load_column(column, [&](int c, int row) { return from[c][row * planes.row_stride]; });
+        for (int c = 0; c < Channels; ++c) from[c] = reader.column(call_.first_channel + c, x0 + column, y0);
+        finite &= load_column<Reader::may_be_nonfinite>(column, [&](int c, int row) { return from[c][row]; });
       }
     } else {
       auto* found_rows = reinterpret_cast<int*>(shared_ + Channels * plane_);
       const auto thread = static_cast<int>(threadIdx.x);
-      if (thread < loaded_rows) found_rows[thread] = call_.in.row_for(y0 + thread);
+      if (thread < loaded_rows) found_rows[thread] = reader.row_for(y0 + thread);
       __syncthreads();
       for (int column = lane_; column < pitch_; column += tile_width) {
-        const int found = call_.in.column_for(x0 + column);
-        load_column(column, [&](int c, int row) {
-          return call_.in.at_found(call_.first_channel + c, found, found_rows[row], w.nothing);
+        const int found = reader.column_for(x0 + column);
+        finite &= load_column<Reader::may_be_nonfinite>(column, [&](int c, int row) {
+          return reader.at_found(call_.first_channel + c, found, found_rows[row], call_.weights.nothing);
         });
       }
     }
-    __syncthreads();
+    return finite;
   }
 
-  // Loads the warp's rows of a column, several pixels at a time, so that none waits for another.
-  template <class Read>
-  __device__ void load_column(int column, Read read) {
+  // Loads the warp's rows of a column, several pixels at a time, so that none waits for another. Returns
+  // whether they are finite, where Checked.
+  template <bool Checked, class Read>
+  __device__ bool load_column(int column, Read read) {
     constexpr int each = (loaded_rows + tile_warps - 1) / tile_warps;
     constexpr int pixels_at_once = 12 / Channels;
     const auto exists = [&](int i) {  // the warp's row i
       return i < each && ((i + 1) * tile_warps <= loaded_rows || warp_ + i * tile_warps < loaded_rows);
     };
+    bool finite = true;
 #pragma unroll
     for (int first = 0; first < each; first += pixels_at_once) {
       float values[pixels_at_once][Channels];
@@ -198,10 +269,13 @@ class WindowBlock {
         float* to = shared_ + (warp_ + (first + i) * tile_warps) * pitch_ + column;
 #pragma unroll
         for (int c = 0; c < Channels; ++c) {
-          if (exists(first + i)) to[c * plane_] = bounded(values[i][c] * call_.weights.scale);
+          if (!exists(first + i)) continue;
+          if constexpr (Checked) finite = finite && isfinite(values[i][c]);
+          to[c * plane_] = bounded(values[i][c] * call_.weights.scale);
         }
       }
     }
+    return finite;
   }
 
   // An odd number of rows is the window's height: a kernel compiled for it takes all rows at once.
@@ -209,7 +283,8 @@ class WindowBlock {
   static constexpr int loaded_rows = tile_height + Rows - 1;
   static_assert(loaded_rows <= tile_threads);
 
-  const WindowCall& call_;
+  const Call& call_;
+  bool filling_ = false;  // a sample near the block is not finite
   float* shared_;
   int lane_;
   int warp_;
@@ -222,6 +297,10 @@ class WindowBlock {
 inline dim3 window_grid(const Rect& area) {
   return tall_grid(blocks_for(area.width(), tile_width), blocks_for(area.height(), tile_height));
 }
+
+// The largest radius of windows with kernels that work on samples directly: larger ones take so long that the
+// conversions to planes and back hardly count.
+inline constexpr int most_direct_radius = 3;
 
 // Rows of the window that a kernel takes at a time where it was not compiled for the window's height.
 inline constexpr int generic_rows = 16;

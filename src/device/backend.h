@@ -67,13 +67,24 @@ struct StoreCall {
   double alpha_scale = 1;
 };
 
-// A method in one go, on samples (core/method.h, Direct).
+// A method in one go, on samples (core/method.h, Direct), on the CPU.
 struct DirectData {
   ConstImageView in;
   ImageView out;
   Rect in_rect;
   Rect out_rect;
   Extent image;
+};
+
+// The same on a GPU.
+struct DeviceDirectCall {
+  ConstImageView in;  // its region says where it lies; covers the output, the reach around it, and
+                      // fill_radius more where samples may not be finite, as far as the image goes
+  ImageView out;  // of the same type
+  Extent image;
+  bool keep = false;                // what is not finite is put back
+  NonFiniteStats* stats = nullptr;  // in the queue's memory; counts the output's pixels
+  Stream stream = {};
 };
 
 class Queue {
@@ -91,6 +102,7 @@ class Queue {
   virtual void run(const Stage& stage, const StageData& data, const Memory& scratch) = 0;
   // Returns whether it met a sample that is not finite. Only where Pipeline::direct is set.
   virtual bool run_direct(const Direct& direct, const DirectData& data, const Memory& scratch);
+  virtual void launch_direct(const Direct& direct, const DeviceDirectCall& call);  // its stream is set here
 
   virtual std::unique_ptr<Mark> make_mark() = 0;
   virtual void record(Mark& mark) = 0;                                // the point after the work so far

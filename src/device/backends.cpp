@@ -46,6 +46,10 @@ bool Queue::run_direct(const Direct&, const DirectData&, const Memory&) {
   throw Error(ErrorCode::internal, "this device filters no samples directly");
 }
 
+void Queue::launch_direct(const Direct&, const DeviceDirectCall&) {
+  throw Error(ErrorCode::internal, "this device filters float planes only");
+}
+
 std::unique_ptr<Queue> Backend::queue_on(Stream) {
   throw Error(ErrorCode::unsupported, "run_async() needs a GPU; run() is what the CPU has");
 }

@@ -11,23 +11,27 @@
 namespace ungrain {
 namespace {
 
+using cuda::DirectWindowCall;
 using cuda::rows_each;
 using cuda::WindowBlock;
 using cuda::WindowCall;
 
-struct AdaptiveCall {
-  WindowCall window;
+struct AdaptiveStrength {
   float to_variance;  // from scaled squared differences to the variance
   float epsilon;
   float factor_squared;
   float from_strength;  // divided by a strength's square: the factor on squared differences
 };
 
-template <int Channels, int Rows, bool AroundMean>
-__global__ void __launch_bounds__(cuda::tile_threads)
-    adaptive_bilateral_kernel(const __grid_constant__ AdaptiveCall call) {
-  extern __shared__ float shared[];
-  WindowBlock<Channels, Rows, true> block(call.window, shared);
+template <class Window>
+struct AdaptiveCall {
+  Window window;
+  AdaptiveStrength strength;
+};
+
+template <int Channels, int Rows, bool AroundMean, class Window>
+__device__ void filter_block(const AdaptiveCall<Window>& call, float* shared) {
+  WindowBlock<Channels, Rows, true, Window> block(call.window, shared);
   float centre[Channels][rows_each];
   float own[rows_each];  // factors on the pixels' squared differences
   block.load_centres(centre);
@@ -62,9 +66,9 @@ __global__ void __launch_bounds__(cuda::tile_threads)
         }
         variance = fmaxf(variance, 0.0F);
       }
-      const float strength =
-          call.factor_squared * fmaxf(variance * call.to_variance + call.epsilon, call.epsilon);
-      own[k] = fminf(call.from_strength / strength, 1e30F);
+      const AdaptiveStrength& by = call.strength;
+      const float strength = by.factor_squared * fmaxf(variance * by.to_variance + by.epsilon, by.epsilon);
+      own[k] = fminf(by.from_strength / strength, 1e30F);
     }
   }
   float weights[rows_each] = {};
@@ -81,15 +85,51 @@ __global__ void __launch_bounds__(cuda::tile_threads)
 #pragma unroll
     for (int c = 0; c < Channels; ++c) sums[c][k] = fmaf(weight, values[c], sums[c][k]);
   });
-#pragma unroll
-  for (int k = 0; k < rows_each; ++k) block.store(k, centre, sums, weights[k]);
+  block.store(centre, sums, weights);
 }
 
-using Kernel = void (*)(AdaptiveCall);
-struct Instance {
-  Kernel kernel;
+template <int Channels, int Rows, bool AroundMean>
+__global__ void __launch_bounds__(cuda::tile_threads)
+    adaptive_bilateral_kernel(const __grid_constant__ AdaptiveCall<WindowCall> call) {
+  extern __shared__ float shared[];
+  filter_block<Channels, Rows, AroundMean>(call, shared);
+}
+
+template <int Channels, int Rows>
+__global__ void __launch_bounds__(cuda::tile_threads)
+    direct_adaptive_bilateral_kernel(const __grid_constant__ AdaptiveCall<DirectWindowCall> call) {
+  extern __shared__ float shared[];
+  filter_block<Channels, Rows, false>(call, shared);
+}
+
+template <class Window>
+struct KernelInstance {
+  void (*kernel)(AdaptiveCall<Window>);
   std::size_t shared;
 };
+using Instance = KernelInstance<WindowCall>;
+using DirectInstance = KernelInstance<DirectWindowCall>;
+
+template <int Channels, int Radius>
+DirectInstance direct_instance() {
+  constexpr int rows = 2 * Radius + 1;
+  return {direct_adaptive_bilateral_kernel<Channels, rows>,
+          WindowBlock<Channels, rows, true, DirectWindowCall>::shared_bytes(Radius)};
+}
+
+template <int Channels>
+DirectInstance direct_instance(int radius) {
+  static_assert(cuda::most_direct_radius == 3);
+  return radius == 1   ? direct_instance<Channels, 1>()
+         : radius == 2 ? direct_instance<Channels, 2>()
+                       : direct_instance<Channels, 3>();
+}
+
+bool has_direct_version(const AdaptiveBilateralParams& params, int channels_per_weight) {
+  return params.radius <= cuda::most_direct_radius &&
+         (channels_per_weight == 1 || channels_per_weight == 3) && params.colour != ColourMode::lab &&
+         params.border != Border::wrap && params.centre != VarianceCentre::mean;
+}
 
 // Only the generic kernel supports a variance around the mean.
 template <int Channels, bool AroundMean>
@@ -126,8 +166,7 @@ Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const Im
   const cuda::WindowWeights weights(params.window, params.radius, reach, params.sigma_space.value(),
                                     params.sigma_range.value(), divisor);
   const double to_variance = 1.0 / divisor / weights.scale / weights.scale;
-  const AdaptiveCall setup{
-      .window = {{}, {}, 0, weights},
+  const AdaptiveStrength strength{
       .to_variance = static_cast<float>(to_variance),
       .epsilon = static_cast<float>(params.epsilon.value()),
       .factor_squared = static_cast<float>(params.factor.value() * params.factor.value()),
@@ -139,17 +178,29 @@ Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const Im
                .reach = reach,
                .planes = spec.colour_channels(),
                .launch = [=, border = params.border](const DeviceStageCall& call) {
-                 AdaptiveCall of_call = setup;
-                 of_call.window.in = {call.in[0], call.image, border};
-                 of_call.window.out = call.out;
                  for (int first = 0; first < call.out.count; first += channels_per_weight) {
-                   of_call.window.first_channel = first;
+                   const AdaptiveCall<WindowCall> of_call{
+                       {{call.in[0], call.image, border}, call.out, first, weights}, strength};
                    cuda::launch(instance.kernel, cuda::window_grid(call.out.rect), dim3(cuda::tile_threads),
                                 instance.shared, call.stream, of_call);
                  }
                }};
-  return cuda::in_colour_mode(params.colour, {std::move(filter)}, spec.white(),
-                              params.border == Border::wrap);
+  Pipeline pipeline =
+      cuda::in_colour_mode(params.colour, {std::move(filter)}, spec.white(), params.border == Border::wrap);
+  if (has_direct_version(params, channels_per_weight)) {
+    const DirectInstance direct =
+        channels_per_weight == 1 ? direct_instance<1>(params.radius) : direct_instance<3>(params.radius);
+    pipeline.direct.launch = [=, border = params.border,
+                              channels = spec.colour_channels()](const DeviceDirectCall& call) {
+      const cuda::SampleImage samples = cuda::sample_image(call, border);
+      for (int first = 0; first < channels; first += channels_per_weight) {
+        cuda::launch(direct.kernel, cuda::window_grid(samples.out.rect), dim3(cuda::tile_threads),
+                     direct.shared, call.stream,
+                     AdaptiveCall<DirectWindowCall>{{samples, first, weights}, strength});
+      }
+    };
+  }
+  return pipeline;
 }
 
 }  // namespace ungrain

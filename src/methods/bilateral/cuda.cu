@@ -10,6 +10,7 @@
 namespace ungrain {
 namespace {
 
+using cuda::DirectWindowCall;
 using cuda::rows_each;
 using cuda::WindowBlock;
 using cuda::WindowCall;
@@ -33,11 +34,9 @@ __device__ float range_exponent(const float (&values)[Channels], const float (&c
   }
 }
 
-template <ColourDistance Distance, int Channels, int Rows>
-__global__ void __launch_bounds__(cuda::tile_threads)
-    bilateral_kernel(const __grid_constant__ WindowCall call) {
-  extern __shared__ float shared[];
-  WindowBlock<Channels, Rows, false> block(call, shared);
+template <ColourDistance Distance, int Channels, int Rows, class Call>
+__device__ void filter_block(const Call& call, float* shared) {
+  WindowBlock<Channels, Rows, false, Call> block(call, shared);
   float centre[Channels][rows_each];
   float sums[Channels][rows_each] = {};
   float weights[rows_each] = {};
@@ -48,8 +47,21 @@ __global__ void __launch_bounds__(cuda::tile_threads)
 #pragma unroll
     for (int c = 0; c < Channels; ++c) sums[c][k] = fmaf(weight, values[c], sums[c][k]);
   });
-#pragma unroll
-  for (int k = 0; k < rows_each; ++k) block.store(k, centre, sums, weights[k]);
+  block.store(centre, sums, weights);
+}
+
+template <ColourDistance Distance, int Channels, int Rows>
+__global__ void __launch_bounds__(cuda::tile_threads)
+    bilateral_kernel(const __grid_constant__ WindowCall call) {
+  extern __shared__ float shared[];
+  filter_block<Distance, Channels, Rows>(call, shared);
+}
+
+template <int Channels, int Rows>
+__global__ void __launch_bounds__(cuda::tile_threads)
+    direct_bilateral_kernel(const __grid_constant__ DirectWindowCall call) {
+  extern __shared__ float shared[];
+  filter_block<ColourDistance::euclidean, Channels, Rows>(call, shared);
 }
 
 using Kernel = void (*)(WindowCall);
@@ -113,6 +125,51 @@ Form form_for(const BilateralParams& params, const ImageSpec& spec, int channels
   return Form::one_sided;
 }
 
+struct DirectInstance {
+  void (*kernel)(DirectWindowCall);
+  std::size_t shared;
+};
+
+template <int Channels, int Radius>
+DirectInstance direct_instance() {
+  constexpr int rows = 2 * Radius + 1;
+  return {direct_bilateral_kernel<Channels, rows>,
+          WindowBlock<Channels, rows, false, DirectWindowCall>::shared_bytes(Radius)};
+}
+
+DirectInstance direct_instance_for(int channels, int radius) {
+  static_assert(cuda::most_direct_radius == 3);
+  if (channels == 1) {
+    return radius == 1   ? direct_instance<1, 1>()
+           : radius == 2 ? direct_instance<1, 2>()
+                         : direct_instance<1, 3>();
+  }
+  return radius == 1   ? direct_instance<3, 1>()
+         : radius == 2 ? direct_instance<3, 2>()
+                       : direct_instance<3, 3>();
+}
+
+bool has_direct_version(const BilateralParams& params, int channels_per_weight) {
+  return params.radius <= cuda::most_direct_radius &&
+         (channels_per_weight == 1 || channels_per_weight == 3) && params.colour != ColourMode::lab &&
+         params.border != Border::wrap && params.quality != BilateralQuality::separable &&
+         distance_among(params, channels_per_weight) == ColourDistance::euclidean;
+}
+
+void launch_direct(const cuda::WindowWeights& weights, const BilateralParams& params, Form form,
+                   int channels_per_weight, int channels, const DeviceDirectCall& call) {
+  const cuda::SampleImage samples = cuda::sample_image(call, params.border);
+  const DirectInstance instance = direct_instance_for(channels_per_weight, params.radius);
+  for (int first = 0; first < channels; first += channels_per_weight) {
+    if (form == Form::streamed) {
+      launch_streamed_bilateral(weights, first, channels_per_weight, samples, call.stream);
+      continue;
+    }
+    cuda::launch(instance.kernel, cuda::window_grid(samples.out.rect), dim3(cuda::tile_threads),
+                 instance.shared, call.stream, DirectWindowCall{samples, first, weights});
+  }
+}
+
 }  // namespace
 
 Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
@@ -147,7 +204,17 @@ Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
                         }
                       }});
   }
-  return cuda::in_colour_mode(params.colour, std::move(passes), spec.white(), params.border == Border::wrap);
+  Pipeline pipeline =
+      cuda::in_colour_mode(params.colour, std::move(passes), spec.white(), params.border == Border::wrap);
+  if (has_direct_version(params, channels_per_weight)) {
+    const cuda::WindowWeights weights(params.window, params.radius, {.x = params.radius, .y = params.radius},
+                                      params.sigma_space.value(), params.sigma_range.value(), divisor);
+    const Form form = form_for(params, spec, channels_per_weight);
+    pipeline.direct.launch = [=, channels = spec.colour_channels()](const DeviceDirectCall& call) {
+      launch_direct(weights, params, form, channels_per_weight, channels, call);
+    };
+  }
+  return pipeline;
 }
 
 }  // namespace ungrain

@@ -1,13 +1,14 @@
 // Small square windows, through registers: a thread owns a few columns and rows, reads the rows that they
 // need one after the other and compares each row with those before it, so that the weight between two of the
 // thread's own pixels is computed once. Every pixel adds its neighbours in the order of the window's rows and
-// columns, in any thread. Bound by memory: each pixel is read once and written once; other reads come from
-// the first-level cache.
+// columns, in any thread, from planes or from samples. Bound by memory: each pixel is read once and written
+// once; other reads come from the first-level cache or from shared memory.
 #include "methods/bilateral/streamed.h"
 
 #include <algorithm>
 #include <cstdint>
 
+#include "core/sample_types.h"
 #include "cuda/launch.cuh"
 #include "cuda/load.cuh"
 #include "cuda/window.cuh"
@@ -16,29 +17,176 @@ namespace ungrain {
 namespace {
 
 using cuda::BorderedPlane;
+using cuda::SampleImage;
+using cuda::SampleReader;
+using cuda::Stored;
 
 constexpr int radius = 1;
 constexpr int block_width = 32;
 constexpr int block_height = 4;
 
-struct StreamedCall {
-  BorderedPlane in;
-  Planes out;
-  int first_channel;
-  int left;  // first column of the first thread, aligned in memory
+struct StreamedWeights {
+  StreamedWeights(const cuda::WindowWeights& weights)
+      : scale(weights.scale), unscale(weights.unscale), nothing(weights.nothing) {
+    std::copy_n(weights.space, radius + 1, space);
+  }
+
   float scale;
   float unscale;
   float nothing;
   float space[radius + 1];
 };
 
-template <int Radius, int Channels, int Columns, int Rows>
+struct StreamedCall {
+  BorderedPlane in;
+  Planes out;
+  int first_channel;
+  int left;  // first column of the first thread, aligned in memory
+  StreamedWeights weights;
+};
+
+struct DirectStreamedCall {
+  SampleImage samples;
+  int first_channel;
+  int left;
+  StreamedWeights weights;
+};
+
+// N neighbouring samples, read and written at once.
+template <PixelType Type, int N>
+struct alignas(N * sizeof(Stored<Type>)) Run {
+  Stored<Type> samples[N];
+};
+
+template <PixelType Type, int N>
+__device__ void read_run(const unsigned char* from, float* to) {
+  const auto run = *reinterpret_cast<const Run<Type, N>*>(from);
+#pragma unroll
+  for (int i = 0; i < N; ++i) to[i] = cuda::to_float<Type>(run.samples[i]);
+}
+
+template <PixelType Type, int N>
+__device__ void write_run(unsigned char* to, const float* values) {
+  Run<Type, N> run;
+#pragma unroll
+  for (int i = 0; i < N; ++i) run.samples[i] = cuda::from_float<Type>(values[i]);
+  *reinterpret_cast<Run<Type, N>*>(to) = run;
+}
+
+__device__ inline unsigned char* bytes_of(const float* floats) {
+  return const_cast<unsigned char*>(reinterpret_cast<const unsigned char*>(floats));
+}
+
+// What a thread reads its rows from and writes its results to: planes, samples, or a tile in shared memory.
+// read<Held>() gives pixels [x - radius, x + Columns + radius) of row y; Held: they are held, and aligned.
+template <int Channels, int Columns>
+struct PlaneImage {
+  const StreamedCall& call;
+
+  template <bool Held, int Side>
+  __device__ void read(int x, int y, float (&to)[Channels][Side]) const {
+    constexpr int around = (Side - Columns) / 2;
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) {
+      const int plane = call.first_channel + c;
+      if constexpr (Held) {
+        const float* from = &call.in.planes.at(plane, x, y);
+        read_run<PixelType::f32, Columns>(bytes_of(from), to[c] + around);
+#pragma unroll
+        for (int i = 1; i <= around; ++i) {
+          to[c][around - i] = from[-i];
+          to[c][around + Columns - 1 + i] = from[Columns - 1 + i];
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < Side; ++i) {
+          to[c][i] = call.in.at(plane, x + i - around, y, call.weights.nothing);
+        }
+      }
+    }
+  }
+
+  __device__ void write(int x, int y, const float (&results)[Channels][Columns]) const {
+    const Rect& area = call.out.rect;
+    if (y >= area.y1) return;
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) {
+      float* to = call.out.row(call.first_channel + c, y) + (x - area.x0);
+      const bool whole = x >= area.x0 && x + Columns <= area.x1;
+      if (whole && reinterpret_cast<std::uintptr_t>(to) % (Columns * sizeof(float)) == 0) {
+        write_run<PixelType::f32, Columns>(bytes_of(to), results[c]);
+      } else {
+#pragma unroll
+        for (int i = 0; i < Columns; ++i) {
+          if (x + i >= area.x0 && x + i < area.x1) to[i] = results[c][i];
+        }
+      }
+    }
+  }
+};
+
+template <PixelType Type, int Channels, int Columns>
+struct SamplesAsTheyLie {
+  const DirectStreamedCall& call;
+  SampleReader<Type> reader;
+
+  template <bool Held, int Side>
+  __device__ void read(int x, int y, float (&to)[Channels][Side]) const {
+    constexpr int around = (Side - Columns) / 2;
+    constexpr int size = bytes_per_sample(Type);
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) {
+      const int channel = call.first_channel + c;
+      if constexpr (Held) {
+        const unsigned char* from = call.samples.in.at(x, y, channel);
+        read_run<Type, Columns>(from, to[c] + around);
+#pragma unroll
+        for (int i = 1; i <= around; ++i) {
+          to[c][around - i] = cuda::read_sample<Type>(from - i * size);
+          to[c][around + Columns - 1 + i] = cuda::read_sample<Type>(from + (Columns - 1 + i) * size);
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < Side; ++i) {
+          to[c][i] = reader.at(channel, x + i - around, y, call.weights.nothing);
+        }
+      }
+    }
+  }
+
+  __device__ void write(int x, int y, const float (&results)[Channels][Columns]) const {
+    const cuda::Samples& out = call.samples.out;
+    if (y >= out.rect.y1) return;
+    const bool whole = x >= out.rect.x0 && x + Columns <= out.rect.x1 && !reader.filling &&
+                       out.strides.x == bytes_per_sample(Type);
+    const cuda::SampleWriter<Type> writer{call.samples, reader.filling};
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) {
+      unsigned char* to = out.at(x, y, call.first_channel + c);
+      if (whole && reinterpret_cast<std::uintptr_t>(to) % sizeof(Run<Type, Columns>) == 0) {
+        write_run<Type, Columns>(to, results[c]);
+      } else {
+#pragma unroll
+        for (int i = 0; i < Columns; ++i) {
+          if (x + i >= out.rect.x0 && x + i < out.rect.x1) {
+            writer.write(call.first_channel + c, x + i, y, results[c][i]);
+          }
+        }
+      }
+    }
+  }
+};
+
+template <int Radius, int Channels, int Columns, int Rows, class Image>
 class StreamedThread {
  public:
-  __device__ StreamedThread(const StreamedCall& call, int x0, int y0) : call_(call), x0_(x0), y0_(y0) {}
+  __device__ StreamedThread(const StreamedWeights& weights, const Image& image, int x0, int y0)
+      : space_weights_(weights), image_(image), x0_(x0), y0_(y0) {}
 
+  // Returns whether all results are finite: of finite pixels they are, of others they are not.
   template <bool Held>
-  __device__ void filter() {
+  __device__ bool filter() {
+    float probe = 0;
 #pragma unroll
     for (int row = -Radius; row < Rows + Radius; ++row) {
       load<Held>(row);
@@ -47,8 +195,9 @@ class StreamedThread {
         if (before >= -Radius) meet(before, row);
       }
       if (row >= 0 && row < Rows) start_own_row(row);
-      if (row - Radius >= 0) store(row - Radius);
+      if (row - Radius >= 0) store(row - Radius, probe);
     }
+    return probe == 0;
   }
 
  private:
@@ -59,40 +208,17 @@ class StreamedThread {
 
   template <bool Held>
   __device__ void load(int row) {
+    float values[Channels][side];
+    image_.template read<Held>(x0_, y0_ + row, values);
 #pragma unroll
     for (int c = 0; c < Channels; ++c) {
-      float* to = pixels_[c][row + Radius];
-      if constexpr (Held) {
-        const float* from = &call_.in.planes.at(call_.first_channel + c, x0_, y0_ + row);
-        if constexpr (Columns == 4) {
-          const float4 four = *reinterpret_cast<const float4*>(from);
-          to[Radius] = four.x;
-          to[Radius + 1] = four.y;
-          to[Radius + 2] = four.z;
-          to[Radius + 3] = four.w;
-        } else {
-          const float2 two = *reinterpret_cast<const float2*>(from);
-          to[Radius] = two.x;
-          to[Radius + 1] = two.y;
-        }
 #pragma unroll
-        for (int i = 1; i <= Radius; ++i) {
-          to[Radius - i] = from[-i];
-          to[Radius + Columns - 1 + i] = from[Columns - 1 + i];
-        }
-      } else {
-#pragma unroll
-        for (int i = 0; i < side; ++i) {
-          to[i] = call_.in.at(call_.first_channel + c, x0_ + i - Radius, y0_ + row, call_.nothing);
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < side; ++i) to[i] *= call_.scale;
+      for (int i = 0; i < side; ++i) pixels_[c][row + Radius][i] = values[c][i] * space_weights_.scale;
     }
   }
 
   __device__ float weight_between(int row, int column, int other_row, int other_column, int dx) const {
-    float exponent = call_.space[other_row - row] + call_.space[dx < 0 ? -dx : dx];
+    float exponent = space_weights_.space[other_row - row] + space_weights_.space[dx < 0 ? -dx : dx];
 #pragma unroll
     for (int c = 0; c < Channels; ++c) {
       const float difference =
@@ -162,35 +288,21 @@ class StreamedThread {
     }
   }
 
-  __device__ void store(int row) const {
-    const Rect& area = call_.out.rect;
-    const int y = y0_ + row;
-    if (y >= area.y1) return;
+  __device__ void store(int row, float& probe) const {
+    float results[Channels][Columns];
 #pragma unroll
     for (int c = 0; c < Channels; ++c) {
-      float results[Columns];
 #pragma unroll
       for (int i = 0; i < Columns; ++i) {
-        results[i] = __fdividef(sums_[c][row][i], weights_[row][i]) * call_.unscale;
-      }
-      float* to = call_.out.row(call_.first_channel + c, y) + (x0_ - area.x0);
-      const bool whole = x0_ >= area.x0 && x0_ + Columns <= area.x1;
-      if (whole && reinterpret_cast<std::uintptr_t>(to) % (Columns * sizeof(float)) == 0) {
-        if constexpr (Columns == 4) {
-          *reinterpret_cast<float4*>(to) = make_float4(results[0], results[1], results[2], results[3]);
-        } else {
-          *reinterpret_cast<float2*>(to) = make_float2(results[0], results[1]);
-        }
-      } else {
-#pragma unroll
-        for (int i = 0; i < Columns; ++i) {
-          if (x0_ + i >= area.x0 && x0_ + i < area.x1) to[i] = results[i];
-        }
+        results[c][i] = __fdividef(sums_[c][row][i], weights_[row][i]) * space_weights_.unscale;
+        probe = fmaf(results[c][i], 0.0F, probe);
       }
     }
+    image_.write(x0_, y0_ + row, results);
   }
 
-  const StreamedCall& call_;
+  const StreamedWeights& space_weights_;
+  const Image& image_;
   int x0_;
   int y0_;
   // Every index is a compile-time constant: all of it lies in registers, only as long as it is used.
@@ -206,7 +318,9 @@ __global__ void __launch_bounds__(block_width* block_height)
   const int x0 = call.left + static_cast<int>(blockIdx.x * block_width + threadIdx.x) * Columns;
   const int y0 = area.y0 + (cuda::block_row() * block_height + static_cast<int>(threadIdx.y)) * Rows;
   if (x0 >= area.x1 || y0 >= area.y1) return;
-  StreamedThread<Radius, Channels, Columns, Rows> thread(call, x0, y0);
+  const PlaneImage<Channels, Columns> image{call};
+  StreamedThread<Radius, Channels, Columns, Rows, PlaneImage<Channels, Columns>> thread(call.weights, image,
+                                                                                        x0, y0);
   const bool aligned = reinterpret_cast<std::uintptr_t>(&call.in.planes.at(call.first_channel, x0, y0)) %
                                (Columns * sizeof(float)) ==
                            0 &&
@@ -218,33 +332,216 @@ __global__ void __launch_bounds__(block_width* block_height)
   }
 }
 
-template <int Radius, int Channels, int Columns, int Rows>
-void launch_for(StreamedCall of_call, const DeviceStageCall& call) {
-  const Rect& area = call.out.rect;
-  // The thread that owns the first column also owns as many before it as align its columns in memory.
-  const float* first = &of_call.in.planes.at(of_call.first_channel, area.x0, area.y0);
-  const auto before = static_cast<int>(reinterpret_cast<std::uintptr_t>(first) / sizeof(float) % Columns);
-  of_call.left = area.x0 - before;
-  const dim3 grid = cuda::tall_grid(cuda::blocks_for(area.width() + before, block_width * Columns),
-                                    cuda::blocks_for(area.height(), block_height * Rows));
-  cuda::launch(streamed_kernel<Radius, Channels, Columns, Rows>, grid, dim3(block_width, block_height), 0,
-               call.stream, of_call);
+// Samples as they lie, best where those of a channel are neighbours.
+template <PixelType Type, int Radius, int Channels, int Columns, int Rows>
+__global__ void __launch_bounds__(block_width* block_height)
+    direct_streamed_kernel(const __grid_constant__ DirectStreamedCall call) {
+  const cuda::Samples& in = call.samples.in;
+  const Rect& area = call.samples.out.rect;
+  const int x0 = call.left + static_cast<int>(blockIdx.x * block_width + threadIdx.x) * Columns;
+  const int y0 = area.y0 + (cuda::block_row() * block_height + static_cast<int>(threadIdx.y)) * Rows;
+  if (x0 >= area.x1 || y0 >= area.y1) return;
+  using Image = SamplesAsTheyLie<Type, Channels, Columns>;
+  Image image{call, {call.samples}};
+  StreamedThread<Radius, Channels, Columns, Rows, Image> thread(call.weights, image, x0, y0);
+  constexpr int bytes = sizeof(Run<Type, Columns>);
+  const bool aligned = in.strides.x == bytes_per_sample(Type) && in.strides.y % bytes == 0 &&
+                       in.strides.channel % bytes == 0 &&
+                       reinterpret_cast<std::uintptr_t>(in.at(x0, y0, call.first_channel)) % bytes == 0;
+  const bool held =
+      aligned && image.reader.holds(x0 - Radius, y0 - Radius, x0 + Columns + Radius, y0 + Rows + Radius);
+  for (;;) {
+    const bool finite =
+        held && !image.reader.filling ? thread.template filter<true>() : thread.template filter<false>();
+    if (!is_float(Type) || finite || image.reader.filling) break;
+    image.reader.filling = true;
+  }
+  if (call.samples.alpha < 0 && !image.reader.filling) return;
+  const cuda::SampleWriter<Type> writer{call.samples, image.reader.filling};
+  for (int y = y0; y < min(y0 + Rows, area.y1); ++y) {
+    for (int x = max(x0, area.x0); x < min(x0 + Columns, area.x1); ++x) {
+      writer.finish_pixel(x, y, call.first_channel, Channels);
+    }
+  }
+}
+
+// RGB whose channels are interleaved: rows of samples go to shared memory and back in the order in which they
+// lie.
+template <int Columns, int Rows>
+struct RgbTile {
+  static constexpr int around = radius;
+  static constexpr int columns = block_width * Columns;
+  static constexpr int rows = block_height * Rows;
+  static constexpr int pitch = 3 * (columns + 2 * around);
+  static_assert(Columns == 2 && around == 1 && pitch % 2 == 0, "a thread reads a row as six pairs");
+
+  float in[(rows + 2 * around) * pitch];
+  float out[rows * 3 * columns];
+  int left;
+  int top;
+
+  template <bool Held, int Side>
+  __device__ void read(int x, int y, float (&to)[3][Side]) const {
+    const auto* pairs = reinterpret_cast<const float2*>(in + (y + around - top) * pitch + 3 * (x - left));
+#pragma unroll
+    for (int i = 0; i < 3 * Side / 2; ++i) {
+      const float2 pair = pairs[i];
+      to[2 * i % 3][2 * i / 3] = pair.x;
+      to[(2 * i + 1) % 3][(2 * i + 1) / 3] = pair.y;
+    }
+  }
+
+  __device__ void write(int x, int y, const float (&results)[3][Columns]) const {
+    auto* pairs =
+        reinterpret_cast<float2*>(const_cast<float*>(out) + (y - top) * 3 * columns + 3 * (x - left));
+#pragma unroll
+    for (int i = 0; i < 3 * Columns / 2; ++i) {
+      pairs[i] = make_float2(results[2 * i % 3][2 * i / 3], results[(2 * i + 1) % 3][(2 * i + 1) / 3]);
+    }
+  }
+
+  // Returns whether what the thread has read is finite. Called by all threads.
+  template <PixelType Type>
+  __device__ bool load(const SampleReader<Type>& reader, float nothing) {
+    const int x0 = left - around;
+    const int y0 = top - around;
+    const bool held = reader.holds(x0, y0, x0 + columns + 2 * around, y0 + rows + 2 * around);
+    bool finite = true;
+    for (int row = static_cast<int>(threadIdx.y); row < rows + 2 * around; row += block_height) {
+      const unsigned char* from = reader.image.in.at(x0, y0 + row, 0);
+#pragma unroll
+      for (int first = 0; first < pitch; first += block_width) {
+        const int i = first + static_cast<int>(threadIdx.x);
+        if (i >= pitch) continue;
+        const float value = held ? cuda::read_sample<Type>(from + i * bytes_per_sample(Type))
+                                 : reader.at(i % 3, x0 + i / 3, y0 + row, nothing);
+        if constexpr (is_float(Type)) finite = finite && isfinite(value);
+        in[row * pitch + i] = value;
+      }
+    }
+    return finite;
+  }
+
+  // The warp's own rows.
+  template <PixelType Type>
+  __device__ void store(const cuda::SampleWriter<Type>& writer) const {
+    const cuda::Samples& image = writer.image.out;
+    const int width = min(columns, image.rect.x1 - left);
+    for (int row = static_cast<int>(threadIdx.y) * Rows; row < static_cast<int>(threadIdx.y + 1) * Rows;
+         ++row) {
+      const int y = top + row;
+      if (y >= image.rect.y1) return;
+      unsigned char* to = image.at(left, y, 0);
+#pragma unroll
+      for (int first = 0; first < 3 * columns; first += block_width) {
+        const int i = first + static_cast<int>(threadIdx.x);
+        if (i >= 3 * width) continue;
+        const float value = out[row * 3 * columns + i];
+        if (writer.filling) {
+          writer.write(i % 3, left + i / 3, y, value);
+          if (i % 3 == 0) writer.finish_pixel(left + i / 3, y, 0, 3);
+        } else {
+          cuda::write_sample<Type>(to + i * bytes_per_sample(Type), value);
+        }
+      }
+    }
+  }
+};
+
+template <PixelType Type, int Columns, int Rows>
+__global__ void __launch_bounds__(block_width* block_height)
+    rgb_streamed_kernel(const __grid_constant__ DirectStreamedCall call) {
+  using Tile = RgbTile<Columns, Rows>;
+  __shared__ alignas(8) Tile tile;
+  const Rect& area = call.samples.out.rect;
+  const int left = area.x0 + static_cast<int>(blockIdx.x) * Tile::columns;
+  const int top = area.y0 + cuda::block_row() * Tile::rows;
+  if (top >= area.y1) return;  // all threads of the block
+  if (threadIdx.x == 0 && threadIdx.y == 0) {
+    tile.left = left;
+    tile.top = top;
+  }
+  __syncthreads();
+  SampleReader<Type> reader{call.samples};
+  if (__syncthreads_and(tile.load(reader, call.weights.nothing) ? 1 : 0) == 0) {
+    reader.filling = true;
+    tile.load(reader, call.weights.nothing);
+    __syncthreads();
+  }
+  StreamedThread<radius, 3, Columns, Rows, Tile> thread(call.weights, tile,
+                                                        left + static_cast<int>(threadIdx.x) * Columns,
+                                                        top + static_cast<int>(threadIdx.y) * Rows);
+  thread.template filter<true>();
+  __syncwarp();
+  tile.store(cuda::SampleWriter<Type>{call.samples, reader.filling});
+}
+
+// The thread that owns the first column also owns as many before it as align its columns in memory.
+template <class Call>
+dim3 aligned_grid(Call& call, const Rect& area, const void* first, int size, int columns, int rows) {
+  const auto before = static_cast<int>(reinterpret_cast<std::uintptr_t>(first) / size % columns);
+  call.left = area.x0 - before;
+  return cuda::tall_grid(cuda::blocks_for(area.width() + before, block_width * columns),
+                         cuda::blocks_for(area.height(), block_height * rows));
+}
+
+// Columns and rows of a thread.
+constexpr int gray_columns = 4;
+constexpr int gray_rows = 2;
+constexpr int rgb_columns = 2;
+constexpr int rgb_rows = 4;
+
+bool is_interleaved_rgb(const cuda::Samples& samples, int size) {
+  return samples.strides.channel == size && samples.strides.x == 3 * size;
+}
+
+template <PixelType Type>
+void launch_direct(DirectStreamedCall of_call, int channels, Stream stream) {
+  constexpr int size = bytes_per_sample(Type);
+  const cuda::SampleImage& samples = of_call.samples;
+  const Rect& area = samples.out.rect;
+  const unsigned char* first = samples.in.data + (area.x0 - samples.in.rect.x0) * samples.in.strides.x +
+                               (area.y0 - samples.in.rect.y0) * samples.in.strides.y +
+                               of_call.first_channel * samples.in.strides.channel;
+  const dim3 block(block_width, block_height);
+  if (channels == 1) {
+    const dim3 grid = aligned_grid(of_call, area, first, size, gray_columns, gray_rows);
+    cuda::launch(direct_streamed_kernel<Type, radius, 1, gray_columns, gray_rows>, grid, block, 0, stream,
+                 of_call);
+  } else if (is_interleaved_rgb(samples.in, size) && is_interleaved_rgb(samples.out, size)) {
+    using Tile = RgbTile<rgb_columns, rgb_rows>;
+    const dim3 grid = cuda::tall_grid(cuda::blocks_for(area.width(), Tile::columns),
+                                      cuda::blocks_for(area.height(), Tile::rows));
+    cuda::launch(rgb_streamed_kernel<Type, rgb_columns, rgb_rows>, grid, block, 0, stream, of_call);
+  } else {
+    const dim3 grid = aligned_grid(of_call, area, first, size, rgb_columns, rgb_rows);
+    cuda::launch(direct_streamed_kernel<Type, radius, 3, rgb_columns, rgb_rows>, grid, block, 0, stream,
+                 of_call);
+  }
 }
 
 }  // namespace
 
 void launch_streamed_bilateral(const cuda::WindowWeights& weights, Border border, int first_channel,
                                int channels, const DeviceStageCall& call) {
-  StreamedCall of_call{.in = {call.in[0], call.image, border},
-                       .out = call.out,
-                       .first_channel = first_channel,
-                       .left = 0,
-                       .scale = weights.scale,
-                       .unscale = weights.unscale,
-                       .nothing = weights.nothing,
-                       .space = {}};
-  std::copy_n(weights.space, radius + 1, of_call.space);
-  channels == 1 ? launch_for<radius, 1, 4, 2>(of_call, call) : launch_for<radius, 3, 2, 4>(of_call, call);
+  StreamedCall of_call{{call.in[0], call.image, border}, call.out, first_channel, 0, weights};
+  const Rect& area = call.out.rect;
+  const float* first = &of_call.in.planes.at(first_channel, area.x0, area.y0);
+  const dim3 block(block_width, block_height);
+  if (channels == 1) {
+    const dim3 grid = aligned_grid(of_call, area, first, sizeof(float), gray_columns, gray_rows);
+    cuda::launch(streamed_kernel<radius, 1, gray_columns, gray_rows>, grid, block, 0, call.stream, of_call);
+  } else {
+    const dim3 grid = aligned_grid(of_call, area, first, sizeof(float), rgb_columns, rgb_rows);
+    cuda::launch(streamed_kernel<radius, 3, rgb_columns, rgb_rows>, grid, block, 0, call.stream, of_call);
+  }
+}
+
+void launch_streamed_bilateral(const cuda::WindowWeights& weights, int first_channel, int channels,
+                               const cuda::SampleImage& samples, Stream stream) {
+  with_pixel_type(samples.type, [&](auto type) {
+    launch_direct<decltype(type)::value>({samples, first_channel, 0, weights}, channels, stream);
+  });
 }
 
 }  // namespace ungrain
