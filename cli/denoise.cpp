@@ -248,6 +248,7 @@ class Batch {
         method_(method),
         settings_(settings),
         jobs_(settings_of_jobs(settings, files.size())),
+        gpu_(files.size()),
         pool_(static_cast<int>(jobs_.size())),
         journal_(settings_text(settings, method)),
         bar_(!settings.quiet, static_cast<int>(files.size()), bytes_of(files),

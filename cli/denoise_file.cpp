@@ -421,10 +421,10 @@ class FileRun {
 
 }  // namespace
 
-GpuStart::GpuStart() {
-  // CUDA makes 8 queues on the GPU when it starts, which is most of that time. The work of a file uses fewer.
-  constexpr const char* queues = "4";
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", queues, 0);
+GpuStart::GpuStart(std::size_t files) {
+  // CUDA makes 8 queues when it starts and frees them when it ends, which is most of that time. The work of
+  // one file is as fast with one, that of several files with two (docs/speed.md).
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", files == 1 ? "1" : "2", 0);
 }
 
 GpuStart::~GpuStart() {

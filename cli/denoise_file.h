@@ -25,7 +25,7 @@ namespace ungrain::cli {
 // Looks for a GPU and starts it while the first file is being read and measured.
 class GpuStart {
  public:
-  GpuStart();
+  explicit GpuStart(std::size_t files);
   ~GpuStart();
   // choose_device(), in the background for the first file; for others when its result is asked for.
   std::future<DeviceChoice> choose(const MethodParams& params, const ImageSpec& spec, const Options& options);

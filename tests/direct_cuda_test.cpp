@@ -109,6 +109,7 @@ std::uint64_t between_planes(Denoiser& denoiser, const TestImage& in, Report& re
   }
   const Space space = from.view().space;
   EXPECT_EQ(cudaMemcpy(from.view().data, host.data(), host.size(), cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   report = denoiser.run(planar(from.view().data, space), planar(to.view().data, space));
   EXPECT_EQ(cudaMemcpy(host.data(), to.view().data, host.size(), cudaMemcpyDeviceToHost), cudaSuccess);
   return hash_of(view);

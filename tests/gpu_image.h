@@ -24,10 +24,13 @@ class GpuImage {
     void* memory = nullptr;
     EXPECT_EQ(cudaMalloc(&memory, bytes()), cudaSuccess);
     EXPECT_EQ(cudaMemset(memory, 0xa5, bytes()), cudaSuccess);
+    // Streams of others do not wait for it.
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     memory_.reset(memory);
   }
   explicit GpuImage(const TestImage& host) : GpuImage(host.view().spec) {
     EXPECT_EQ(cudaMemcpy(memory_.get(), host.view().data, bytes(), cudaMemcpyHostToDevice), cudaSuccess);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   }
   ImageView view() const {
     return {memory_.get(), spec_, interleaved_strides(spec_), {Space::Memory::cuda, 0}};

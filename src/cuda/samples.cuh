@@ -144,6 +144,7 @@ inline SampleImage sample_image(const DeviceDirectCall& call, Border border) {
 // is not finite sets `filling` and reads again: from then on such samples are replaced.
 template <PixelType Type>
 struct SampleReader {
+  static constexpr PixelType type = Type;
   static constexpr bool may_be_nonfinite = is_float(Type);
 
   const SampleImage& image;
@@ -223,34 +224,5 @@ struct SampleWriter {
     }
   }
 };
-
-// Calls use(reader) with the reader for the image's type.
-template <class Use>
-__device__ void with_reader(const SampleImage& image, Use use) {
-  switch (image.type) {
-    case PixelType::u8:
-      return use(SampleReader<PixelType::u8>{image});
-    case PixelType::u16:
-      return use(SampleReader<PixelType::u16>{image});
-    case PixelType::f16:
-      return use(SampleReader<PixelType::f16>{image});
-    case PixelType::f32:
-      return use(SampleReader<PixelType::f32>{image});
-  }
-}
-
-template <class Use>
-__device__ void with_writer(const SampleImage& image, bool filling, Use use) {
-  switch (image.type) {
-    case PixelType::u8:
-      return use(SampleWriter<PixelType::u8>{image});
-    case PixelType::u16:
-      return use(SampleWriter<PixelType::u16>{image});
-    case PixelType::f16:
-      return use(SampleWriter<PixelType::f16>{image, filling});
-    case PixelType::f32:
-      return use(SampleWriter<PixelType::f32>{image, filling});
-  }
-}
 
 }  // namespace ungrain::cuda

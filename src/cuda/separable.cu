@@ -1,5 +1,6 @@
 #include "cuda/separable.h"
 
+#include "core/sample_types.h"
 #include "cuda/launch.cuh"
 #include "cuda/load.cuh"
 #include "cuda/samples.cuh"
@@ -112,12 +113,11 @@ class MeanTile {
       __syncthreads();
       along_rows();
       __syncthreads();
-      along_columns(channel, reader.filling);
+      along_columns(channel, SampleWriter<Reader::type>{m_.samples, reader.filling});
       filling = filling || reader.filling;
     }
-    with_writer(m_.samples, filling, [&](auto writer) {
-      for_own_rows([&](int, int y) { writer.finish_pixel(left_ + lane_, y, 0, m_.channels); });
-    });
+    const SampleWriter<Reader::type> writer{m_.samples, filling};
+    for_own_rows([&](int, int y) { writer.finish_pixel(left_ + lane_, y, 0, m_.channels); });
   }
 
  private:
@@ -152,7 +152,8 @@ class MeanTile {
     }
   }
 
-  __device__ void along_columns(int channel, bool filling) {
+  template <class Writer>
+  __device__ void along_columns(int channel, const Writer& writer) {
     const bool shrink = m_.samples.border == Border::shrink;
     const float* first = row_means_ + (row_ * tile_rows_each + m_.radius) * tile + lane_;
     float sums[tile_rows_each] = {};
@@ -164,11 +165,9 @@ class MeanTile {
         if (distance <= m_.radius) sums[row] = fmaf(m_.weights[distance], value, sums[row]);
       }
     }
-    with_writer(m_.samples, filling, [&](auto writer) {
-      for_own_rows([&](int row, int y) {
-        const float mean = shrink ? sums[row] / inside(m_, y, m_.samples.image.height) : sums[row];
-        writer.write(channel, left_ + lane_, y, mean);
-      });
+    for_own_rows([&](int row, int y) {
+      const float mean = shrink ? sums[row] / inside(m_, y, m_.samples.image.height) : sums[row];
+      writer.write(channel, left_ + lane_, y, mean);
     });
   }
 
@@ -194,11 +193,11 @@ class MeanTile {
   float* row_means_;  // [row, with the radius above and below][column]
 };
 
-__global__ void __launch_bounds__(tile* block_height)
+template <PixelType Type>
+__global__ void __launch_bounds__(tile* block_height, 4)
     direct_means(const __grid_constant__ DirectMeans means) {
   extern __shared__ float shared[];
-  MeanTile block(means, shared);
-  with_reader(means.samples, [&](auto reader) { block.filter(reader); });
+  MeanTile(means, shared).filter(SampleReader<Type>{means.samples});
 }
 
 void normalise(const std::vector<double>& half, float* weights) {
@@ -245,8 +244,11 @@ Pipeline separable_mean(const std::vector<double>& half, Border border, int plan
       DirectMeans of_call = direct;
       of_call.samples = sample_image(call, border);
       const Rect& area = of_call.samples.out.rect;
-      launch(direct_means, tall_grid(blocks_for(area.width(), tile), blocks_for(area.height(), tile)),
-             {tile, block_height}, direct_shared_bytes(direct.radius), call.stream, of_call);
+      const dim3 grid = tall_grid(blocks_for(area.width(), tile), blocks_for(area.height(), tile));
+      with_pixel_type(of_call.samples.type, [&](auto type) {
+        launch(direct_means<decltype(type)::value>, grid, {tile, block_height},
+               direct_shared_bytes(direct.radius), call.stream, of_call);
+      });
     };
   }
   return pipeline;

@@ -49,7 +49,8 @@ struct WindowCall {
   }
 };
 
-// From samples to samples.
+// From samples to samples of a type.
+template <PixelType Type>
 struct DirectWindowCall {
   SampleImage samples;
   int first_channel;
@@ -58,20 +59,15 @@ struct DirectWindowCall {
   __device__ const Rect& area() const { return samples.out.rect; }
   // In the middle of the window: it is held.
   __device__ float pixel(int channel, int x, int y) const {
-    float value = 0;
-    cuda::with_reader(samples, [&](auto reader) {
-      reader.filling = true;
-      value = reader.inside(channel, x, y);
-    });
-    return value;
+    return SampleReader<Type>{samples, true}.inside(channel, x, y);
   }
   template <class Use>
   __device__ void with_reader(Use use) const {
-    cuda::with_reader(samples, use);
+    use(SampleReader<Type>{samples});
   }
   template <class Use>
   __device__ void with_writer(bool filling, Use use) const {
-    cuda::with_writer(samples, filling, use);
+    use(SampleWriter<Type>{samples, filling});
   }
 };
 

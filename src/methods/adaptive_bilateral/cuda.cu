@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/sample_types.h"
 #include "core/window.h"
 #include "cpu/exp.h"
 #include "cuda/window.cuh"
@@ -95,9 +96,9 @@ __global__ void __launch_bounds__(cuda::tile_threads)
   filter_block<Channels, Rows, AroundMean>(call, shared);
 }
 
-template <int Channels, int Rows>
+template <PixelType Type, int Channels, int Rows>
 __global__ void __launch_bounds__(cuda::tile_threads)
-    direct_adaptive_bilateral_kernel(const __grid_constant__ AdaptiveCall<DirectWindowCall> call) {
+    direct_adaptive_bilateral_kernel(const __grid_constant__ AdaptiveCall<DirectWindowCall<Type>> call) {
   extern __shared__ float shared[];
   filter_block<Channels, Rows, false>(call, shared);
 }
@@ -108,21 +109,22 @@ struct KernelInstance {
   std::size_t shared;
 };
 using Instance = KernelInstance<WindowCall>;
-using DirectInstance = KernelInstance<DirectWindowCall>;
+template <PixelType Type>
+using DirectInstance = KernelInstance<DirectWindowCall<Type>>;
 
-template <int Channels, int Radius>
-DirectInstance direct_instance() {
+template <PixelType Type, int Channels, int Radius>
+DirectInstance<Type> direct_instance() {
   constexpr int rows = 2 * Radius + 1;
-  return {direct_adaptive_bilateral_kernel<Channels, rows>,
-          WindowBlock<Channels, rows, true, DirectWindowCall>::shared_bytes(Radius)};
+  return {direct_adaptive_bilateral_kernel<Type, Channels, rows>,
+          WindowBlock<Channels, rows, true, DirectWindowCall<Type>>::shared_bytes(Radius)};
 }
 
-template <int Channels>
-DirectInstance direct_instance(int radius) {
+template <PixelType Type, int Channels>
+DirectInstance<Type> direct_instance_for(int radius) {
   static_assert(cuda::most_direct_radius == 3);
-  return radius == 1   ? direct_instance<Channels, 1>()
-         : radius == 2 ? direct_instance<Channels, 2>()
-                       : direct_instance<Channels, 3>();
+  return radius == 1   ? direct_instance<Type, Channels, 1>()
+         : radius == 2 ? direct_instance<Type, Channels, 2>()
+                       : direct_instance<Type, Channels, 3>();
 }
 
 bool has_direct_version(const AdaptiveBilateralParams& params, int channels_per_weight) {
@@ -188,16 +190,18 @@ Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const Im
   Pipeline pipeline =
       cuda::in_colour_mode(params.colour, {std::move(filter)}, spec.white(), params.border == Border::wrap);
   if (has_direct_version(params, channels_per_weight)) {
-    const DirectInstance direct =
-        channels_per_weight == 1 ? direct_instance<1>(params.radius) : direct_instance<3>(params.radius);
-    pipeline.direct.launch = [=, border = params.border,
+    pipeline.direct.launch = [=, border = params.border, radius = params.radius,
                               channels = spec.colour_channels()](const DeviceDirectCall& call) {
       const cuda::SampleImage samples = cuda::sample_image(call, border);
-      for (int first = 0; first < channels; first += channels_per_weight) {
-        cuda::launch(direct.kernel, cuda::window_grid(samples.out.rect), dim3(cuda::tile_threads),
-                     direct.shared, call.stream,
-                     AdaptiveCall<DirectWindowCall>{{samples, first, weights}, strength});
-      }
+      with_pixel_type(samples.type, [&]<PixelType Type>(std::integral_constant<PixelType, Type>) {
+        const DirectInstance<Type> direct = channels_per_weight == 1 ? direct_instance_for<Type, 1>(radius)
+                                                                     : direct_instance_for<Type, 3>(radius);
+        for (int first = 0; first < channels; first += channels_per_weight) {
+          cuda::launch(direct.kernel, cuda::window_grid(samples.out.rect), dim3(cuda::tile_threads),
+                       direct.shared, call.stream,
+                       AdaptiveCall<DirectWindowCall<Type>>{{samples, first, weights}, strength});
+        }
+      });
     };
   }
   return pipeline;

@@ -1,5 +1,6 @@
 // Bilateral on a GPU: chooses the kernel for a window. The kernel that serves any window is cuda/window.cuh's
 // tile with one exponential a tap.
+#include "core/sample_types.h"
 #include "core/window.h"
 #include "cuda/window.cuh"
 #include "methods/bilateral/bilateral.h"
@@ -57,9 +58,10 @@ __global__ void __launch_bounds__(cuda::tile_threads)
   filter_block<Distance, Channels, Rows>(call, shared);
 }
 
-template <int Channels, int Rows>
-__global__ void __launch_bounds__(cuda::tile_threads)
-    direct_bilateral_kernel(const __grid_constant__ DirectWindowCall call) {
+// Replacing what is not finite must not take registers from the filter: hence the least number of blocks.
+template <PixelType Type, int Channels, int Rows>
+__global__ void __launch_bounds__(cuda::tile_threads, is_float(Type) && Channels == 1 ? 9 : 1)
+    direct_bilateral_kernel(const __grid_constant__ DirectWindowCall<Type> call) {
   extern __shared__ float shared[];
   filter_block<ColourDistance::euclidean, Channels, Rows>(call, shared);
 }
@@ -125,28 +127,25 @@ Form form_for(const BilateralParams& params, const ImageSpec& spec, int channels
   return Form::one_sided;
 }
 
+template <PixelType Type>
 struct DirectInstance {
-  void (*kernel)(DirectWindowCall);
+  void (*kernel)(DirectWindowCall<Type>);
   std::size_t shared;
 };
 
-template <int Channels, int Radius>
-DirectInstance direct_instance() {
+template <PixelType Type, int Channels, int Radius>
+DirectInstance<Type> direct_instance() {
   constexpr int rows = 2 * Radius + 1;
-  return {direct_bilateral_kernel<Channels, rows>,
-          WindowBlock<Channels, rows, false, DirectWindowCall>::shared_bytes(Radius)};
+  return {direct_bilateral_kernel<Type, Channels, rows>,
+          WindowBlock<Channels, rows, false, DirectWindowCall<Type>>::shared_bytes(Radius)};
 }
 
-DirectInstance direct_instance_for(int channels, int radius) {
+template <PixelType Type, int Channels>
+DirectInstance<Type> direct_instance_for(int radius) {
   static_assert(cuda::most_direct_radius == 3);
-  if (channels == 1) {
-    return radius == 1   ? direct_instance<1, 1>()
-           : radius == 2 ? direct_instance<1, 2>()
-                         : direct_instance<1, 3>();
-  }
-  return radius == 1   ? direct_instance<3, 1>()
-         : radius == 2 ? direct_instance<3, 2>()
-                       : direct_instance<3, 3>();
+  return radius == 1   ? direct_instance<Type, Channels, 1>()
+         : radius == 2 ? direct_instance<Type, Channels, 2>()
+                       : direct_instance<Type, Channels, 3>();
 }
 
 bool has_direct_version(const BilateralParams& params, int channels_per_weight) {
@@ -159,14 +158,19 @@ bool has_direct_version(const BilateralParams& params, int channels_per_weight) 
 void launch_direct(const cuda::WindowWeights& weights, const BilateralParams& params, Form form,
                    int channels_per_weight, int channels, const DeviceDirectCall& call) {
   const cuda::SampleImage samples = cuda::sample_image(call, params.border);
-  const DirectInstance instance = direct_instance_for(channels_per_weight, params.radius);
+  const auto one_sided = [&]<PixelType Type>(std::integral_constant<PixelType, Type>, int first) {
+    const DirectInstance<Type> instance = channels_per_weight == 1
+                                              ? direct_instance_for<Type, 1>(params.radius)
+                                              : direct_instance_for<Type, 3>(params.radius);
+    cuda::launch(instance.kernel, cuda::window_grid(samples.out.rect), dim3(cuda::tile_threads),
+                 instance.shared, call.stream, DirectWindowCall<Type>{samples, first, weights});
+  };
   for (int first = 0; first < channels; first += channels_per_weight) {
     if (form == Form::streamed) {
       launch_streamed_bilateral(weights, first, channels_per_weight, samples, call.stream);
-      continue;
+    } else {
+      with_pixel_type(samples.type, [&](auto type) { one_sided(type, first); });
     }
-    cuda::launch(instance.kernel, cuda::window_grid(samples.out.rect), dim3(cuda::tile_threads),
-                 instance.shared, call.stream, DirectWindowCall{samples, first, weights});
   }
 }
 

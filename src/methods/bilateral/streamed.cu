@@ -177,6 +177,17 @@ struct SamplesAsTheyLie {
   }
 };
 
+template <PixelType Type, int Channels, int Columns, int Rows>
+__device__ void finish_pixels(const DirectStreamedCall& call, bool filling, int x0, int y0) {
+  const Rect& area = call.samples.out.rect;
+  const cuda::SampleWriter<Type> writer{call.samples, filling};
+  for (int y = y0; y < min(y0 + Rows, area.y1); ++y) {
+    for (int x = max(x0, area.x0); x < min(x0 + Columns, area.x1); ++x) {
+      writer.finish_pixel(x, y, call.first_channel, Channels);
+    }
+  }
+}
+
 template <int Radius, int Channels, int Columns, int Rows, class Image>
 class StreamedThread {
  public:
@@ -332,9 +343,22 @@ __global__ void __launch_bounds__(block_width* block_height)
   }
 }
 
+// A thread's part of an image of samples, at the image's border or with samples that are not finite.
+template <PixelType Type, int Radius, int Channels, int Columns, int Rows>
+__device__ __noinline__ void filter_slowly(const DirectStreamedCall& call, int x0, int y0) {
+  using Image = SamplesAsTheyLie<Type, Channels, Columns>;
+  Image image{call, {call.samples}};
+  StreamedThread<Radius, Channels, Columns, Rows, Image> thread(call.weights, image, x0, y0);
+  for (;;) {
+    if (thread.template filter<false>() || image.reader.filling) break;
+    image.reader.filling = true;
+  }
+  finish_pixels<Type, Channels, Columns, Rows>(call, image.reader.filling, x0, y0);
+}
+
 // Samples as they lie, best where those of a channel are neighbours.
 template <PixelType Type, int Radius, int Channels, int Columns, int Rows>
-__global__ void __launch_bounds__(block_width* block_height)
+__global__ void __launch_bounds__(block_width* block_height, Channels == 1 ? 9 : 8)
     direct_streamed_kernel(const __grid_constant__ DirectStreamedCall call) {
   const cuda::Samples& in = call.samples.in;
   const Rect& area = call.samples.out.rect;
@@ -342,27 +366,19 @@ __global__ void __launch_bounds__(block_width* block_height)
   const int y0 = area.y0 + (cuda::block_row() * block_height + static_cast<int>(threadIdx.y)) * Rows;
   if (x0 >= area.x1 || y0 >= area.y1) return;
   using Image = SamplesAsTheyLie<Type, Channels, Columns>;
-  Image image{call, {call.samples}};
-  StreamedThread<Radius, Channels, Columns, Rows, Image> thread(call.weights, image, x0, y0);
+  const Image image{call, {call.samples}};
   constexpr int bytes = sizeof(Run<Type, Columns>);
   const bool aligned = in.strides.x == bytes_per_sample(Type) && in.strides.y % bytes == 0 &&
-                       in.strides.channel % bytes == 0 &&
+                       (Channels == 1 || in.strides.channel % bytes == 0) &&
                        reinterpret_cast<std::uintptr_t>(in.at(x0, y0, call.first_channel)) % bytes == 0;
-  const bool held =
-      aligned && image.reader.holds(x0 - Radius, y0 - Radius, x0 + Columns + Radius, y0 + Rows + Radius);
-  for (;;) {
-    const bool finite =
-        held && !image.reader.filling ? thread.template filter<true>() : thread.template filter<false>();
-    if (!is_float(Type) || finite || image.reader.filling) break;
-    image.reader.filling = true;
-  }
-  if (call.samples.alpha < 0 && !image.reader.filling) return;
-  const cuda::SampleWriter<Type> writer{call.samples, image.reader.filling};
-  for (int y = y0; y < min(y0 + Rows, area.y1); ++y) {
-    for (int x = max(x0, area.x0); x < min(x0 + Columns, area.x1); ++x) {
-      writer.finish_pixel(x, y, call.first_channel, Channels);
+  if (aligned && image.reader.holds(x0 - Radius, y0 - Radius, x0 + Columns + Radius, y0 + Rows + Radius)) {
+    StreamedThread<Radius, Channels, Columns, Rows, Image> thread(call.weights, image, x0, y0);
+    if (thread.template filter<true>() || !is_float(Type)) {
+      if (call.samples.alpha >= 0) finish_pixels<Type, Channels, Columns, Rows>(call, false, x0, y0);
+      return;
     }
   }
+  filter_slowly<Type, Radius, Channels, Columns, Rows>(call, x0, y0);
 }
 
 // RGB whose channels are interleaved: rows of samples go to shared memory and back in the order in which they
@@ -405,19 +421,36 @@ struct RgbTile {
   __device__ bool load(const SampleReader<Type>& reader, float nothing) {
     const int x0 = left - around;
     const int y0 = top - around;
-    const bool held = reader.holds(x0, y0, x0 + columns + 2 * around, y0 + rows + 2 * around);
     bool finite = true;
-    for (int row = static_cast<int>(threadIdx.y); row < rows + 2 * around; row += block_height) {
-      const unsigned char* from = reader.image.in.at(x0, y0 + row, 0);
+    if (reader.holds(x0, y0, x0 + columns + 2 * around, y0 + rows + 2 * around)) {
+      constexpr int each = (pitch + block_width - 1) / block_width;
+      const auto lane = static_cast<int>(threadIdx.x);
+      for (int row = static_cast<int>(threadIdx.y); row < rows + 2 * around; row += block_height) {
+        const unsigned char* from = reader.image.in.at(x0, y0 + row, 0) + lane * bytes_per_sample(Type);
+        float values[each];
 #pragma unroll
-      for (int first = 0; first < pitch; first += block_width) {
-        const int i = first + static_cast<int>(threadIdx.x);
-        if (i >= pitch) continue;
-        const float value = held ? cuda::read_sample<Type>(from + i * bytes_per_sample(Type))
-                                 : reader.at(i % 3, x0 + i / 3, y0 + row, nothing);
-        if constexpr (is_float(Type)) finite = finite && isfinite(value);
-        in[row * pitch + i] = value;
+        for (int i = 0; i < each; ++i) {
+          const bool exists = (i + 1) * block_width <= pitch || i * block_width + lane < pitch;
+          values[i] =
+              exists ? cuda::read_sample<Type>(from + i * block_width * bytes_per_sample(Type)) : 0.0F;
+        }
+#pragma unroll
+        for (int i = 0; i < each; ++i) {
+          const bool exists = (i + 1) * block_width <= pitch || i * block_width + lane < pitch;
+          if constexpr (is_float(Type)) finite = finite && isfinite(values[i]);
+          if (exists) in[row * pitch + i * block_width + lane] = values[i];
+        }
       }
+      return finite;
+    }
+    constexpr int threads = block_width * block_height;
+    const auto thread = static_cast<int>(threadIdx.y * block_width + threadIdx.x);
+#pragma unroll 1
+    for (int i = thread; i < (rows + 2 * around) * pitch; i += threads) {
+      const int sample = i % pitch;
+      const float value = reader.at(sample % 3, x0 + sample / 3, y0 + i / pitch, nothing);
+      if constexpr (is_float(Type)) finite = finite && isfinite(value);
+      in[i] = value;
     }
     return finite;
   }
@@ -426,23 +459,28 @@ struct RgbTile {
   template <PixelType Type>
   __device__ void store(const cuda::SampleWriter<Type>& writer) const {
     const cuda::Samples& image = writer.image.out;
-    const int width = min(columns, image.rect.x1 - left);
-    for (int row = static_cast<int>(threadIdx.y) * Rows; row < static_cast<int>(threadIdx.y + 1) * Rows;
-         ++row) {
+    const int samples = 3 * min(columns, image.rect.x1 - left);
+    const auto lane = static_cast<int>(threadIdx.x);
+#pragma unroll
+    for (int k = 0; k < Rows; ++k) {
+      const int row = static_cast<int>(threadIdx.y) * Rows + k;
       const int y = top + row;
       if (y >= image.rect.y1) return;
-      unsigned char* to = image.at(left, y, 0);
-#pragma unroll
-      for (int first = 0; first < 3 * columns; first += block_width) {
-        const int i = first + static_cast<int>(threadIdx.x);
-        if (i >= 3 * width) continue;
-        const float value = out[row * 3 * columns + i];
-        if (writer.filling) {
-          writer.write(i % 3, left + i / 3, y, value);
+      const float* results = out + row * 3 * columns;
+      if (writer.filling) {
+#pragma unroll 1
+        for (int i = lane; i < samples; i += block_width) {
+          writer.write(i % 3, left + i / 3, y, results[i]);
           if (i % 3 == 0) writer.finish_pixel(left + i / 3, y, 0, 3);
-        } else {
-          cuda::write_sample<Type>(to + i * bytes_per_sample(Type), value);
         }
+        continue;
+      }
+      unsigned char* to = image.at(left, y, 0) + lane * bytes_per_sample(Type);
+#pragma unroll
+      for (int i = 0; i < 3 * columns / block_width; ++i) {
+        if (i * block_width + lane >= samples) continue;
+        cuda::write_sample<Type>(to + i * block_width * bytes_per_sample(Type),
+                                 results[i * block_width + lane]);
       }
     }
   }
