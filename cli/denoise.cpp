@@ -267,6 +267,7 @@ class Batch {
     }
     run_job(jobs_.front());
     for (std::thread& thread : threads) thread.join();
+    pool_.abandon();  // the program ends with the batch
     say_rest();
     if (broken_) std::rethrow_exception(broken_);
     return conclude();

@@ -66,6 +66,12 @@ void DenoiserPool::clear() {
   unused.swap(idle_);
 }
 
+void DenoiserPool::abandon() {
+  static auto* const abandoned = new std::list<std::unique_ptr<Item>>;  // NOLINT: never freed, on purpose
+  const std::lock_guard lock(mutex_);
+  abandoned->splice(abandoned->end(), idle_);
+}
+
 void DenoiserPool::lend(Loan& loan, const MethodParams& params, const ImageSpec& spec,
                         const Options& options) {
   loan.pool_ = this;

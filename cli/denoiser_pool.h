@@ -43,6 +43,9 @@ class DenoiserPool {
   // Puts a denoiser for these images into `loan`, which may hold one already.
   void lend(Loan& loan, const MethodParams& params, const ImageSpec& spec, const Options& options);
   void clear();  // frees those that are idle
+  // Leaves those that are idle to the end of the process: a GPU's driver frees all memory at once sooner than
+  // piece by piece.
+  void abandon();
 
  private:
   std::unique_ptr<Item> take_idle(const ImageSpec& spec, const Options& options);

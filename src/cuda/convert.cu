@@ -96,9 +96,13 @@ __global__ void store_kernel(const __grid_constant__ StoreArguments s) {
       const int y = first + k * block_height;
       if (y >= s.out.rect.y1) break;
       if constexpr (is_float(In)) {
-        if (s.keep) {
-          const float before = read_sample<In>(s.raw.at(x, y, channel));
-          if (!isfinite(before)) values[k] = before;
+        const unsigned char* raw = s.raw.at(x, y, channel);
+        if (s.keep && !isfinite(read_sample<In>(raw))) {
+          if constexpr (In == Out) {
+            copy_sample<In>(s.out.at(x, y, channel), raw);
+            continue;
+          }
+          values[k] = read_sample<In>(raw);
         }
       }
       write_sample<Out>(s.out.at(x, y, channel), values[k]);

@@ -381,52 +381,60 @@ __global__ void __launch_bounds__(block_width* block_height, Channels == 1 ? 9 :
   filter_slowly<Type, Radius, Channels, Columns, Rows>(call, x0, y0);
 }
 
-// RGB whose channels are interleaved: rows of samples go to shared memory and back in the order in which they
-// lie.
-template <int Columns, int Rows>
-struct RgbTile {
+// Samples of a row that lie side by side, gray or interleaved RGB: rows go to shared memory and back in the
+// order in which they lie, so that neither width nor alignment matters.
+template <int Channels, int Columns, int Rows>
+struct PackedTile {
   static constexpr int around = radius;
   static constexpr int columns = block_width * Columns;
   static constexpr int rows = block_height * Rows;
-  static constexpr int pitch = 3 * (columns + 2 * around);
-  static_assert(Columns == 2 && around == 1 && pitch % 2 == 0, "a thread reads a row as six pairs");
+  static constexpr int pitch = Channels * (columns + 2 * around);
+  static constexpr int row_out = Channels * columns;
+  static constexpr int side = Columns + 2 * around;
+  static_assert(pitch % 2 == 0 && Channels * Columns % 2 == 0 && Channels * side % 2 == 0,
+                "threads read and write pairs");
 
   float in[(rows + 2 * around) * pitch];
-  float out[rows * 3 * columns];
+  float out[rows * row_out];
   int left;
   int top;
 
   template <bool Held, int Side>
-  __device__ void read(int x, int y, float (&to)[3][Side]) const {
-    const auto* pairs = reinterpret_cast<const float2*>(in + (y + around - top) * pitch + 3 * (x - left));
+  __device__ void read(int x, int y, float (&to)[Channels][Side]) const {
+    static_assert(Side == side);
+    const auto* pairs =
+        reinterpret_cast<const float2*>(in + (y + around - top) * pitch + Channels * (x - left));
 #pragma unroll
-    for (int i = 0; i < 3 * Side / 2; ++i) {
-      const float2 pair = pairs[i];
-      to[2 * i % 3][2 * i / 3] = pair.x;
-      to[(2 * i + 1) % 3][(2 * i + 1) / 3] = pair.y;
+    for (int i = 0; i < Channels * side; i += 2) {
+      const float2 pair = pairs[i / 2];
+      to[i % Channels][i / Channels] = pair.x;
+      to[(i + 1) % Channels][(i + 1) / Channels] = pair.y;
     }
   }
 
-  __device__ void write(int x, int y, const float (&results)[3][Columns]) const {
+  __device__ void write(int x, int y, const float (&results)[Channels][Columns]) const {
     auto* pairs =
-        reinterpret_cast<float2*>(const_cast<float*>(out) + (y - top) * 3 * columns + 3 * (x - left));
+        reinterpret_cast<float2*>(const_cast<float*>(out) + (y - top) * row_out + Channels * (x - left));
 #pragma unroll
-    for (int i = 0; i < 3 * Columns / 2; ++i) {
-      pairs[i] = make_float2(results[2 * i % 3][2 * i / 3], results[(2 * i + 1) % 3][(2 * i + 1) / 3]);
+    for (int i = 0; i < Channels * Columns; i += 2) {
+      pairs[i / 2] =
+          make_float2(results[i % Channels][i / Channels], results[(i + 1) % Channels][(i + 1) / Channels]);
     }
   }
 
   // Returns whether what the thread has read is finite. Called by all threads.
   template <PixelType Type>
-  __device__ bool load(const SampleReader<Type>& reader, float nothing) {
+  __device__ bool load(const SampleReader<Type>& reader, int first_channel, float nothing) {
     const int x0 = left - around;
     const int y0 = top - around;
     bool finite = true;
     if (reader.holds(x0, y0, x0 + columns + 2 * around, y0 + rows + 2 * around)) {
       constexpr int each = (pitch + block_width - 1) / block_width;
       const auto lane = static_cast<int>(threadIdx.x);
+#pragma unroll(Channels == 1 ? 2 : 1)
       for (int row = static_cast<int>(threadIdx.y); row < rows + 2 * around; row += block_height) {
-        const unsigned char* from = reader.image.in.at(x0, y0 + row, 0) + lane * bytes_per_sample(Type);
+        const unsigned char* from =
+            reader.image.in.at(x0, y0 + row, first_channel) + lane * bytes_per_sample(Type);
         float values[each];
 #pragma unroll
         for (int i = 0; i < each; ++i) {
@@ -448,7 +456,8 @@ struct RgbTile {
 #pragma unroll 1
     for (int i = thread; i < (rows + 2 * around) * pitch; i += threads) {
       const int sample = i % pitch;
-      const float value = reader.at(sample % 3, x0 + sample / 3, y0 + i / pitch, nothing);
+      const float value =
+          reader.at(first_channel + sample % Channels, x0 + sample / Channels, y0 + i / pitch, nothing);
       if constexpr (is_float(Type)) finite = finite && isfinite(value);
       in[i] = value;
     }
@@ -457,27 +466,28 @@ struct RgbTile {
 
   // The warp's own rows.
   template <PixelType Type>
-  __device__ void store(const cuda::SampleWriter<Type>& writer) const {
+  __device__ void store(const cuda::SampleWriter<Type>& writer, int first_channel) const {
     const cuda::Samples& image = writer.image.out;
-    const int samples = 3 * min(columns, image.rect.x1 - left);
+    const int samples = Channels * min(columns, image.rect.x1 - left);
     const auto lane = static_cast<int>(threadIdx.x);
 #pragma unroll
     for (int k = 0; k < Rows; ++k) {
       const int row = static_cast<int>(threadIdx.y) * Rows + k;
       const int y = top + row;
       if (y >= image.rect.y1) return;
-      const float* results = out + row * 3 * columns;
+      const float* results = out + row * row_out;
       if (writer.filling) {
 #pragma unroll 1
         for (int i = lane; i < samples; i += block_width) {
-          writer.write(i % 3, left + i / 3, y, results[i]);
-          if (i % 3 == 0) writer.finish_pixel(left + i / 3, y, 0, 3);
+          const int x = left + i / Channels;
+          writer.write(first_channel + i % Channels, x, y, results[i]);
+          if (i % Channels == 0) writer.finish_pixel(x, y, first_channel, Channels);
         }
         continue;
       }
-      unsigned char* to = image.at(left, y, 0) + lane * bytes_per_sample(Type);
+      unsigned char* to = image.at(left, y, first_channel) + lane * bytes_per_sample(Type);
 #pragma unroll
-      for (int i = 0; i < 3 * columns / block_width; ++i) {
+      for (int i = 0; i < row_out / block_width; ++i) {
         if (i * block_width + lane >= samples) continue;
         cuda::write_sample<Type>(to + i * block_width * bytes_per_sample(Type),
                                  results[i * block_width + lane]);
@@ -486,10 +496,10 @@ struct RgbTile {
   }
 };
 
-template <PixelType Type, int Columns, int Rows>
+template <PixelType Type, int Channels, int Columns, int Rows>
 __global__ void __launch_bounds__(block_width* block_height)
-    rgb_streamed_kernel(const __grid_constant__ DirectStreamedCall call) {
-  using Tile = RgbTile<Columns, Rows>;
+    packed_streamed_kernel(const __grid_constant__ DirectStreamedCall call) {
+  using Tile = PackedTile<Channels, Columns, Rows>;
   __shared__ alignas(8) Tile tile;
   const Rect& area = call.samples.out.rect;
   const int left = area.x0 + static_cast<int>(blockIdx.x) * Tile::columns;
@@ -501,17 +511,18 @@ __global__ void __launch_bounds__(block_width* block_height)
   }
   __syncthreads();
   SampleReader<Type> reader{call.samples};
-  if (__syncthreads_and(tile.load(reader, call.weights.nothing) ? 1 : 0) == 0) {
+  const bool finite = tile.load(reader, call.first_channel, call.weights.nothing);
+  if (__syncthreads_and(finite ? 1 : 0) == 0) {
     reader.filling = true;
-    tile.load(reader, call.weights.nothing);
+    tile.load(reader, call.first_channel, call.weights.nothing);
     __syncthreads();
   }
-  StreamedThread<radius, 3, Columns, Rows, Tile> thread(call.weights, tile,
-                                                        left + static_cast<int>(threadIdx.x) * Columns,
-                                                        top + static_cast<int>(threadIdx.y) * Rows);
+  StreamedThread<radius, Channels, Columns, Rows, Tile> thread(call.weights, tile,
+                                                               left + static_cast<int>(threadIdx.x) * Columns,
+                                                               top + static_cast<int>(threadIdx.y) * Rows);
   thread.template filter<true>();
   __syncwarp();
-  tile.store(cuda::SampleWriter<Type>{call.samples, reader.filling});
+  tile.store(cuda::SampleWriter<Type>{call.samples, reader.filling}, call.first_channel);
 }
 
 // The thread that owns the first column also owns as many before it as align its columns in memory.
@@ -526,35 +537,46 @@ dim3 aligned_grid(Call& call, const Rect& area, const void* first, int size, int
 // Columns and rows of a thread.
 constexpr int gray_columns = 4;
 constexpr int gray_rows = 2;
+constexpr int packed_gray_rows = 4;
 constexpr int rgb_columns = 2;
 constexpr int rgb_rows = 4;
 
-bool is_interleaved_rgb(const cuda::Samples& samples, int size) {
-  return samples.strides.channel == size && samples.strides.x == 3 * size;
+template <PixelType Type, int Channels, int Columns, int Rows>
+void launch_packed(const DirectStreamedCall& call, Stream stream) {
+  using Tile = PackedTile<Channels, Columns, Rows>;
+  const Rect& area = call.samples.out.rect;
+  const dim3 grid = cuda::tall_grid(cuda::blocks_for(area.width(), Tile::columns),
+                                    cuda::blocks_for(area.height(), Tile::rows));
+  cuda::launch(packed_streamed_kernel<Type, Channels, Columns, Rows>, grid, dim3(block_width, block_height),
+               0, stream, call);
+}
+
+template <PixelType Type, int Channels, int Columns, int Rows>
+void launch_as_they_lie(DirectStreamedCall call, Stream stream) {
+  const cuda::Samples& in = call.samples.in;
+  const Rect& area = call.samples.out.rect;
+  const unsigned char* first = in.data + (area.x0 - in.rect.x0) * in.strides.x +
+                               (area.y0 - in.rect.y0) * in.strides.y +
+                               call.first_channel * in.strides.channel;
+  const dim3 grid = aligned_grid(call, area, first, bytes_per_sample(Type), Columns, Rows);
+  cuda::launch(direct_streamed_kernel<Type, radius, Channels, Columns, Rows>, grid,
+               dim3(block_width, block_height), 0, stream, call);
 }
 
 template <PixelType Type>
-void launch_direct(DirectStreamedCall of_call, int channels, Stream stream) {
+void launch_direct(const DirectStreamedCall& call, int channels, Stream stream) {
   constexpr int size = bytes_per_sample(Type);
-  const cuda::SampleImage& samples = of_call.samples;
-  const Rect& area = samples.out.rect;
-  const unsigned char* first = samples.in.data + (area.x0 - samples.in.rect.x0) * samples.in.strides.x +
-                               (area.y0 - samples.in.rect.y0) * samples.in.strides.y +
-                               of_call.first_channel * samples.in.strides.channel;
-  const dim3 block(block_width, block_height);
+  const cuda::SampleImage& samples = call.samples;
+  const auto is_packed = [&](const cuda::Samples& image) {
+    return image.strides.x == channels * size && (channels == 1 || image.strides.channel == size);
+  };
+  const bool packed = is_packed(samples.in) && is_packed(samples.out) && samples.alpha < 0;
   if (channels == 1) {
-    const dim3 grid = aligned_grid(of_call, area, first, size, gray_columns, gray_rows);
-    cuda::launch(direct_streamed_kernel<Type, radius, 1, gray_columns, gray_rows>, grid, block, 0, stream,
-                 of_call);
-  } else if (is_interleaved_rgb(samples.in, size) && is_interleaved_rgb(samples.out, size)) {
-    using Tile = RgbTile<rgb_columns, rgb_rows>;
-    const dim3 grid = cuda::tall_grid(cuda::blocks_for(area.width(), Tile::columns),
-                                      cuda::blocks_for(area.height(), Tile::rows));
-    cuda::launch(rgb_streamed_kernel<Type, rgb_columns, rgb_rows>, grid, block, 0, stream, of_call);
+    packed ? launch_packed<Type, 1, gray_columns, packed_gray_rows>(call, stream)
+           : launch_as_they_lie<Type, 1, gray_columns, gray_rows>(call, stream);
   } else {
-    const dim3 grid = aligned_grid(of_call, area, first, size, rgb_columns, rgb_rows);
-    cuda::launch(direct_streamed_kernel<Type, radius, 3, rgb_columns, rgb_rows>, grid, block, 0, stream,
-                 of_call);
+    packed ? launch_packed<Type, 3, rgb_columns, rgb_rows>(call, stream)
+           : launch_as_they_lie<Type, 3, rgb_columns, rgb_rows>(call, stream);
   }
 }
 
