@@ -307,6 +307,7 @@ class Report:
     buffer_bytes: int
     nonfinite_pixels: int
     strengths: dict[str, tuple[float, float]]  # in pixel values, and on the 0-255 scale
+    device_choice: str = ""  # why this device, where it was left to ungrain
 
 
 class Denoiser:
