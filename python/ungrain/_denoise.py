@@ -213,7 +213,7 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
         each image of a stack by itself; where it differs by level or frequency a noise model is measured instead, and
         a cut of the noise at black or white is undone.
     device : str
-        "auto" (a GPU where there is one, else the CPU; a GPU array's own GPU), "cpu", "cuda", "cuda:N", "cuda:all" or
+        "auto" (a GPU or the CPU, whichever is done sooner; a GPU array's own GPU), "cpu", "cuda", "cuda:N", "cuda:all" or
         "reference". A device that was asked for is used or is an error.
     preset : str, optional
         Values of several parameters under one name; given values override them.
