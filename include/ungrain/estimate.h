@@ -43,6 +43,7 @@ class NoiseEstimator {
   std::vector<int> sampled_rows() const;
 
  private:
+  friend NoiseEstimate estimate_noise(const ConstImageView& image);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

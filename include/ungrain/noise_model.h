@@ -166,6 +166,9 @@ class NoiseModelEstimator {
   NoiseModelEstimate finish() const;           // after the last row
 
  private:
+  friend NoiseModelEstimate estimate_noise_model(const ConstImageView& image,
+                                                 const NoiseModelOptions& options);
+  static NoiseModelEstimate of_whole(const ConstImageView& image, const NoiseModelOptions& options);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

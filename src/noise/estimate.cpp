@@ -10,12 +10,22 @@ struct NoiseEstimator::Impl {
   explicit Impl(const ImageSpec& estimated)
       : spec(estimated), rows(estimated), white(estimated), workers(estimate_workers(estimated, 0)) {}
 
+  void look_at(const LatestRows& latest, int first) {
+    look_in_pieces(latest, first, workers,
+                   [&](int from, int end, int /*worker*/) { white.look_at(latest, from, end); });
+  }
   void add_rows(const ConstImageView& image) {
     rows.add(image, [&](const LatestRows& latest, int first) {
-      look_in_pieces(latest, first, workers,
-                     [&](int from, int end, int /*worker*/) { white.look_at(latest, from, end); });
+      look_at(latest, first);
       white.collect(latest, workers);
     });
+  }
+
+  NoiseEstimate of_whole(const ConstImageView& image) {
+    const LatestRows all = all_rows(image);
+    look_at(all, 0);
+    white.choose(RowsSource(all), workers);
+    return white.result(workers);
   }
 
   ImageSpec spec;
@@ -48,9 +58,10 @@ std::vector<int> NoiseEstimator::sampled_rows() const { return impl_->white.samp
 
 NoiseEstimate estimate_noise(const ConstImageView& image) {
   check_readable(image);
-  NoiseEstimator estimator(image.spec);
-  estimator.add_rows(image);
-  return estimator.finish();
+  NoiseEstimator::Impl impl(image.spec);
+  NoiseEstimate found;
+  impl.workers.stay_awake([&] { found = impl.of_whole(image); });
+  return found;
 }
 
 NoiseEstimate estimate_noise(RowReader& rows, const ImageSpec& spec) {

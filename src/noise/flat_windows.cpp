@@ -13,6 +13,15 @@ constexpr int block_offset = (flatness_window - measured_side) / 2;  // of a blo
 
 std::size_t quad_slot(int top) { return static_cast<std::size_t>(top / 2 % 2); }
 
+std::vector<BlockPool::Block> without_samples(const std::vector<FlatCandidates::Candidate>& flattest) {
+  std::vector<BlockPool::Block> blocks;
+  blocks.reserve(flattest.size());
+  for (const FlatCandidates::Candidate& block : flattest) {
+    blocks.push_back({block.texture, block.place, BlockPool::no_samples});
+  }
+  return blocks;
+}
+
 }  // namespace
 
 float* BlockPool::add(double texture, std::int64_t place, std::size_t samples) {
@@ -160,20 +169,48 @@ NoiseBlock FlatWindows::block_at(std::int64_t place) const {
   return {static_cast<int>(place % width_) + block_offset, static_cast<int>(place / width_) + block_offset};
 }
 
+void FlatWindows::add_up(std::size_t index) {
+  LevelBlocks& level = levels_[index];
+  LevelCandidates& candidates = (*candidates_)[index];
+  for (const std::unique_ptr<WorkerState>& state : worker_states_) {
+    if (!state) continue;
+    Level& found = state->levels[index];
+    level.windows += std::exchange(found.windows, 0);
+    level.constant += std::exchange(found.constant, 0);
+    found.by_window.flush(candidates.by_window);
+    found.by_ring.flush(candidates.by_ring);
+  }
+}
+
+void FlatWindows::choose(Workers& workers) {
+  if (windows_across_ == 0) return;
+  workers.for_each_quietly(level_count, [&](std::int64_t n, int) {
+    const auto index = static_cast<std::size_t>(n);
+    add_up(index);
+    levels_[index].by_window.set(without_samples((*candidates_)[index].by_window.flattest()));
+    levels_[index].by_ring.set(without_samples((*candidates_)[index].by_ring.flattest()));
+  });
+}
+
+void FlatWindows::request(int level, BlockPool LevelBlocks::*pool, std::size_t index) {
+  BlockPool::Block& block = (levels_[static_cast<std::size_t>(level)].*pool).block(index);
+  if (block.samples != BlockPool::no_samples) return;
+  block.samples = requested_.size() * block_samples();
+  requested_.push_back(block_at(block.place));
+}
+
+void FlatWindows::fetch(const BlockSource& source, Workers& workers) {
+  fetched_ = std::unique_ptr<float[]>(new float[requested_.size() * block_samples()]);
+  source.copy(requested_, first_channel_, channels_, workers, fetched_.get());
+}
+
 void FlatWindows::collect(const LatestRows& rows, Workers& workers) {
   if (windows_across_ == 0) return;
   workers.for_each_quietly(level_count, [&](std::int64_t n, int) {
     const auto index = static_cast<std::size_t>(n);
+    add_up(index);
     LevelBlocks& level = levels_[index];
     LevelCandidates& candidates = (*candidates_)[index];
-    for (const std::unique_ptr<WorkerState>& state : worker_states_) {
-      if (!state) continue;
-      Level& found = state->levels[index];
-      level.windows += std::exchange(found.windows, 0);
-      level.constant += std::exchange(found.constant, 0);
-      found.by_window.flush(candidates.by_window);
-      found.by_ring.flush(candidates.by_ring);
-    }
     std::vector<PendingBlock> wanted;
     make_room(candidates.by_window, level.by_window, wanted);
     make_room(candidates.by_ring, level.by_ring, wanted);
@@ -188,7 +225,7 @@ void FlatWindows::make_room(FlatCandidates& candidates, BlockPool& pool,
     if (!pool.wants(candidate.texture, candidate.place)) break;
     wanted.push_back({candidate.place, pool.add(candidate.texture, candidate.place, block_samples())});
   }
-  candidates.start(pool.full() ? pool.blocks().front().texture : std::numeric_limits<double>::infinity());
+  candidates.start(pool.full() ? pool.least_flat().texture : std::numeric_limits<double>::infinity());
 }
 
 // Blocks lie all over the image, and flat blocks have flat neighbours: in the image's order they are often in

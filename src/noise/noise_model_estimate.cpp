@@ -99,18 +99,19 @@ void add_level_range(NoiseModelEstimate& found, const std::vector<FlatWindows>& 
 // Each group of channels has its own finding. If one of an image's independent channels is white, the white
 // estimate gives its part of the model.
 NoiseModelEstimate combined(const ImageSpec& spec, const NoiseEstimate& white,
-                            const std::vector<FlatWindows>& windows, const NoiseModelOptions& options,
-                            Workers& workers) {
+                            std::vector<FlatWindows>& windows, const NoiseModelOptions& options,
+                            const BlockSource* source, Workers& workers) {
   NoiseModelEstimate result;
   result.white = white;
   result.model = white_noise_model(spec, white.channels, white.correlation);
   int channel = 0;
-  for (const FlatWindows& group : windows) {
+  for (FlatWindows& group : windows) {
     const MeasuredModel measured = measured_model(group, spec,
                                                   {.white_luminance = result.model.deviation(channel, 0),
                                                    .iso = options.iso,
                                                    .jpeg_steps = options.jpeg_steps,
-                                                   .workers = &workers});
+                                                   .workers = &workers,
+                                                   .source = source});
     if (measured.colour_deviation) {
       keep_colour_noise(result.white, *measured.colour_deviation);
       result.model = white_noise_model(spec, result.white.channels, result.white.correlation);
@@ -146,15 +147,30 @@ struct NoiseModelEstimator::Impl {
   }
 
   // One pass over the rows for both estimates.
+  void look_at(const LatestRows& latest, int first) {
+    look_in_pieces(latest, first, workers, [&](int from, int end, int worker) {
+      for (FlatWindows& group : windows) group.look_at(latest, from, end, worker);
+      white.look_at(latest, from, end);
+    });
+  }
+
   void add_rows(const ConstImageView& image) {
     rows.add(image, [&](const LatestRows& latest, int first) {
-      look_in_pieces(latest, first, workers, [&](int from, int end, int worker) {
-        for (FlatWindows& group : windows) group.look_at(latest, from, end, worker);
-        white.look_at(latest, from, end);
-      });
+      look_at(latest, first);
       for (FlatWindows& group : windows) group.collect(latest, workers);
       white.collect(latest, workers);
     });
+  }
+
+  NoiseModelEstimate of_whole(const ConstImageView& image) {
+    const LatestRows all = all_rows(image);
+    look_at(all, 0);
+    return result(RowsSource(all));
+  }
+  NoiseModelEstimate result(const BlockSource& source) {
+    for (FlatWindows& group : windows) group.choose(workers);
+    white.choose(source, workers);
+    return combined(spec, white.result(workers), windows, options, &source, workers);
   }
 
   ImageSpec spec;
@@ -182,16 +198,22 @@ void NoiseModelEstimator::add_rows(const ConstImageView& image) {
 
 NoiseModelEstimate NoiseModelEstimator::finish() const {
   check_complete(impl_->spec, impl_->rows.rows());
-  return combined(impl_->spec, impl_->white.result(impl_->workers), impl_->windows, impl_->options,
+  return combined(impl_->spec, impl_->white.result(impl_->workers), impl_->windows, impl_->options, nullptr,
                   impl_->workers);
+}
+
+NoiseModelEstimate NoiseModelEstimator::of_whole(const ConstImageView& image,
+                                                 const NoiseModelOptions& options) {
+  Impl impl(image.spec, options);
+  NoiseModelEstimate found;
+  impl.workers.stay_awake([&] { found = impl.of_whole(image); });
+  return found;
 }
 
 NoiseModelEstimate estimate_noise_model(const ConstImageView& image, const NoiseModelOptions& options) {
   check_options(options);
   check_readable(image);
-  NoiseModelEstimator estimator(image.spec, options);
-  estimator.add_rows(image);
-  return estimator.finish();
+  return NoiseModelEstimator::of_whole(image, options);
 }
 
 NoiseModelEstimate estimate_noise_model(RowReader& rows, const ImageSpec& spec,

@@ -21,6 +21,8 @@ class WhiteNoise {
   // collect() with the same rows. The result does not depend on the pieces.
   void look_at(const LatestRows& rows, int first, int end);
   void collect(const LatestRows& rows, Workers& workers);
+  // For an image whose pixels stay available, in place of collect().
+  void choose(const BlockSource& source, Workers& workers);
 
   NoiseEstimate result(Workers& workers);  // after the last row
 
@@ -40,6 +42,9 @@ void check_complete(const ImageSpec& image, int seen);
 
 // As many threads as requested (0: one for each processor), fewer for an image too small for them.
 Workers estimate_workers(const ImageSpec& image, int threads);
+
+// The rows of a whole image.
+inline LatestRows all_rows(const ConstImageView& image) { return {image.rows(0, 0), image, 0}; }
 
 // Examines the rows [first, rows.end()) in pieces: look(first, end, worker). A worker's pieces are large,
 // because it examines some rows before them again, but they are handed out in small parts, whose rows stay in
