@@ -1,13 +1,17 @@
 #include "ungrain/estimate.h"
 
+#include "device/backends.h"
+#include "noise/noise_pass.h"
 #include "noise/read_in_bands.h"
 #include "noise/white_noise.h"
 #include "ungrain/denoiser.h"
 
 namespace ungrain {
 
-struct NoiseEstimator::Impl {
-  explicit Impl(const ImageSpec& estimated)
+namespace {
+
+struct WhiteEstimate {
+  explicit WhiteEstimate(const ImageSpec& estimated)
       : spec(estimated), rows(estimated), white(estimated), workers(estimate_workers(estimated, 0)) {}
 
   void look_at(const LatestRows& latest, int first) {
@@ -24,7 +28,15 @@ struct NoiseEstimator::Impl {
   NoiseEstimate of_whole(const ConstImageView& image) {
     const LatestRows all = all_rows(image);
     look_at(all, 0);
-    white.choose(RowsSource(all), workers);
+    return result(RowsSource(all));
+  }
+  NoiseEstimate of_pass(NoisePass& pass) {
+    if (!white.has_whole_blocks()) return of_whole(pass.on_host().view());
+    white.take(pass.white_blocks(white.lattice()), workers);
+    return result(pass);
+  }
+  NoiseEstimate result(const BlockSource& source) {
+    white.choose(source, workers);
     return white.result(workers);
   }
 
@@ -32,6 +44,12 @@ struct NoiseEstimator::Impl {
   RowCollector rows;
   WhiteNoise white;
   Workers workers;
+};
+
+}  // namespace
+
+struct NoiseEstimator::Impl : WhiteEstimate {
+  using WhiteEstimate::WhiteEstimate;
 };
 
 NoiseEstimator::NoiseEstimator(const ImageSpec& spec) {
@@ -57,10 +75,18 @@ std::vector<int> NoiseEstimator::sampled_columns() const { return impl_->white.s
 std::vector<int> NoiseEstimator::sampled_rows() const { return impl_->white.sampled_rows(); }
 
 NoiseEstimate estimate_noise(const ConstImageView& image) {
-  check_readable(image);
-  NoiseEstimator::Impl impl(image.spec);
+  check_pixels(image);
+  if (image.space.memory != Space::Memory::host) return estimate_noise(*make_noise_pass(image), image.spec);
+  WhiteEstimate estimate(image.spec);
   NoiseEstimate found;
-  impl.workers.stay_awake([&] { found = impl.of_whole(image); });
+  estimate.workers.stay_awake([&] { found = estimate.of_whole(image); });
+  return found;
+}
+
+NoiseEstimate estimate_noise(NoisePass& pass, const ImageSpec& spec) {
+  WhiteEstimate estimate(spec);
+  NoiseEstimate found;
+  estimate.workers.stay_awake([&] { found = estimate.of_pass(pass); });
   return found;
 }
 

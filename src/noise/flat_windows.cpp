@@ -75,6 +75,7 @@ int FlatWindows::step(const ImageSpec& image) {
 
 FlatWindows::FlatWindows(const ImageSpec& image, int first_channel, int channels)
     : width_(image.width),
+      height_(image.height),
       first_channel_(first_channel),
       channels_(channels),
       step_(step(image)),
@@ -189,6 +190,36 @@ void FlatWindows::choose(Workers& workers) {
     add_up(index);
     levels_[index].by_window.set(without_samples((*candidates_)[index].by_window.flattest()));
     levels_[index].by_ring.set(without_samples((*candidates_)[index].by_ring.flattest()));
+  });
+}
+
+WindowLattice FlatWindows::lattice() const {
+  const bool some = windows_across_ > 0 && height_ >= flatness_window;
+  return {.first_channel = first_channel_,
+          .channels = channels_,
+          .step = step_,
+          .cell_step = cell_step_,
+          .columns = some ? windows_across_ : 0,
+          .rows = some ? (height_ - flatness_window) / step_ + 1 : 0,
+          .cells_across = cells_across_,
+          .cells_down = some ? (height_ - flatness_cell) / cell_step_ + 1 : 0,
+          .width = width_,
+          .level_scale = level_scale_};
+}
+
+void FlatWindows::take(const FoundWindows& found, Workers& workers) {
+  const auto add = [](std::span<const FlatWindow> windows, FlatCandidates& to) {
+    std::vector<FlatCandidates::Candidate> candidates;
+    candidates.reserve(windows.size());
+    for (const FlatWindow& window : windows) candidates.push_back({window.texture, window.place});
+    to.add(candidates.data(), candidates.size());
+  };
+  workers.for_each_quietly(level_count, [&](std::int64_t level, int) {
+    const auto n = static_cast<std::size_t>(level);
+    levels_[n].windows = found.levels[n].windows;
+    levels_[n].constant = found.levels[n].constant;
+    add(found.levels[n].by_window, (*candidates_)[n].by_window);
+    add(found.levels[n].by_ring, (*candidates_)[n].by_ring);
   });
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/workers.h"
 #include "noise/latest_rows.h"
+#include "noise/noise_pass.h"
 #include "noise/window_sums_simd.h"
 #include "ungrain/image.h"
 #include "ungrain/noise_model.h"
@@ -117,7 +118,8 @@ class CandidateBuffer {
 // samples are those of the channels, one 8 x 8 block after the other.
 class FlatWindows {
  public:
-  static constexpr int level_count = 64;  // from black to white, evenly in the root of the level
+  // From black to white, evenly in the root of the level.
+  static constexpr int level_count = WindowLattice::level_count;
 
   FlatWindows(const ImageSpec& image, int first_channel,
               int channels);  // [first, first + count) of the image
@@ -127,6 +129,10 @@ class FlatWindows {
   void prepare(int workers);
   void look_at(const LatestRows& rows, int first, int end, int worker);
   void collect(const LatestRows& rows, Workers& workers);
+
+  // For a pass over the image, in place of look_at().
+  WindowLattice lattice() const;
+  void take(const FoundWindows& found, Workers& workers);
 
   // For an image whose pixels stay available, in place of collect(): the samples of the few blocks that are
   // measured in the end are fetched then. Most of the flattest blocks are not.
@@ -193,6 +199,7 @@ class FlatWindows {
   void fetch(const LatestRows& rows, std::vector<PendingBlock>& wanted) const;
 
   int width_;
+  int height_;
   int first_channel_;
   int channels_;
   int step_;

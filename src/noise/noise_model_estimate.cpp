@@ -5,9 +5,11 @@
 #include <limits>
 
 #include "core/workers.h"
+#include "device/backends.h"
 #include "noise/flat_windows.h"
 #include "noise/measured_model.h"
 #include "noise/noise_model.h"
+#include "noise/noise_pass.h"
 #include "noise/read_in_bands.h"
 #include "noise/white_noise.h"
 #include "ungrain/denoiser.h"
@@ -132,10 +134,8 @@ NoiseModelEstimate combined(const ImageSpec& spec, const NoiseEstimate& white,
   return result;
 }
 
-}  // namespace
-
-struct NoiseModelEstimator::Impl {
-  Impl(const ImageSpec& estimated, const NoiseModelOptions& chosen)
+struct ModelEstimate {
+  ModelEstimate(const ImageSpec& estimated, const NoiseModelOptions& chosen)
       : spec(estimated),
         options(chosen),
         rows(estimated),
@@ -167,10 +167,26 @@ struct NoiseModelEstimator::Impl {
     look_at(all, 0);
     return result(RowsSource(all));
   }
+  NoiseModelEstimate of_pass(NoisePass& pass) {
+    if (!take(pass)) return of_whole(pass.on_host().view());
+    return result(pass);
+  }
   NoiseModelEstimate result(const BlockSource& source) {
     for (FlatWindows& group : windows) group.choose(workers);
     white.choose(source, workers);
     return combined(spec, white.result(workers), windows, options, &source, workers);
+  }
+
+  // Returns false if the pass cannot look at such an image.
+  bool take(NoisePass& pass) {
+    if (!white.has_whole_blocks()) return false;
+    for (FlatWindows& group : windows) {
+      FoundWindows found;
+      if (!pass.windows(group.lattice(), found)) return false;
+      group.take(found, workers);
+    }
+    white.take(pass.white_blocks(white.lattice()), workers);
+    return true;
   }
 
   ImageSpec spec;
@@ -179,6 +195,12 @@ struct NoiseModelEstimator::Impl {
   WhiteNoise white;
   std::vector<FlatWindows> windows;
   Workers workers;
+};
+
+}  // namespace
+
+struct NoiseModelEstimator::Impl : ModelEstimate {
+  using ModelEstimate::ModelEstimate;
 };
 
 NoiseModelEstimator::NoiseModelEstimator(const ImageSpec& spec, const NoiseModelOptions& options) {
@@ -202,18 +224,24 @@ NoiseModelEstimate NoiseModelEstimator::finish() const {
                   impl_->workers);
 }
 
-NoiseModelEstimate NoiseModelEstimator::of_whole(const ConstImageView& image,
-                                                 const NoiseModelOptions& options) {
-  Impl impl(image.spec, options);
+NoiseModelEstimate estimate_noise_model(const ConstImageView& image, const NoiseModelOptions& options) {
+  check_options(options);
+  check_pixels(image);
+  if (image.space.memory != Space::Memory::host) {
+    return estimate_noise_model(*make_noise_pass(image), image.spec, options);
+  }
+  ModelEstimate estimate(image.spec, options);
   NoiseModelEstimate found;
-  impl.workers.stay_awake([&] { found = impl.of_whole(image); });
+  estimate.workers.stay_awake([&] { found = estimate.of_whole(image); });
   return found;
 }
 
-NoiseModelEstimate estimate_noise_model(const ConstImageView& image, const NoiseModelOptions& options) {
-  check_options(options);
-  check_readable(image);
-  return NoiseModelEstimator::of_whole(image, options);
+NoiseModelEstimate estimate_noise_model(NoisePass& pass, const ImageSpec& spec,
+                                        const NoiseModelOptions& options) {
+  ModelEstimate estimate(spec, options);
+  NoiseModelEstimate found;
+  estimate.workers.stay_awake([&] { found = estimate.of_pass(pass); });
+  return found;
 }
 
 NoiseModelEstimate estimate_noise_model(RowReader& rows, const ImageSpec& spec,

@@ -576,6 +576,38 @@ void WhiteNoise::collect(const LatestRows& rows, Workers& workers) {
   });
 }
 
+bool WhiteNoise::has_whole_blocks() const { return impl_->lattice.whole_blocks(); }
+
+WhiteBlocks WhiteNoise::lattice() const {
+  const Lattice& lattice = impl_->lattice;
+  return {.step = lattice.step,
+          .columns = lattice.columns(),
+          .rows = lattice.rows_before(lattice.rows_of_pixels),
+          .channels = impl_->spec.colour_channels(),
+          .rgb = impl_->rgb(),
+          .scale = impl_->scale,
+          .white = impl_->white};
+}
+
+void WhiteNoise::take(std::span<const BatchStatistics> looks, Workers& workers) {
+  const WhiteBlocks blocks = lattice();
+  const auto planes = static_cast<std::size_t>(blocks.planes());
+  const auto row_batches = static_cast<std::size_t>(blocks.row_batches());
+  const auto columns = static_cast<std::size_t>(blocks.columns);
+  workers.for_each_quietly(blocks.rows, [&](std::int64_t row, int) {
+    const auto above = static_cast<std::size_t>(row);
+    for (std::size_t plane = 0; plane < planes; ++plane) {
+      for (std::size_t batch = 0; batch < row_batches; ++batch) {
+        const std::size_t first = batch * batch_blocks;
+        impl_->planes[plane].set(above * columns + first,
+                                 std::min<std::size_t>(batch_blocks, columns - first),
+                                 looks[(above * row_batches + batch) * planes + plane]);
+      }
+      impl_->planes[plane].note_row(impl_->lattice, static_cast<int>(row));
+    }
+  });
+}
+
 void WhiteNoise::choose(const BlockSource& source, Workers& workers) {
   std::vector<std::span<const NoiseBlock>> of_planes(impl_->planes.size());
   workers.for_each_quietly(static_cast<std::int64_t>(of_planes.size()), [&](std::int64_t n, int) {
@@ -601,12 +633,16 @@ std::vector<int> WhiteNoise::sampled_rows() const {
   return sampled(impl_->lattice, impl_->spec.height, impl_->lattice.block_height);
 }
 
-void check_readable(const ConstImageView& view) {
+void check_pixels(const ConstImageView& view) {
   validate(view.spec);
-  if (view.space.memory != Space::Memory::host) {
-    throw Error(ErrorCode::unsupported, "noise is estimated in host memory only");
-  }
   if (view.data == nullptr) fail("an image without pixels has no noise to estimate");
+}
+
+void check_readable(const ConstImageView& view) {
+  check_pixels(view);
+  if (view.space.memory != Space::Memory::host) {
+    throw Error(ErrorCode::unsupported, "noise is estimated band by band in host memory only");
+  }
 }
 
 // Checks type and range too: the estimate is in the units of the first rows.
