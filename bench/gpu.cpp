@@ -18,6 +18,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -30,7 +31,9 @@
 #include "cuda/memory.h"
 #include "methods/bilateral/bilateral.h"
 #include "ungrain/denoiser.h"
+#include "ungrain/estimate.h"
 #include "ungrain/methods.h"
+#include "ungrain/noise_model.h"
 
 namespace ungrain::bench {
 namespace {
@@ -473,6 +476,69 @@ std::vector<EndToEnd> run_end_to_end() {
   return list;
 }
 
+// ---- The noise estimate ----------------------------------------------------------------------------------
+
+struct EstimateTime {
+  Size size;
+  std::string type;
+  Spread white = {};  // ms on the host's clock
+  Spread model = {};
+  Spread all = {};        // all that the program measures
+  Spread processor = {};  // the same for the image in the host's memory
+  bool right = false;
+};
+
+EstimateTime time_estimate(const Size& size, PixelType type, bool rgb) {
+  const ImageSpec spec = spec_of(size, type, rgb);
+  const Source& source = source_for(spec);
+  const ConstImageView device = source.device.view();
+  const ConstImageView host = source.host.view();
+  const MethodParams params{Bm3dParams{}};
+  EstimateTime times{.size = size, .type = type_name(spec)};
+  const NoiseModelEstimate found = estimate_noise_model(device);
+  const NoiseModelEstimate expected = estimate_noise_model(host);
+  times.right = found.model == expected.model && found.white.channels == expected.white.channels &&
+                found.blocks == expected.blocks;
+  if (!times.right) return times;
+  const auto timed = [](const auto& work) {
+    return repeated([&] {
+      const Clock::time_point start = Clock::now();
+      work();
+      return ms_since(start);
+    });
+  };
+  times.white = timed([&] { estimate_noise(device); });
+  times.model = timed([&] { estimate_noise_model(device); });
+  times.all = timed([&] { resolve_with_noise(params, device); });
+  times.processor = timed([&] { resolve_with_noise(params, host); });
+  return times;
+}
+
+std::vector<EstimateTime> run_estimates() {
+  fmt::print(
+      "\nThe noise of an image in GPU memory, ms on the host's clock:\n\n"
+      "| image | type | white | model | all that the program measures | spread | the same by the processor "
+      "|\n"
+      "|---|---|--:|--:|--:|--:|--:|\n");
+  std::vector<EstimateTime> list;
+  for (const Size& size : sizes) {
+    for (const auto& [type, rgb] :
+         {std::pair{PixelType::u8, false}, {PixelType::f32, false}, {PixelType::u8, true}}) {
+      const EstimateTime times = time_estimate(size, type, rgb);
+      if (times.right) {
+        fmt::print("| {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.3f} |\n", size.name, times.type,
+                   times.white.median, times.model.median, times.all.median, times.all.high - times.all.low,
+                   times.processor.median);
+      } else {
+        fmt::print("| {} | {} | WRONG | | | | |\n", size.name, times.type);
+      }
+      std::fflush(stdout);
+      list.push_back(times);
+    }
+  }
+  return list;
+}
+
 struct Throughput {
   std::string type;
   double kernels = 0;  // ms an image, each alone and both
@@ -581,6 +647,7 @@ struct Results {
   std::vector<Row> rows = {};
   std::vector<EndToEnd> end_to_end = {};
   std::vector<Throughput> throughput = {};
+  std::vector<EstimateTime> estimates = {};
   std::vector<Bm3dRow> bm3d = {};
 };
 
@@ -616,6 +683,13 @@ void write_json(const std::string& path, const Results& results) {
         R"({{"type": "{}", "images": {}, "queues": {}, "kernels_ms": {:.6g}, "copies_ms": {:.6g}, "together_ms": {:.6g}}})",
         times.type, throughput_images, throughput_queues, times.kernels, times.copies, times.together));
   }
+  std::vector<std::string> estimates;
+  for (const EstimateTime& times : results.estimates) {
+    estimates.push_back(fmt::format(
+        R"({{"image": "{}", "type": "{}", "right": {}, "white_ms": {:.6g}, "model_ms": {:.6g}, "all_ms": {:.6g}, "processor_ms": {:.6g}}})",
+        times.size.name, times.type, times.right, times.white.median, times.model.median, times.all.median,
+        times.processor.median));
+  }
   std::vector<std::string> bm3d;
   for (const Bm3dRow& row : results.bm3d) bm3d.push_back(json_of(row));
   std::ofstream file(path);
@@ -623,16 +697,17 @@ void write_json(const std::string& path, const Results& results) {
       "{{\n\"gpu\": \"{}\",\n\"driver_cuda\": \"{}\",\n\"toolkit_cuda\": \"{}\",\n\"compiler\": \"{}\",\n"
       "\"ex2_per_second\": {:.4g},\n\"fma_per_second\": {:.4g},\n"
       "\"mma_f16_per_second\": {:.4g},\n\"copied_bytes_per_second\": {:.4g},\n"
-      "\"rows\": [\n{}\n],\n\"end_to_end\": [\n{}\n],\n\"throughput\": [\n{}\n],\n\"bm3d\": [\n{}\n]\n}}\n",
+      "\"rows\": [\n{}\n],\n\"end_to_end\": [\n{}\n],\n\"throughput\": [\n{}\n],\n\"estimate\": [\n{}\n],\n"
+      "\"bm3d\": [\n{}\n]\n}}\n",
       results.machine.gpu, version_text(results.machine.driver), version_text(CUDART_VERSION), __VERSION__,
       results.rates.exponentials, results.rates.multiply_adds, results.rates.products, results.copy,
       fmt::join(rows, ",\n"), fmt::join(end_to_end, ",\n"), fmt::join(throughput, ",\n"),
-      fmt::join(bm3d, ",\n"));
+      fmt::join(estimates, ",\n"), fmt::join(bm3d, ",\n"));
   if (!file.flush()) throw std::runtime_error("cannot write " + path);
 }
 
 // With a word: only the rows whose filter and image begin with it ("nlm 20 Mpx",
-// "bm3d normal"), or just "npp", "end-to-end", "throughput", "bm3d models" or "bm3d sizes".
+// "bm3d normal"), or just "npp", "end-to-end", "throughput", "estimate", "bm3d models" or "bm3d sizes".
 int run(const std::string& only, const std::string& json_path) {
   Results results{.machine = find_machine()};
   Ceilings ceilings;
@@ -647,11 +722,13 @@ int run(const std::string& only, const std::string& json_path) {
       results.copy / 1e12, ceilings.copy_rate(bytes_of(spec_of(middle, PixelType::f32))) / 1e12,
       have_npp() ? "there" : "ABSENT");
   const bool all = only.empty();
-  if (only != "end-to-end" && only != "throughput" && only != "npp" && !only.starts_with("bm3d"))
+  if (only != "end-to-end" && only != "throughput" && only != "npp" && only != "estimate" &&
+      !only.starts_with("bm3d"))
     results.rows = run_rows(ceilings, only);
   if (all || only == "npp") run_npp_colours();
   if (all || only == "end-to-end") results.end_to_end = run_end_to_end();
   if (all || only == "throughput") results.throughput = run_throughput();
+  if (all || only == "estimate") results.estimates = run_estimates();
   if (all || (only.starts_with("bm3d") && only != "bm3d sizes" && only != "bm3d models")) {
     results.bm3d = run_bm3d(only);
     run_bm3d_kernels(only, results.rates.products);
@@ -661,6 +738,8 @@ int run(const std::string& only, const std::string& json_path) {
   if (!json_path.empty()) write_json(json_path, results);
   const bool right =
       std::all_of(results.rows.begin(), results.rows.end(), [](const Row& row) { return row.right(); }) &&
+      std::all_of(results.estimates.begin(), results.estimates.end(),
+                  [](const EstimateTime& times) { return times.right; }) &&
       std::all_of(results.bm3d.begin(), results.bm3d.end(), [](const Bm3dRow& row) { return row.right; });
   if (!right) fmt::print(stderr, "ungrain-bench-gpu: a result differs from the CPU version's\n");
   const char* required = std::getenv("UNGRAIN_REQUIRE");

@@ -21,6 +21,8 @@ class TestImage {
   // Whether every byte that is not a sample still has its guard value.
   bool guards_intact() const;
   std::vector<std::byte> bytes() const { return memory_; }
+  // Of the first sample in bytes().
+  std::ptrdiff_t offset() const { return static_cast<const std::byte*>(view_.data) - memory_.data(); }
   double at(int x, int y, int channel) const;
   void set(int x, int y, int channel, double value);
 

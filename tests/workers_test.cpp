@@ -43,6 +43,40 @@ TEST(Workers, EveryItemOnceAndWorkersApart) {
   }
 }
 
+// Many short steps, whose results each depend on the step before.
+TEST(Workers, StayAwakeOverManySteps) {
+  for (const int threads : {1, 2, 5}) {
+    Workers workers(threads);
+    int calls = 0;
+    std::vector<int> values(37);
+    workers.stay_awake([&] {
+      ++calls;
+      std::vector<std::atomic<int>> busy(static_cast<std::size_t>(threads));
+      for (int step = 0; step < 500; ++step) {
+        workers.for_each_quietly(37, [&](std::int64_t item, int worker) {
+          ASSERT_LT(worker, threads);
+          EXPECT_EQ(busy[static_cast<std::size_t>(worker)]++, 0) << "two calls share a worker";
+          EXPECT_EQ(values[static_cast<std::size_t>(item)]++, step) << "a step began before the last ended";
+          --busy[static_cast<std::size_t>(worker)];
+        });
+        workers.for_each_quietly(1, [&](std::int64_t, int worker) { ASSERT_LT(worker, threads); });
+      }
+    });
+    EXPECT_EQ(calls, 1);
+    for (const int value : values) EXPECT_EQ(value, 500);
+    EXPECT_THROW(workers.stay_awake([&] {
+      workers.for_each_quietly(10, [](std::int64_t item, int) {
+        if (item == 3) throw std::runtime_error("item");
+      });
+    }),
+                 std::runtime_error);
+    EXPECT_THROW(workers.stay_awake([] { throw std::runtime_error("body"); }), std::runtime_error);
+    std::atomic<int> after{0};
+    workers.for_each(20, [&](std::int64_t, int) { ++after; });
+    EXPECT_EQ(after, 20);
+  }
+}
+
 // Several at once, each from a thread of its own: more threads than workers, and bodies that run others.
 TEST(Workers, RunSideBySideAndInsideOneAnother) {
   constexpr int threads = 2;

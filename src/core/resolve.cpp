@@ -10,7 +10,6 @@
 #include "noise/read_in_bands.h"
 #include "noise/stabilize.h"
 #include "ungrain/denoiser.h"
-#include "ungrain/error.h"
 #include "ungrain/noise_model.h"
 
 namespace ungrain {
@@ -160,13 +159,11 @@ Resolved resolve_with_noise(const MethodParams& params, const ConstImageView& im
   if (!params.needs_image()) return {resolve_derived(params, image.spec), std::nullopt};
   CutDetector cuts(image.spec, options.threads);
   if (!NoiseResolver::measures(params)) {
-    if (image.space.memory != Space::Memory::host)
-      throw Error(ErrorCode::unsupported, "clipped noise is looked for in host memory only");
-    cuts.add_rows(image);
+    cuts.add_image(image);
     return NoiseResolver::with_given_noise(params, image.spec, cuts);
   }
   NoiseModelEstimate found = estimate_noise_model(image, options);  // checks the image
-  cuts.add_rows(image);
+  cuts.add_image(image);
   return NoiseResolver::with_measured_noise(params, image.spec, std::move(found), cuts);
 }
 

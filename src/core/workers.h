@@ -34,6 +34,11 @@ class Workers {
   // The same without progress.
   void for_each_quietly(std::int64_t items, const std::function<void(std::int64_t item, int worker)>& body);
 
+  // Calls body() on one of the threads. For many short steps: the threads stay awake until it returns, and a
+  // for_each() of this object inside it begins within a microsecond, not tens of them. They wait busily, so
+  // body() should take milliseconds at most.
+  void stay_awake(const std::function<void()>& body);
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -195,6 +195,83 @@ class Team {
 
 #endif
 
+// Waits for something that is expected within microseconds.
+class BusyWait {
+ public:
+  void operator()() {
+    constexpr int patience = 2000;
+    if (++turns_ > patience) return std::this_thread::yield();  // others may need the processor
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");  // pauses about as long as the instruction above
+#endif
+  }
+
+ private:
+  int turns_ = 0;
+};
+
+// Threads that are awake between one run and the next. The leader never waits for a thread to arrive, only
+// for those at work: threads that come late or not at all do no harm.
+class Crew {
+ public:
+  using Body = std::function<void(std::int64_t, int)>;
+
+  // The leader's: does all items and returns. Rethrows the first exception.
+  void run(std::int64_t items, const Body& body, int worker) {
+    body_ = &body;
+    items_ = items;
+    next_ = 0;
+    failure_ = nullptr;
+    open_ = true;
+    ++round_;
+    work(worker);
+    open_ = false;
+    // A helper counts itself before it looks whether the round is open.
+    for (BusyWait wait; helpers_at_work_ > 0;) wait();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+  void dismiss() { dismissed_ = true; }
+
+  // A helper's, until the crew is dismissed.
+  void help(int worker) {
+    std::uint64_t seen = 0;
+    for (BusyWait wait; !dismissed_;) {
+      if (round_ == seen) {
+        wait();
+        continue;
+      }
+      seen = round_;
+      ++helpers_at_work_;
+      if (open_) work(worker);
+      --helpers_at_work_;
+      wait = BusyWait();
+    }
+  }
+
+ private:
+  void work(int worker) {
+    try {
+      for (std::int64_t item = next_++; item < items_; item = next_++) (*body_)(item, worker);
+    } catch (...) {
+      next_ = items_;
+      const std::lock_guard lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+    }
+  }
+
+  const Body* body_ = nullptr;
+  std::int64_t items_ = 0;
+  std::atomic<std::int64_t> next_{0};
+  std::atomic<bool> open_{false};
+  std::atomic<std::uint64_t> round_{0};
+  std::atomic<int> helpers_at_work_{0};
+  std::atomic<bool> dismissed_{false};
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+};
+
 int processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 }  // namespace
@@ -203,6 +280,8 @@ struct Workers::Impl {
   explicit Impl(int threads) : team(threads > 0 ? threads : processors()) {}
 
   Team team;
+  Crew* crew = nullptr;  // while the threads stay awake
+  int leader = 0;        // the calling thread's worker then
   const CancelToken* cancel = nullptr;
   std::function<void(std::int64_t, std::int64_t)> progress;
 };
@@ -240,13 +319,40 @@ void Workers::for_each_of(std::int64_t begin, std::int64_t end, std::int64_t ite
   };
   const std::int64_t now = end - begin;
   if (count() == 1 || now == 1) {
-    for (std::int64_t item = 0; item < now; ++item) step(item, 0);
+    for (std::int64_t item = 0; item < now; ++item) step(item, impl_->leader);
+  } else if (impl_->crew != nullptr) {
+    impl_->crew->run(now, step, impl_->leader);
   } else {
     impl_->team.run(now, step);
   }
   if (impl_->cancel != nullptr && impl_->cancel->cancelled()) {
     throw Error(ErrorCode::cancelled, "cancelled");
   }
+}
+
+// One item for each thread: the first to take one leads, the others help until they are dismissed.
+void Workers::stay_awake(const std::function<void()>& body) {
+  if (count() == 1 || count() > processors()) return body();  // too many would only wait for each other
+  Crew crew;
+  std::atomic<bool> is_led{false};
+  impl_->team.run(count(), [&](std::int64_t, int worker) {
+    if (is_led.exchange(true)) return crew.help(worker);
+    struct Leading {
+      Leading(Impl& of, Crew& with, int worker) : impl(of), crew(with) {
+        impl.crew = &crew;
+        impl.leader = worker;
+      }
+      ~Leading() {
+        impl.crew = nullptr;
+        impl.leader = 0;
+        crew.dismiss();
+      }
+      Impl& impl;
+      Crew& crew;
+    };
+    const Leading leading(*impl_, crew, worker);
+    body();
+  });
 }
 
 }  // namespace ungrain

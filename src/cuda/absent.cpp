@@ -1,6 +1,7 @@
 // Replaces the CUDA backend where the library is built without the CUDA toolkit.
 #include "cuda/cuda_backend.h"
 #include "cuda/discovery.h"
+#include "cuda/noise_pass.h"
 #include "cuda/pointwise.h"
 #include "ungrain/error.h"
 
@@ -14,6 +15,10 @@ bool is_started() { return false; }
 void start(int) {}
 
 std::unique_ptr<Backend> make_backend(std::vector<int>, int) {
+  throw Error(ErrorCode::no_device, "this build of ungrain has no CUDA support");
+}
+
+std::unique_ptr<NoisePass> make_noise_pass(const ConstImageView&) {
   throw Error(ErrorCode::no_device, "this build of ungrain has no CUDA support");
 }
 

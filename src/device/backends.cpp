@@ -6,6 +6,7 @@
 #include "cpu/simd.h"
 #include "cuda/cuda_backend.h"
 #include "cuda/discovery.h"
+#include "cuda/noise_pass.h"
 #include "cuda/pointwise.h"
 #include "ungrain/error.h"
 
@@ -36,6 +37,10 @@ std::unique_ptr<Backend> make_backend(Device device, const Options& options) {
     default:
       return make_cpu_backend(options.threads);
   }
+}
+
+std::unique_ptr<NoisePass> make_noise_pass(const ConstImageView& image) {
+  return cuda::make_noise_pass(image);
 }
 
 PointwiseStages pointwise_stages(Device::Kind kind) {

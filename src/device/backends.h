@@ -6,6 +6,7 @@
 
 #include "core/noise_stages.h"
 #include "device/backend.h"
+#include "noise/noise_pass.h"
 #include "ungrain/denoiser.h"
 
 namespace ungrain {
@@ -22,6 +23,9 @@ double cpu_thread_speed();
 
 // For a device that choose_device() returned (core/device.h).
 std::unique_ptr<Backend> make_backend(Device device, const Options& options);
+
+// For an image in the memory of a GPU.
+std::unique_ptr<NoisePass> make_noise_pass(const ConstImageView& image);
 
 // The stages around every method, as the backend computes them.
 PointwiseStages pointwise_stages(Device::Kind kind);

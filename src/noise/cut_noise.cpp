@@ -5,6 +5,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "device/backends.h"
 #include "noise/clipped_gaussian.h"
 #include "noise/white_noise.h"
 
@@ -191,6 +192,29 @@ void CutDetector::add_rows(const ConstImageView& image) {
   });
 }
 
+void CutDetector::add_image(const ConstImageView& image) {
+  if (image.space.memory == Space::Memory::host) return add_rows(image);
+  add_pass(*make_noise_pass(image));
+}
+
+void CutDetector::add_pass(NoisePass& pass) {
+  const std::span<const CutBlock> found = pass.cut_blocks(lattice());
+  for (std::size_t c = 0; c < blocks_.size(); ++c) {
+    std::copy_n(found.data() + c * block_count_, block_count_, blocks_[c].get());
+  }
+}
+
+CutLattice CutDetector::lattice() const {
+  constexpr double most_white = 65535;
+  const double white = spec_.white();
+  return {.step = step_,
+          .columns = columns_,
+          .rows = rows_before(spec_.height),
+          .channels = spec_.colour_channels(),
+          .white = white,
+          .whole_numbers = !is_float(spec_.type) && white <= most_white && white == std::floor(white)};
+}
+
 // `Value` is the type to compute in: int32_t, if samples and white are integers of up to 16 bits, or double.
 template <class Value>
 CutDetector::Block CutDetector::look_at_block(const float* samples) const {
@@ -226,9 +250,7 @@ CutDetector::Block CutDetector::look_at_block(const float* samples) const {
 }
 
 void CutDetector::look_at_row(const LatestRows& rows, int row) {
-  constexpr double most_white = 65535;
-  const double white = spec_.white();
-  const bool whole_numbers = !is_float(spec_.type) && white <= most_white && white == std::floor(white);
+  const bool whole_numbers = lattice().whole_numbers;
   const int channels = spec_.colour_channels();
   std::vector<float> samples(static_cast<std::size_t>(channels) * block_samples);
   for (int column = 0; column < columns_; ++column) {

@@ -9,6 +9,7 @@
 #include "core/cut_fill.h"
 #include "core/workers.h"
 #include "noise/latest_rows.h"
+#include "noise/noise_pass.h"
 #include "noise/stabilize.h"
 #include "ungrain/image.h"
 
@@ -34,24 +35,17 @@ class CutDetector {
  public:
   explicit CutDetector(const ImageSpec& spec, int threads = 0);  // 0: one for each processor
 
-  void add_rows(const ConstImageView& image);  // the next rows, any number
+  void add_rows(const ConstImageView& image);   // the next rows, any number
+  void add_image(const ConstImageView& image);  // all of them, also in the memory of a GPU
+  void add_pass(NoisePass& pass);               // all of them, through a pass
   // After the last row. The deviations are those before the cut, one for each colour channel.
   Cut finish(const std::vector<ChannelDeviation>& deviations);
 
  private:
   static constexpr int side = 8;
-  enum class Limit : std::uint8_t { none, black, white };
-  // What one block shows of the limit that its mean is closer to. Not set before it is looked at, so that the
-  // workers touch the memory first.
-  struct Block {
-    double mean;  // distance from the limit
-    double variance;
-    std::uint8_t at_limit;  // samples
-    std::uint8_t changes;   // pairs of neighbours of which exactly one is at the limit
-    Limit limit;            // none: a block that is constant or not finite
-    bool below_black;       // a sample is
-    bool above_white;
-  };
+  using Limit = CutLimit;
+  // Not set before it is looked at, so that the workers touch the memory first.
+  using Block = CutBlock;
   // The blocks of a channel that are closer to one limit.
   struct Side {
     std::vector<Block> near;  // with a mean of one deviation at most
@@ -75,6 +69,7 @@ class CutDetector {
     double deviation_factor = 1;
   };
 
+  CutLattice lattice() const;
   int rows_before(int end) const { return end < side ? 0 : (end - side) / step_ + 1; }
   void look_at_row(const LatestRows& rows, int row);
   template <class Value>

@@ -13,6 +13,15 @@ constexpr int block_offset = (flatness_window - measured_side) / 2;  // of a blo
 
 std::size_t quad_slot(int top) { return static_cast<std::size_t>(top / 2 % 2); }
 
+std::vector<BlockPool::Block> without_samples(const std::vector<FlatCandidates::Candidate>& flattest) {
+  std::vector<BlockPool::Block> blocks;
+  blocks.reserve(flattest.size());
+  for (const FlatCandidates::Candidate& block : flattest) {
+    blocks.push_back({block.texture, block.place, BlockPool::no_samples});
+  }
+  return blocks;
+}
+
 }  // namespace
 
 float* BlockPool::add(double texture, std::int64_t place, std::size_t samples) {
@@ -66,6 +75,7 @@ int FlatWindows::step(const ImageSpec& image) {
 
 FlatWindows::FlatWindows(const ImageSpec& image, int first_channel, int channels)
     : width_(image.width),
+      height_(image.height),
       first_channel_(first_channel),
       channels_(channels),
       step_(step(image)),
@@ -160,20 +170,78 @@ NoiseBlock FlatWindows::block_at(std::int64_t place) const {
   return {static_cast<int>(place % width_) + block_offset, static_cast<int>(place / width_) + block_offset};
 }
 
+void FlatWindows::add_up(std::size_t index) {
+  LevelBlocks& level = levels_[index];
+  LevelCandidates& candidates = (*candidates_)[index];
+  for (const std::unique_ptr<WorkerState>& state : worker_states_) {
+    if (!state) continue;
+    Level& found = state->levels[index];
+    level.windows += std::exchange(found.windows, 0);
+    level.constant += std::exchange(found.constant, 0);
+    found.by_window.flush(candidates.by_window);
+    found.by_ring.flush(candidates.by_ring);
+  }
+}
+
+void FlatWindows::choose(Workers& workers) {
+  if (windows_across_ == 0) return;
+  workers.for_each_quietly(level_count, [&](std::int64_t n, int) {
+    const auto index = static_cast<std::size_t>(n);
+    add_up(index);
+    levels_[index].by_window.set(without_samples((*candidates_)[index].by_window.flattest()));
+    levels_[index].by_ring.set(without_samples((*candidates_)[index].by_ring.flattest()));
+  });
+}
+
+WindowLattice FlatWindows::lattice() const {
+  const bool some = windows_across_ > 0 && height_ >= flatness_window;
+  return {.first_channel = first_channel_,
+          .channels = channels_,
+          .step = step_,
+          .cell_step = cell_step_,
+          .columns = some ? windows_across_ : 0,
+          .rows = some ? (height_ - flatness_window) / step_ + 1 : 0,
+          .cells_across = cells_across_,
+          .cells_down = some ? (height_ - flatness_cell) / cell_step_ + 1 : 0,
+          .width = width_,
+          .level_scale = level_scale_};
+}
+
+void FlatWindows::take(const FoundWindows& found, Workers& workers) {
+  const auto add = [](std::span<const FlatWindow> windows, FlatCandidates& to) {
+    std::vector<FlatCandidates::Candidate> candidates;
+    candidates.reserve(windows.size());
+    for (const FlatWindow& window : windows) candidates.push_back({window.texture, window.place});
+    to.add(candidates.data(), candidates.size());
+  };
+  workers.for_each_quietly(level_count, [&](std::int64_t level, int) {
+    const auto n = static_cast<std::size_t>(level);
+    levels_[n].windows = found.levels[n].windows;
+    levels_[n].constant = found.levels[n].constant;
+    add(found.levels[n].by_window, (*candidates_)[n].by_window);
+    add(found.levels[n].by_ring, (*candidates_)[n].by_ring);
+  });
+}
+
+void FlatWindows::request(int level, BlockPool LevelBlocks::*pool, std::size_t index) {
+  BlockPool::Block& block = (levels_[static_cast<std::size_t>(level)].*pool).block(index);
+  if (block.samples != BlockPool::no_samples) return;
+  block.samples = requested_.size() * block_samples();
+  requested_.push_back(block_at(block.place));
+}
+
+void FlatWindows::fetch(const BlockSource& source, Workers& workers) {
+  fetched_ = std::unique_ptr<float[]>(new float[requested_.size() * block_samples()]);
+  source.copy(requested_, first_channel_, channels_, workers, fetched_.get());
+}
+
 void FlatWindows::collect(const LatestRows& rows, Workers& workers) {
   if (windows_across_ == 0) return;
   workers.for_each_quietly(level_count, [&](std::int64_t n, int) {
     const auto index = static_cast<std::size_t>(n);
+    add_up(index);
     LevelBlocks& level = levels_[index];
     LevelCandidates& candidates = (*candidates_)[index];
-    for (const std::unique_ptr<WorkerState>& state : worker_states_) {
-      if (!state) continue;
-      Level& found = state->levels[index];
-      level.windows += std::exchange(found.windows, 0);
-      level.constant += std::exchange(found.constant, 0);
-      found.by_window.flush(candidates.by_window);
-      found.by_ring.flush(candidates.by_ring);
-    }
     std::vector<PendingBlock> wanted;
     make_room(candidates.by_window, level.by_window, wanted);
     make_room(candidates.by_ring, level.by_ring, wanted);
@@ -188,7 +256,7 @@ void FlatWindows::make_room(FlatCandidates& candidates, BlockPool& pool,
     if (!pool.wants(candidate.texture, candidate.place)) break;
     wanted.push_back({candidate.place, pool.add(candidate.texture, candidate.place, block_samples())});
   }
-  candidates.start(pool.full() ? pool.blocks().front().texture : std::numeric_limits<double>::infinity());
+  candidates.start(pool.full() ? pool.least_flat().texture : std::numeric_limits<double>::infinity());
 }
 
 // Blocks lie all over the image, and flat blocks have flat neighbours: in the image's order they are often in

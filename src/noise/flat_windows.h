@@ -12,6 +12,7 @@
 
 #include "core/workers.h"
 #include "noise/latest_rows.h"
+#include "noise/noise_pass.h"
 #include "noise/window_sums_simd.h"
 #include "ungrain/image.h"
 #include "ungrain/noise_model.h"
@@ -30,7 +31,7 @@ class BlockPool {
   struct Block {
     double texture = 0;       // how flat it is: a multiple of the variance of the cells' sums
     std::int64_t place = 0;   // in reading order: of equally flat blocks the first ones are kept
-    std::size_t samples = 0;  // where its samples begin in samples()
+    std::size_t samples = 0;  // where its samples begin
     friend bool operator<(const Block& a, const Block& b) {
       return a.texture != b.texture ? a.texture < b.texture : a.place < b.place;
     }
@@ -38,16 +39,22 @@ class BlockPool {
 
   bool full() const { return blocks_.size() == most; }
   bool wants(double texture, std::int64_t place) const {
-    return !full() || Block{texture, place, 0} < blocks_.front();
+    return !full() || Block{texture, place, 0} < least_flat();
   }
   // The memory for the samples of an accepted block; it stays valid until the block is removed.
   float* add(double texture, std::int64_t place, std::size_t samples);
-
-  const std::vector<Block>& blocks() const { return blocks_; }  // a heap, the least flat first
+  const std::vector<Block>& blocks() const { return blocks_; }  // in any order
+  const Block& least_flat() const { return blocks_.front(); }   // of those that were added
   const float* samples(const Block& block) const { return samples_.get() + block.samples; }
 
+  // Blocks whose samples lie elsewhere, in place of those above.
+  static constexpr std::size_t no_samples = ~std::size_t{0};
+  void set(std::vector<Block> blocks) { blocks_ = std::move(blocks); }
+  Block& block(std::size_t index) { return blocks_[index]; }
+  bool has_samples() const { return samples_ != nullptr; }
+
  private:
-  std::vector<Block> blocks_;
+  std::vector<Block> blocks_;         // those that were added are a heap, the least flat first
   std::unique_ptr<float[]> samples_;  // of `most` blocks, not set before they are added
 };
 
@@ -111,7 +118,8 @@ class CandidateBuffer {
 // samples are those of the channels, one 8 x 8 block after the other.
 class FlatWindows {
  public:
-  static constexpr int level_count = 64;  // from black to white, evenly in the root of the level
+  // From black to white, evenly in the root of the level.
+  static constexpr int level_count = WindowLattice::level_count;
 
   FlatWindows(const ImageSpec& image, int first_channel,
               int channels);  // [first, first + count) of the image
@@ -121,6 +129,21 @@ class FlatWindows {
   void prepare(int workers);
   void look_at(const LatestRows& rows, int first, int end, int worker);
   void collect(const LatestRows& rows, Workers& workers);
+
+  // For a pass over the image, in place of look_at().
+  WindowLattice lattice() const;
+  void take(const FoundWindows& found, Workers& workers);
+
+  // For an image whose pixels stay available, in place of collect(): the samples of the few blocks that are
+  // measured in the end are fetched then. Most of the flattest blocks are not.
+  void choose(Workers& workers);
+  void request(int level, BlockPool LevelBlocks::*pool, std::size_t index);  // one of the pool's blocks
+  void fetch(const BlockSource& source, Workers& workers);                   // all that were requested
+
+  // Of one of the pool's blocks. It was requested and fetched, if the pool has no samples.
+  const float* samples(const BlockPool& pool, const BlockPool::Block& block) const {
+    return pool.has_samples() ? pool.samples(block) : fetched_.get() + block.samples;
+  }
 
   // In the middle of a range of levels.
   double level_of(int range) const {
@@ -169,12 +192,14 @@ class FlatWindows {
     return static_cast<std::size_t>(channels_) * measured_side * measured_side;
   }
   WorkerState& state_of(int worker);
+  void add_up(std::size_t level);  // the workers' results
   void add_cells(const LatestRows& rows, int y, WorkerState& state) const;
   void look_at_row(const LatestRows& rows, int y, WorkerState& state) const;
   void make_room(FlatCandidates& candidates, BlockPool& pool, std::vector<PendingBlock>& wanted) const;
   void fetch(const LatestRows& rows, std::vector<PendingBlock>& wanted) const;
 
   int width_;
+  int height_;
   int first_channel_;
   int channels_;
   int step_;
@@ -187,6 +212,8 @@ class FlatWindows {
   std::vector<std::unique_ptr<WorkerState>> worker_states_;  // of the workers that have looked at windows
   std::unique_ptr<std::array<LevelCandidates, level_count>> candidates_;
   std::array<LevelBlocks, level_count> levels_;
+  std::vector<NoiseBlock> requested_;
+  std::unique_ptr<float[]> fetched_;  // the samples of the requested blocks
 };
 
 }  // namespace ungrain

@@ -114,15 +114,27 @@ bool is_constant_channel(const LatestRows& rows, int channel, int x, int y) {
   });
 }
 
-// Contiguous integers are equal if their bytes are.
+std::uint64_t word_at(const std::byte* at) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// Contiguous integers are equal if their bytes are. Eight pixels are a whole number of words.
 bool are_constant_bytes(const LatestRows& rows, int channel, std::ptrdiff_t pixel, int x, int y) {
   const auto bytes = static_cast<std::size_t>(pixel);
   const std::byte* first = rows.sample(x, y, channel);
-  if (std::memcmp(first, first + bytes, (side - 1) * bytes) != 0) return false;
   for (int dy = 1; dy < side; ++dy) {
-    if (std::memcmp(first, rows.sample(x, y + dy, channel), side * bytes) != 0) return false;
+    const std::byte* row = rows.sample(x, y + dy, channel);
+    std::uint64_t different = 0;
+    for (std::size_t at = 0; at < side * bytes; at += sizeof different) {
+      different |= word_at(row + at) ^ word_at(first + at);
+    }
+    if (different != 0) return false;
   }
-  return true;
+  constexpr std::uint64_t ones = 0x0101010101010101U;
+  if (bytes == 1) return word_at(first) == ones * std::to_integer<std::uint64_t>(*first);
+  return std::memcmp(first, first + bytes, (side - 1) * bytes) == 0;
 }
 
 }  // namespace
@@ -138,13 +150,41 @@ bool is_constant_block(const LatestRows& rows, int first_channel, int channels, 
   return true;
 }
 
-RowCollector::RowCollector(const ImageSpec& image) : height_(image.height) {
-  ImageSpec spec = image;
-  spec.height = std::min(reach - 1 + thick, image.height);
-  kept_ = Image(spec);
+// Blocks lie all over the image, and flat blocks have flat neighbours: in the image's order they are often in
+// a cache already.
+void RowsSource::copy(std::span<const NoiseBlock> blocks, int first_channel, int channels, Workers& workers,
+                      float* to) const {
+  constexpr std::size_t part = 128;
+  const std::size_t samples = static_cast<std::size_t>(channels) * side * side;
+  const auto parts = static_cast<std::int64_t>((blocks.size() + part - 1) / part);
+  workers.for_each_quietly(parts, [&](std::int64_t task, int) {
+    const std::size_t first = static_cast<std::size_t>(task) * part;
+    const std::size_t count = std::min(blocks.size() - first, part);
+    std::array<std::uint64_t, part> order;  // row, column and number of each
+    for (std::size_t n = 0; n < count; ++n) {
+      const NoiseBlock& block = blocks[first + n];
+      order[n] = std::uint64_t(block.y) << 36U | std::uint64_t(block.x) << 8U | n;
+    }
+    std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count));
+    const auto number = [&](std::size_t n) { return first + (order[n] & 0xffU); };
+    for (std::size_t n = 0; n < count; ++n) {
+      constexpr std::size_t ahead = 3;
+      if (n + ahead < count) {
+        const NoiseBlock& soon = blocks[number(n + ahead)];
+        prefetch_block(rows_, soon.x, soon.y);
+      }
+      const NoiseBlock& block = blocks[number(n)];
+      copy_blocks(rows_, first_channel, channels, block.x, block.y, to + number(n) * samples);
+    }
+  });
 }
 
 void RowCollector::keep(const ConstImageView& band, int wanted) {
+  if (kept_.bytes() == 0) {
+    ImageSpec spec = spec_;
+    spec.height = std::min(reach - 1 + thick, height_);
+    kept_ = Image(spec);
+  }
   const int from_band = std::min(band.spec.height, wanted);
   const int from_kept = std::min(kept_rows_, wanted - from_band);
   const ImageView to = kept_.view();

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
+#include "core/workers.h"
 #include "ungrain/image.h"
+#include "ungrain/noise_model.h"
 
 namespace ungrain {
 
@@ -50,6 +53,25 @@ void copy_into_batch(const LatestRows& rows, int channel, int x, int y, float sc
 // The blocks of the channels [first, first + count), one after the other.
 void copy_blocks(const LatestRows& rows, int first_channel, int channels, int x, int y, float* to);
 
+// An image whose pixels stay available until the estimate is done, unlike those of bands of rows.
+class BlockSource {
+ public:
+  virtual ~BlockSource() = default;
+  // As copy_blocks(), for many blocks.
+  virtual void copy(std::span<const NoiseBlock> blocks, int first_channel, int channels, Workers& workers,
+                    float* to) const = 0;
+};
+
+class RowsSource : public BlockSource {
+ public:
+  explicit RowsSource(const LatestRows& rows) : rows_(rows) {}
+  void copy(std::span<const NoiseBlock> blocks, int first_channel, int channels, Workers& workers,
+            float* to) const override;
+
+ private:
+  LatestRows rows_;
+};
+
 // Prefetches a block that will be copied soon.
 void prefetch_block(const LatestRows& rows, int x, int y);
 
@@ -62,7 +84,7 @@ class RowCollector {
  public:
   static constexpr int reach = 16;  // rows up to the newest, itself included, that a window may need
 
-  explicit RowCollector(const ImageSpec& image);
+  explicit RowCollector(const ImageSpec& image) : spec_(image), height_(image.height) {}
 
   // Adds the next rows. Calls look(rows, first) with all unexamined ones, [first, rows.end()), once they are
   // enough or the image's last.
@@ -71,7 +93,8 @@ class RowCollector {
     const int end = added_ + band.spec.height;
     const bool enough = end - looked_at_ >= thick || end == height_;
     if (enough) {
-      look(LatestRows(kept(), band, added_), looked_at_);
+      const ConstImageView kept = kept_rows_ > 0 ? kept_.view().rows(0, kept_rows_) : band.rows(0, 0);
+      look(LatestRows(kept, band, added_), looked_at_);
       looked_at_ = end;
     }
     if (end < height_) keep(band, end - looked_at_ + reach - 1);
@@ -83,11 +106,11 @@ class RowCollector {
  private:
   static constexpr int thick = 64;
 
-  ConstImageView kept() const { return kept_.view().rows(0, kept_rows_); }
   void keep(const ConstImageView& band, int wanted);  // the latest `wanted` rows, as far as there are so many
 
+  ImageSpec spec_;
   int height_;
-  Image kept_;  // the first kept_rows_ of it are the latest
+  Image kept_;  // the first kept_rows_ of it are the latest; made for the first rows to keep
   int kept_rows_ = 0;
   int added_ = 0;
   int looked_at_ = 0;

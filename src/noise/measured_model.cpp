@@ -51,6 +51,8 @@ constexpr double most_over_colour_busy = 2;    // the same if no level is calm
 
 struct BlockRef {
   BlockPool::Block block;
+  int level = 0;          // of FlatWindows
+  std::size_t index = 0;  // in the level's pool
   const float* samples = nullptr;
   friend bool operator<(const BlockRef& a, const BlockRef& b) { return a.block < b.block; }
 };
@@ -410,7 +412,9 @@ std::vector<BlockRef> flattest(const FlatWindows& windows, const LevelGroup& gro
   std::vector<BlockRef> blocks;
   for (int n = group.first; n < group.end; ++n) {
     const BlockPool& from = windows.levels()[n].*pool;
-    for (const BlockPool::Block& block : from.blocks()) blocks.push_back({block, from.samples(block)});
+    for (std::size_t index = 0; index < from.blocks().size(); ++index) {
+      blocks.push_back({from.blocks()[index], n, index, nullptr});
+    }
   }
   const auto share = static_cast<std::size_t>(std::ceil(measured_share * static_cast<double>(group.windows)));
   const std::size_t wanted = std::clamp<std::size_t>(share, fewest_blocks, BlockPool::most);
@@ -419,6 +423,52 @@ std::vector<BlockRef> flattest(const FlatWindows& windows, const LevelGroup& gro
     blocks.resize(wanted);
   }
   std::sort(blocks.begin(), blocks.end());
+  return blocks;
+}
+
+// The blocks that are measured of each group, without their samples. None: the group is not measured.
+struct GroupBlocks {
+  std::vector<BlockRef> by_window;
+  std::vector<BlockRef> by_ring;
+};
+struct ChosenBlocks {
+  std::vector<LevelGroup> groups;
+  std::vector<GroupBlocks> blocks;
+};
+
+ChosenBlocks choose_blocks(const FlatWindows& windows, const ImageSpec& spec, Workers& workers) {
+  constexpr std::int64_t many_pixels = 500000;
+  const int most = static_cast<std::int64_t>(spec.width) * spec.height < many_pixels ? 6 : 8;
+  ChosenBlocks chosen{level_groups(windows, most), {}};
+  const auto count = static_cast<std::int64_t>(chosen.groups.size());
+  chosen.blocks.resize(chosen.groups.size());
+  workers.for_each_quietly(2 * count, [&](std::int64_t n, int) {
+    const LevelGroup& group = chosen.groups[static_cast<std::size_t>(n / 2)];
+    GroupBlocks& blocks = chosen.blocks[static_cast<std::size_t>(n / 2)];
+    if (group.constant > group.windows || group.windows == 0) return;
+    if (n % 2 == 0) blocks.by_window = flattest(windows, group, &LevelBlocks::by_window);
+    if (n % 2 == 1) blocks.by_ring = flattest(windows, group, &LevelBlocks::by_ring);
+  });
+  return chosen;
+}
+
+void request(FlatWindows& windows, const ChosenBlocks& chosen) {
+  for (const GroupBlocks& group : chosen.blocks) {
+    for (const BlockRef& block : group.by_window) {
+      windows.request(block.level, &LevelBlocks::by_window, block.index);
+    }
+    for (const BlockRef& block : group.by_ring) {
+      windows.request(block.level, &LevelBlocks::by_ring, block.index);
+    }
+  }
+}
+
+std::vector<BlockRef> with_samples(const FlatWindows& windows, std::vector<BlockRef> blocks,
+                                   BlockPool LevelBlocks::*pool) {
+  for (BlockRef& block : blocks) {
+    const BlockPool& from = windows.levels()[static_cast<std::size_t>(block.level)].*pool;
+    block.samples = windows.samples(from, from.blocks()[block.index]);
+  }
   return blocks;
 }
 
@@ -453,16 +503,14 @@ void measure_rings(std::vector<GroupMeasures>& groups, std::vector<LevelNoise>& 
   }
 }
 
-std::vector<LevelNoise> measure_groups(const FlatWindows& windows, const std::vector<LevelGroup>& groups,
+std::vector<LevelNoise> measure_groups(const FlatWindows& windows, const std::vector<GroupBlocks>& groups,
                                        const LevelLimits& limits, Workers& workers) {
   std::vector<GroupMeasures> of(groups.size());
-  workers.for_each_quietly(static_cast<std::int64_t>(groups.size()), [&](std::int64_t n, int) {
-    const LevelGroup& group = groups[static_cast<std::size_t>(n)];
-    if (group.constant > group.windows || group.windows == 0) return;
-    of[static_cast<std::size_t>(n)].by_window.emplace(limits,
-                                                      flattest(windows, group, &LevelBlocks::by_window));
-    of[static_cast<std::size_t>(n)].by_ring.emplace(limits, flattest(windows, group, &LevelBlocks::by_ring));
-  });
+  for (std::size_t n = 0; n < groups.size(); ++n) {
+    if (groups[n].by_window.empty()) continue;
+    of[n].by_window.emplace(limits, with_samples(windows, groups[n].by_window, &LevelBlocks::by_window));
+    of[n].by_ring.emplace(limits, with_samples(windows, groups[n].by_ring, &LevelBlocks::by_ring));
+  }
   std::vector<LevelMeasure*> measures;
   for (GroupMeasures& group : of) {
     if (group.by_window) measures.push_back(&*group.by_window);
@@ -476,12 +524,11 @@ std::vector<LevelNoise> measure_groups(const FlatWindows& windows, const std::ve
   return found;
 }
 
-std::vector<LevelNoise> measure_levels(const FlatWindows& windows, const ImageSpec& spec, Workers& workers) {
-  constexpr std::int64_t many_pixels = 500000;
-  const int most = static_cast<std::int64_t>(spec.width) * spec.height < many_pixels ? 6 : 8;
+std::vector<LevelNoise> measure_levels(const FlatWindows& windows, const ChosenBlocks& chosen,
+                                       const ImageSpec& spec, Workers& workers) {
   const LevelLimits limits(spec, windows.channels());
-  const std::vector<LevelGroup> groups = level_groups(windows, most);
-  std::vector<LevelNoise> found = measure_groups(windows, groups, limits, workers);
+  const std::vector<LevelGroup>& groups = chosen.groups;
+  std::vector<LevelNoise> found = measure_groups(windows, chosen.blocks, limits, workers);
   std::vector<LevelNoise> levels;
   for (std::size_t n = 0; n < groups.size(); ++n) {
     const LevelGroup& group = groups[n];
@@ -900,9 +947,10 @@ class ModelBuilder {
 std::optional<MeasuredModel> photon_model(const FlatWindows& windows, const ImageSpec& spec,
                                           Workers& workers) {
   const int channels = windows.channels();
+  const CutLimits limits = cut_limits(windows, spec, workers);
   std::vector<LevelFit> fits;
   for (int c = channels - 1; c >= 0; --c) {
-    std::optional<LevelFit> fit = fit_levels(windows, spec, c, workers);
+    std::optional<LevelFit> fit = fit_levels(windows, spec, limits, c, workers);
     if (!fit || (fits.empty() && !fit->is_line())) return {};
     fits.insert(fits.begin(), std::move(*fit));
   }
@@ -937,13 +985,19 @@ std::vector<NoiseBlock> flattest_of_each_level(const FlatWindows& windows) {
 
 }  // namespace
 
-MeasuredModel measured_model(const FlatWindows& windows, const ImageSpec& spec,
+MeasuredModel measured_model(FlatWindows& windows, const ImageSpec& spec,
                              const MeasuredModelOptions& options) {
+  const ChosenBlocks chosen = choose_blocks(windows, spec, *options.workers);
+  if (options.source != nullptr) {
+    request_blocks_for_lines(windows, spec);
+    request(windows, chosen);
+    windows.fetch(*options.source, *options.workers);
+  }
   if (std::optional<MeasuredModel> photons = photon_model(windows, spec, *options.workers)) {
     photons->blocks = flattest_of_each_level(windows);
     return *photons;
   }
-  std::vector<LevelNoise> levels = measure_levels(windows, spec, *options.workers);
+  std::vector<LevelNoise> levels = measure_levels(windows, chosen, spec, *options.workers);
   std::vector<NoiseBlock> blocks;
   for (const LevelNoise& level : levels) {
     for (const std::int64_t place : level.places) blocks.push_back(windows.block_at(place));

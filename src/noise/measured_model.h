@@ -28,10 +28,12 @@ struct MeasuredModelOptions {
   std::optional<double> iso;
   std::vector<int> jpeg_steps;  // NoiseModelOptions's
   Workers* workers = nullptr;   // to measure the levels on
+  // The image, where the windows' blocks have no samples yet.
+  const BlockSource* source = nullptr;
 };
 
 // `windows` are those of an rgb image's three channels, or of one channel.
-MeasuredModel measured_model(const FlatWindows& windows, const ImageSpec& spec,
+MeasuredModel measured_model(FlatWindows& windows, const ImageSpec& spec,
                              const MeasuredModelOptions& options);
 
 }  // namespace ungrain

@@ -5,9 +5,11 @@
 #include <limits>
 
 #include "core/workers.h"
+#include "device/backends.h"
 #include "noise/flat_windows.h"
 #include "noise/measured_model.h"
 #include "noise/noise_model.h"
+#include "noise/noise_pass.h"
 #include "noise/read_in_bands.h"
 #include "noise/white_noise.h"
 #include "ungrain/denoiser.h"
@@ -99,18 +101,19 @@ void add_level_range(NoiseModelEstimate& found, const std::vector<FlatWindows>& 
 // Each group of channels has its own finding. If one of an image's independent channels is white, the white
 // estimate gives its part of the model.
 NoiseModelEstimate combined(const ImageSpec& spec, const NoiseEstimate& white,
-                            const std::vector<FlatWindows>& windows, const NoiseModelOptions& options,
-                            Workers& workers) {
+                            std::vector<FlatWindows>& windows, const NoiseModelOptions& options,
+                            const BlockSource* source, Workers& workers) {
   NoiseModelEstimate result;
   result.white = white;
   result.model = white_noise_model(spec, white.channels, white.correlation);
   int channel = 0;
-  for (const FlatWindows& group : windows) {
+  for (FlatWindows& group : windows) {
     const MeasuredModel measured = measured_model(group, spec,
                                                   {.white_luminance = result.model.deviation(channel, 0),
                                                    .iso = options.iso,
                                                    .jpeg_steps = options.jpeg_steps,
-                                                   .workers = &workers});
+                                                   .workers = &workers,
+                                                   .source = source});
     if (measured.colour_deviation) {
       keep_colour_noise(result.white, *measured.colour_deviation);
       result.model = white_noise_model(spec, result.white.channels, result.white.correlation);
@@ -131,10 +134,8 @@ NoiseModelEstimate combined(const ImageSpec& spec, const NoiseEstimate& white,
   return result;
 }
 
-}  // namespace
-
-struct NoiseModelEstimator::Impl {
-  Impl(const ImageSpec& estimated, const NoiseModelOptions& chosen)
+struct ModelEstimate {
+  ModelEstimate(const ImageSpec& estimated, const NoiseModelOptions& chosen)
       : spec(estimated),
         options(chosen),
         rows(estimated),
@@ -146,15 +147,46 @@ struct NoiseModelEstimator::Impl {
   }
 
   // One pass over the rows for both estimates.
+  void look_at(const LatestRows& latest, int first) {
+    look_in_pieces(latest, first, workers, [&](int from, int end, int worker) {
+      for (FlatWindows& group : windows) group.look_at(latest, from, end, worker);
+      white.look_at(latest, from, end);
+    });
+  }
+
   void add_rows(const ConstImageView& image) {
     rows.add(image, [&](const LatestRows& latest, int first) {
-      look_in_pieces(latest, first, workers, [&](int from, int end, int worker) {
-        for (FlatWindows& group : windows) group.look_at(latest, from, end, worker);
-        white.look_at(latest, from, end);
-      });
+      look_at(latest, first);
       for (FlatWindows& group : windows) group.collect(latest, workers);
       white.collect(latest, workers);
     });
+  }
+
+  NoiseModelEstimate of_whole(const ConstImageView& image) {
+    const LatestRows all = all_rows(image);
+    look_at(all, 0);
+    return result(RowsSource(all));
+  }
+  NoiseModelEstimate of_pass(NoisePass& pass) {
+    if (!take(pass)) return of_whole(pass.on_host().view());
+    return result(pass);
+  }
+  NoiseModelEstimate result(const BlockSource& source) {
+    for (FlatWindows& group : windows) group.choose(workers);
+    white.choose(source, workers);
+    return combined(spec, white.result(workers), windows, options, &source, workers);
+  }
+
+  // Returns false if the pass cannot look at such an image.
+  bool take(NoisePass& pass) {
+    if (!white.has_whole_blocks()) return false;
+    for (FlatWindows& group : windows) {
+      FoundWindows found;
+      if (!pass.windows(group.lattice(), found)) return false;
+      group.take(found, workers);
+    }
+    white.take(pass.white_blocks(white.lattice()), workers);
+    return true;
   }
 
   ImageSpec spec;
@@ -163,6 +195,12 @@ struct NoiseModelEstimator::Impl {
   WhiteNoise white;
   std::vector<FlatWindows> windows;
   Workers workers;
+};
+
+}  // namespace
+
+struct NoiseModelEstimator::Impl : ModelEstimate {
+  using ModelEstimate::ModelEstimate;
 };
 
 NoiseModelEstimator::NoiseModelEstimator(const ImageSpec& spec, const NoiseModelOptions& options) {
@@ -182,16 +220,28 @@ void NoiseModelEstimator::add_rows(const ConstImageView& image) {
 
 NoiseModelEstimate NoiseModelEstimator::finish() const {
   check_complete(impl_->spec, impl_->rows.rows());
-  return combined(impl_->spec, impl_->white.result(impl_->workers), impl_->windows, impl_->options,
+  return combined(impl_->spec, impl_->white.result(impl_->workers), impl_->windows, impl_->options, nullptr,
                   impl_->workers);
 }
 
 NoiseModelEstimate estimate_noise_model(const ConstImageView& image, const NoiseModelOptions& options) {
   check_options(options);
-  check_readable(image);
-  NoiseModelEstimator estimator(image.spec, options);
-  estimator.add_rows(image);
-  return estimator.finish();
+  check_pixels(image);
+  if (image.space.memory != Space::Memory::host) {
+    return estimate_noise_model(*make_noise_pass(image), image.spec, options);
+  }
+  ModelEstimate estimate(image.spec, options);
+  NoiseModelEstimate found;
+  estimate.workers.stay_awake([&] { found = estimate.of_whole(image); });
+  return found;
+}
+
+NoiseModelEstimate estimate_noise_model(NoisePass& pass, const ImageSpec& spec,
+                                        const NoiseModelOptions& options) {
+  ModelEstimate estimate(spec, options);
+  NoiseModelEstimate found;
+  estimate.workers.stay_awake([&] { found = estimate.of_pass(pass); });
+  return found;
 }
 
 NoiseModelEstimate estimate_noise_model(RowReader& rows, const ImageSpec& spec,

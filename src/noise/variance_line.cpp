@@ -23,22 +23,18 @@ constexpr double cut_at_black = 0.6;   // photon noise alone makes many samples 
 
 // ---- what the levels show
 
-struct Limits {
-  bool black = false;  // samples were cut off there: none lies beyond
-  bool white = false;
-};
-
 // The minimum and maximum of samples, in eight partial results, which the compiler can vectorise.
 struct Extremes {
   float least = 0;
   float most = 0;
 };
-Extremes extremes_of(const BlockPool& pool, int samples) {
+Extremes extremes_of(const FlatWindows& windows, const BlockPool& pool) {
+  const int samples = windows.channels() * measured_side * measured_side;
   constexpr int lanes = 8;  // blocks have 64 samples a channel
   std::array<float, lanes> least{};
   std::array<float, lanes> most{};
   for (const BlockPool::Block& block : pool.blocks()) {
-    const float* from = pool.samples(block);
+    const float* from = windows.samples(pool, block);
     for (int i = 0; i < samples; i += lanes) {
       for (int n = 0; n < lanes; ++n) {
         least[n] = std::min(least[n], from[i + n]);
@@ -49,19 +45,9 @@ Extremes extremes_of(const BlockPool& pool, int samples) {
   return {*std::min_element(least.begin(), least.end()), *std::max_element(most.begin(), most.end())};
 }
 
-Limits limits_of(const FlatWindows& windows, double white, Workers& workers) {
-  std::array<Extremes, FlatWindows::level_count> found;
-  const int samples = windows.channels() * measured_side * measured_side;
-  workers.for_each_quietly(FlatWindows::level_count, [&](std::int64_t n, int) {
-    found[static_cast<std::size_t>(n)] =
-        extremes_of(windows.levels()[static_cast<std::size_t>(n)].by_window, samples);
-  });
-  Limits limits{true, true};
-  for (const Extremes& of_level : found) {
-    limits.black = limits.black && of_level.least >= 0;
-    limits.white = limits.white && double{of_level.most} <= white;
-  }
-  return limits;
+// Whole numbers of the type's own range have no sample beyond it.
+bool may_lie_beyond(const ImageSpec& spec) {
+  return is_float(spec.type) || spec.white() < natural_range(spec.type);
 }
 
 double mean_over(const NoiseModel::Spectrum& powers, const FrequencyBand& band) {
@@ -77,17 +63,28 @@ double mean_over(const NoiseModel::Spectrum& powers, const FrequencyBand& band) 
   return sum / count;
 }
 
-LevelVariance measure(const LevelBlocks& range, int channels, int channel, double white) {
-  std::vector<BlockPool::Block> blocks = range.by_window.blocks();
-  std::sort(blocks.begin(), blocks.end());
+// Whether a range has enough blocks to be measured.
+bool is_measured(const LevelBlocks& range) {
+  return range.constant <= range.windows && range.by_window.blocks().size() >= fewest_blocks;
+}
+
+std::size_t measured_count(const LevelBlocks& range) {
   const double wanted = std::ceil(measured_share * static_cast<double>(range.windows));
-  const auto count = static_cast<std::size_t>(std::clamp(wanted, double{fewest_blocks}, double{most_blocks}));
-  if (blocks.size() > count) blocks.resize(count);
+  const double count = std::clamp(wanted, double{fewest_blocks}, double{most_blocks});
+  return std::min(static_cast<std::size_t>(count), range.by_window.blocks().size());
+}
+
+LevelVariance measure(const FlatWindows& windows, const LevelBlocks& range, int channel, double white) {
+  std::vector<BlockPool::Block> blocks = range.by_window.blocks();
+  const auto end = blocks.begin() + static_cast<std::ptrdiff_t>(measured_count(range));
+  std::partial_sort(blocks.begin(), end, blocks.end());
+  blocks.erase(end, blocks.end());
+  const int channels = windows.channels();
   LevelVariance found;
   NoiseModel::Spectrum powers{};
   const int samples = channels * measured_side * measured_side;
   for (const BlockPool::Block& block : blocks) {
-    const float* values = range.by_window.samples(block);
+    const float* values = windows.samples(range.by_window, block);
     const NoiseModel::Spectrum squares = squared_coefficients(channel_of(values, channels, channel));
     for (std::size_t i = 0; i < powers.size(); ++i) powers[i] += squares[i];
     for (int i = 0; i < samples; ++i) {
@@ -112,17 +109,14 @@ std::vector<LevelVariance> level_variances(const FlatWindows& windows, const Ima
   const double white = spec.white();
   const double rounding = is_float(spec.type) ? 0 : 1.0 / 12;
   const double least_deviation = (spec.type == PixelType::u8 ? 0.15 / 255 : 1e-6) * white;
-  const auto tells = [](const LevelBlocks& range) {
-    return range.constant <= range.windows && range.by_window.blocks().size() >= fewest_blocks;
-  };
   std::array<LevelVariance, FlatWindows::level_count> found;
   workers.for_each_quietly(FlatWindows::level_count, [&](std::int64_t n, int) {
     const LevelBlocks& range = windows.levels()[static_cast<std::size_t>(n)];
-    if (tells(range)) found[static_cast<std::size_t>(n)] = measure(range, windows.channels(), channel, white);
+    if (is_measured(range)) found[static_cast<std::size_t>(n)] = measure(windows, range, channel, white);
   });
   std::vector<LevelVariance> levels;
   for (std::size_t n = 0; n < found.size(); ++n) {
-    if (!tells(windows.levels()[n])) continue;
+    if (!is_measured(windows.levels()[n])) continue;
     LevelVariance& level = found[n];
     level.high = std::max(level.high - rounding, least_deviation * least_deviation);
     level.middle = std::max(level.middle - rounding, least_deviation * least_deviation);
@@ -167,7 +161,7 @@ double share_after_cut(double mean, double sigma) {
 
 class Fitter {
  public:
-  Fitter(std::vector<LevelVariance> levels, const Limits& limits, double white)
+  Fitter(std::vector<LevelVariance> levels, const CutLimits& limits, double white)
       : levels_(std::move(levels)), limits_(limits), white_(white) {
     for (const LevelVariance& level : levels_) errors_.push_back(expected_error(level));
   }
@@ -325,7 +319,7 @@ class Fitter {
   std::vector<LevelVariance> levels_;
   std::vector<double> errors_;  // expected_error() of each
   double weight_ = 0;           // of all
-  Limits limits_;
+  CutLimits limits_;
   double white_;
   double least_ = std::numeric_limits<double>::infinity();
   double most_ = 0;
@@ -348,9 +342,33 @@ bool LevelFit::is_line() const {
          at_brightest > least_change * least_change * darkest;
 }
 
-std::optional<LevelFit> fit_levels(const FlatWindows& windows, const ImageSpec& spec, int channel,
-                                   Workers& workers) {
-  const Limits limits = limits_of(windows, spec.white(), workers);
+void request_blocks_for_lines(FlatWindows& windows, const ImageSpec& spec) {
+  for (int n = 0; n < FlatWindows::level_count; ++n) {
+    const LevelBlocks& range = windows.levels()[static_cast<std::size_t>(n)];
+    const std::size_t all = range.by_window.blocks().size();
+    const std::size_t measured = is_measured(range) ? measured_count(range) : 0;
+    const std::size_t count = may_lie_beyond(spec) ? all : measured;  // cut_limits() asks all of them
+    for (std::size_t index = 0; index < count; ++index) windows.request(n, &LevelBlocks::by_window, index);
+  }
+}
+
+CutLimits cut_limits(const FlatWindows& windows, const ImageSpec& spec, Workers& workers) {
+  CutLimits limits;
+  if (!may_lie_beyond(spec)) return limits;
+  std::array<Extremes, FlatWindows::level_count> found;
+  workers.for_each_quietly(FlatWindows::level_count, [&](std::int64_t n, int) {
+    found[static_cast<std::size_t>(n)] =
+        extremes_of(windows, windows.levels()[static_cast<std::size_t>(n)].by_window);
+  });
+  for (const Extremes& of_level : found) {
+    limits.black = limits.black && of_level.least >= 0;
+    limits.white = limits.white && double{of_level.most} <= spec.white();
+  }
+  return limits;
+}
+
+std::optional<LevelFit> fit_levels(const FlatWindows& windows, const ImageSpec& spec, const CutLimits& limits,
+                                   int channel, Workers& workers) {
   std::vector<LevelVariance> levels = level_variances(windows, spec, channel, workers);
   std::vector<LevelVariance> uncut;
   std::vector<LevelVariance> cut;

@@ -36,9 +36,19 @@ struct LevelFit {
   bool is_line() const;  // whether the levels show the line rather than one variance
 };
 
+// Requests the blocks whose samples the functions below need.
+void request_blocks_for_lines(FlatWindows& windows, const ImageSpec& spec);
+
+// Whether samples were cut off at black and at white: none lies beyond.
+struct CutLimits {
+  bool black = true;
+  bool white = true;
+};
+CutLimits cut_limits(const FlatWindows& windows, const ImageSpec& spec, Workers& workers);
+
 // Empty if there are too few levels.
-std::optional<LevelFit> fit_levels(const FlatWindows& windows, const ImageSpec& spec, int channel,
-                                   Workers& workers);
+std::optional<LevelFit> fit_levels(const FlatWindows& windows, const ImageSpec& spec, const CutLimits& limits,
+                                   int channel, Workers& workers);
 
 // White noise of that variance at each level.
 NoiseModel::Channel line_channel(const LevelFit& fit, const ImageSpec& spec);

@@ -9,6 +9,7 @@
 #include <deque>
 #include <limits>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include "core/half.h"
@@ -202,6 +203,29 @@ class ChannelBlocks {
     }
   }
 
+  // For an image whose pixels stay available, in place of the two above: the blocks that are compared. Their
+  // samples are `channels` blocks each.
+  std::span<const NoiseBlock> choose_compared(const Lattice& lattice) {
+    std::vector<FlatCandidates::Candidate> blocks = candidates_.flattest();
+    if (blocks.size() > compared_blocks) blocks.resize(compared_blocks);
+    chosen_.clear();
+    for (const FlatCandidates::Candidate& block : blocks) {
+      chosen_.push_back({static_cast<int>(block.place % lattice.columns_of_pixels),
+                         static_cast<int>(block.place / lattice.columns_of_pixels)});
+    }
+    return chosen_;
+  }
+  void compare_chosen(const float* samples, int channels) {
+    std::vector<float> planes(chosen_.size() * batch_samples);
+    std::vector<PlacedBlock> blocks;
+    for (std::size_t n = 0; n < chosen_.size(); ++n) {
+      float* to = planes.data() + n * batch_samples;
+      plane_of(samples + n * static_cast<std::size_t>(channels) * batch_samples, to);
+      blocks.push_back({to, chosen_[n].x, chosen_[n].y});
+    }
+    noise_share_ = share_of_noise(blocks);
+  }
+
   // Called when all blocks were collected: first starts the search for the variance and, on any thread,
   // compares the flattest blocks; gives the answer when the search is done.
   void start_search(const BlockTransform& transform, const Lattice& lattice) {
@@ -214,7 +238,7 @@ class ChannelBlocks {
     search_.start(question);
   }
   VarianceSearch& search() { return search_; }
-  void compare_flattest(const Lattice& lattice) { noise_share_ = share_of_noise(lattice); }
+  void compare_flattest(const Lattice& lattice) { noise_share_ = share_of_noise(flattest(lattice)); }
   void find_answer(bool whole_numbers) { answer_ = mostly_constant() ? Answer{} : measured(whole_numbers); }
 
  private:
@@ -281,11 +305,23 @@ class ChannelBlocks {
 
   void copy_plane(const LatestRows& rows, int x, int y, float* to) const {
     if (kind_ == PlaneKind::channel) return copy_block(rows, channel_, x, y, to);
-    std::array<std::array<float, batch_samples>, 3> of;
-    copy_blocks(rows, 0, 3, x, y, of[0].data());
+    std::array<float, 3 * batch_samples> of;
+    copy_blocks(rows, 0, 3, x, y, of.data());
+    plane_of(of.data(), to);
+  }
+
+  // From the blocks of all channels.
+  void plane_of(const float* channels, float* to) const {
+    if (kind_ == PlaneKind::channel) {
+      std::copy_n(channels + static_cast<std::ptrdiff_t>(channel_) * batch_samples, batch_samples, to);
+      return;
+    }
+    const float* red = channels;
+    const float* green = red + batch_samples;
+    const float* blue = green + batch_samples;
     for (int i = 0; i < batch_samples; ++i) {
-      to[i] = kind_ == PlaneKind::mean ? (of[0][i] + of[1][i] + of[2][i]) / 3.0F
-                                       : of[0][i] - 2.0F * of[1][i] + of[2][i];
+      to[i] = kind_ == PlaneKind::mean ? (red[i] + green[i] + blue[i]) / 3.0F
+                                       : red[i] - 2.0F * green[i] + blue[i];
     }
   }
 
@@ -312,21 +348,26 @@ class ChannelBlocks {
     return 2 * seen_.limited > others && sigma * double{scale_} > 0.05 * double{white_};
   }
 
-  // The share of noise: a pattern's blocks repeat, noise's do not.
-  double share_of_noise(const Lattice& lattice) const {
+  static constexpr std::size_t compared_blocks = 128;
+
+  std::vector<PlacedBlock> flattest(const Lattice& lattice) const {
     std::vector<BlockPool::Block> blocks = flattest_.blocks();
     std::sort(blocks.begin(), blocks.end());
-    constexpr std::size_t compared = 128;
-    if (blocks.size() > compared) blocks.resize(compared);
+    if (blocks.size() > compared_blocks) blocks.resize(compared_blocks);
     std::vector<PlacedBlock> samples;
     const std::int64_t width = lattice.columns_of_pixels;
     for (const BlockPool::Block& block : blocks) {
       samples.push_back({flattest_.samples(block), static_cast<int>(block.place % width),
                          static_cast<int>(block.place / width)});
     }
+    return samples;
+  }
+
+  // The share of noise: a pattern's blocks repeat, noise's do not.
+  static double share_of_noise(const std::vector<PlacedBlock>& blocks) {
     constexpr double pattern = 0.1;
     constexpr double noise = 0.25;
-    return std::clamp((novelty(samples, 1, batch_samples) - pattern) / (noise - pattern), 0.0, 1.0);
+    return std::clamp((novelty(blocks, 1, batch_samples) - pattern) / (noise - pattern), 0.0, 1.0);
   }
 
   PlaneKind kind_;
@@ -338,6 +379,7 @@ class ChannelBlocks {
   FlatCandidates candidates_;
   BlockPool flattest_;
   std::vector<PendingBlock> pending_;  // of flattest_, whose samples are still to be copied
+  std::vector<NoiseBlock> chosen_;     // the flattest in order, in place of flattest_
   std::mutex mutex_;
   SeenBlocks seen_;
   VarianceSearch search_;
@@ -444,7 +486,7 @@ struct WhiteNoise::Impl {
     const auto plane = [&](std::int64_t n) -> ChannelBlocks& { return planes[static_cast<std::size_t>(n)]; };
     workers.for_each_quietly(2 * count, [&](std::int64_t n, int) {
       if (n < count) {
-        plane(n).compare_flattest(lattice);
+        compare_flattest(static_cast<std::size_t>(n));
       } else {
         plane(n - count).start_search(transform, lattice);
       }
@@ -458,6 +500,12 @@ struct WhiteNoise::Impl {
     for (const double sigma : estimate.channels) squares += sigma * sigma;
     estimate.sigma = std::sqrt(squares / channels);
     return estimate;
+  }
+
+  void compare_flattest(std::size_t plane) {
+    if (chosen_from.empty()) return planes[plane].compare_flattest(lattice);
+    const std::size_t block = static_cast<std::size_t>(spec.colour_channels()) * batch_samples;
+    planes[plane].compare_chosen(chosen_samples.data() + chosen_from[plane] * block, spec.colour_channels());
   }
 
   // Splits what rgb channels share into correlated noise and detail, which is the same in all channels and
@@ -494,6 +542,9 @@ struct WhiteNoise::Impl {
   float scale;
   float white;
   std::deque<ChannelBlocks> planes;  // the channels; of rgb also their mean and red - 2 green + blue
+  // After choose(): the samples of all planes' flattest blocks, and each plane's first block among them.
+  std::vector<float> chosen_samples;
+  std::vector<std::size_t> chosen_from;
 };
 
 WhiteNoise::WhiteNoise(const ImageSpec& image) : impl_(std::make_unique<Impl>(image)) {}
@@ -525,6 +576,54 @@ void WhiteNoise::collect(const LatestRows& rows, Workers& workers) {
   });
 }
 
+bool WhiteNoise::has_whole_blocks() const { return impl_->lattice.whole_blocks(); }
+
+WhiteBlocks WhiteNoise::lattice() const {
+  const Lattice& lattice = impl_->lattice;
+  return {.step = lattice.step,
+          .columns = lattice.columns(),
+          .rows = lattice.rows_before(lattice.rows_of_pixels),
+          .channels = impl_->spec.colour_channels(),
+          .rgb = impl_->rgb(),
+          .scale = impl_->scale,
+          .white = impl_->white};
+}
+
+void WhiteNoise::take(std::span<const BatchStatistics> looks, Workers& workers) {
+  const WhiteBlocks blocks = lattice();
+  const auto planes = static_cast<std::size_t>(blocks.planes());
+  const auto row_batches = static_cast<std::size_t>(blocks.row_batches());
+  const auto columns = static_cast<std::size_t>(blocks.columns);
+  workers.for_each_quietly(blocks.rows, [&](std::int64_t row, int) {
+    const auto above = static_cast<std::size_t>(row);
+    for (std::size_t plane = 0; plane < planes; ++plane) {
+      for (std::size_t batch = 0; batch < row_batches; ++batch) {
+        const std::size_t first = batch * batch_blocks;
+        impl_->planes[plane].set(above * columns + first,
+                                 std::min<std::size_t>(batch_blocks, columns - first),
+                                 looks[(above * row_batches + batch) * planes + plane]);
+      }
+      impl_->planes[plane].note_row(impl_->lattice, static_cast<int>(row));
+    }
+  });
+}
+
+void WhiteNoise::choose(const BlockSource& source, Workers& workers) {
+  std::vector<std::span<const NoiseBlock>> of_planes(impl_->planes.size());
+  workers.for_each_quietly(static_cast<std::int64_t>(of_planes.size()), [&](std::int64_t n, int) {
+    const auto plane = static_cast<std::size_t>(n);
+    of_planes[plane] = impl_->planes[plane].choose_compared(impl_->lattice);
+  });
+  std::vector<NoiseBlock> blocks;
+  for (const std::span<const NoiseBlock> of_plane : of_planes) {
+    impl_->chosen_from.push_back(blocks.size());
+    blocks.insert(blocks.end(), of_plane.begin(), of_plane.end());
+  }
+  const int channels = impl_->spec.colour_channels();
+  impl_->chosen_samples.resize(blocks.size() * static_cast<std::size_t>(channels) * batch_samples);
+  source.copy(blocks, 0, channels, workers, impl_->chosen_samples.data());
+}
+
 NoiseEstimate WhiteNoise::result(Workers& workers) { return impl_->result(workers); }
 
 std::vector<int> WhiteNoise::sampled_columns() const {
@@ -534,12 +633,16 @@ std::vector<int> WhiteNoise::sampled_rows() const {
   return sampled(impl_->lattice, impl_->spec.height, impl_->lattice.block_height);
 }
 
-void check_readable(const ConstImageView& view) {
+void check_pixels(const ConstImageView& view) {
   validate(view.spec);
-  if (view.space.memory != Space::Memory::host) {
-    throw Error(ErrorCode::unsupported, "noise is estimated in host memory only");
-  }
   if (view.data == nullptr) fail("an image without pixels has no noise to estimate");
+}
+
+void check_readable(const ConstImageView& view) {
+  check_pixels(view);
+  if (view.space.memory != Space::Memory::host) {
+    throw Error(ErrorCode::unsupported, "noise is estimated band by band in host memory only");
+  }
 }
 
 // Checks type and range too: the estimate is in the units of the first rows.

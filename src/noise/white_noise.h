@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/workers.h"
 #include "noise/latest_rows.h"
+#include "noise/noise_pass.h"
 #include "ungrain/estimate.h"
 
 namespace ungrain {
@@ -21,6 +23,14 @@ class WhiteNoise {
   // collect() with the same rows. The result does not depend on the pieces.
   void look_at(const LatestRows& rows, int first, int end);
   void collect(const LatestRows& rows, Workers& workers);
+  // For a pass over the image, in place of look_at(). Thin images have blocks of other sizes, for which there
+  // is no pass.
+  bool has_whole_blocks() const;
+  WhiteBlocks lattice() const;
+  void take(std::span<const BatchStatistics> looks, Workers& workers);
+
+  // For an image whose pixels stay available, in place of collect().
+  void choose(const BlockSource& source, Workers& workers);
 
   NoiseEstimate result(Workers& workers);  // after the last row
 
@@ -32,14 +42,18 @@ class WhiteNoise {
   std::unique_ptr<Impl> impl_;
 };
 
-// Throw Error unless the view has pixels in host memory; unless the rows are the image's next ones after
-// `seen`.
+// Throw Error unless the view has pixels; unless these are in host memory; unless the rows are the image's
+// next ones after `seen`.
+void check_pixels(const ConstImageView& view);
 void check_readable(const ConstImageView& view);
 void check_rows(const ImageSpec& image, const ImageSpec& rows, int seen);
 void check_complete(const ImageSpec& image, int seen);
 
 // As many threads as requested (0: one for each processor), fewer for an image too small for them.
 Workers estimate_workers(const ImageSpec& image, int threads);
+
+// The rows of a whole image.
+inline LatestRows all_rows(const ConstImageView& image) { return {image.rows(0, 0), image, 0}; }
 
 // Examines the rows [first, rows.end()) in pieces: look(first, end, worker). A worker's pieces are large,
 // because it examines some rows before them again, but they are handed out in small parts, whose rows stay in
