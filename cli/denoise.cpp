@@ -248,7 +248,6 @@ class Batch {
         method_(method),
         settings_(settings),
         jobs_(settings_of_jobs(settings, files.size())),
-        gpu_(files.size()),
         pool_(static_cast<int>(jobs_.size())),
         journal_(settings_text(settings, method)),
         bar_(!settings.quiet, static_cast<int>(files.size()), bytes_of(files),
@@ -486,8 +485,10 @@ int denoise_command(const Arguments& arguments) {
     settings.noise.take_sigma(method.take("sigma"));
   method.read();  // a wrong value ends the run before the first file
   settings.noise.check(table);
-  check_device(settings.options.device);
   const std::vector<FilePair> files = pair_outputs(expand_inputs(settings.inputs), settings.output);
+  prepare_gpu_start(files.size());
+  // Of one file the GPU is looked for while it is read.
+  if (files.size() > 1 || settings.options.device.index == Device::all_gpus) check_device(settings.options.device);
   settings.options.images = static_cast<int>(std::max<std::size_t>(1, files.size()));
   return Batch(files, method, settings).run();
 }

@@ -421,7 +421,7 @@ class FileRun {
 
 }  // namespace
 
-GpuStart::GpuStart(std::size_t files) {
+void prepare_gpu_start(std::size_t files) {
   // CUDA makes 8 queues when it starts and frees them when it ends, which is most of that time. The work of
   // one file is as fast with one, that of several files with two (docs/speed.md).
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", files == 1 ? "1" : "2", 0);
@@ -433,7 +433,10 @@ GpuStart::~GpuStart() {
 
 std::future<DeviceChoice> GpuStart::choose(const MethodParams& params, const ImageSpec& spec,
                                            const Options& options) {
-  const auto find = [params, spec, options] { return choose_device(params, spec, options); };
+  const auto find = [params, spec, options] {
+    check_device(options.device);
+    return choose_device(params, spec, options);
+  };
   if (begun_.exchange(true)) return std::async(std::launch::deferred, find);
   std::promise<DeviceChoice> promise;
   std::future<DeviceChoice> choice = promise.get_future();

@@ -22,10 +22,12 @@
 
 namespace ungrain::cli {
 
+// Before anything looks for a GPU: lets it start sooner for so many files.
+void prepare_gpu_start(std::size_t files);
+
 // Looks for a GPU and starts it while the first file is being read and measured.
 class GpuStart {
  public:
-  explicit GpuStart(std::size_t files);
   ~GpuStart();
   // choose_device(), in the background for the first file; for others when its result is asked for.
   std::future<DeviceChoice> choose(const MethodParams& params, const ImageSpec& spec, const Options& options);

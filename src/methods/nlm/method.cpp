@@ -87,7 +87,7 @@ Cost cost(const NlmParams& p, const ImageSpec& spec) {
     return {.cpu_ns = 0.3 * pixels * colours, .gpu_ns = 1e-4 * pixels * colours};
   }
   const double candidates = static_cast<double>(p.search) * p.search;
-  return {.cpu_ns = 0.4 * candidates * colours, .gpu_ns = 0.0006 * candidates * colours};
+  return {.cpu_ns = 0.5 * candidates * colours, .gpu_ns = 0.0006 * candidates * colours};
 }
 
 }  // namespace
