@@ -6,10 +6,11 @@
 
 #include "core/noise_stages.h"
 #include "device/backend.h"
-#include "noise/noise_pass.h"
 #include "ungrain/denoiser.h"
 
 namespace ungrain {
+
+class NoisePass;  // noise/noise_pass.h
 
 // One entry for each GPU; without a GPU, one unusable entry that says why.
 std::vector<DeviceInfo> discover_gpus();

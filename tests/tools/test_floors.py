@@ -12,7 +12,7 @@ MAY_INCLUDE = {
     "cpu": {"core", "device"},
     "cuda": {"core", "device"},
     "methods": {"core", "noise", "cpu", "cuda"},
-    "noise": {"core"},
+    "noise": {"core", "device"},
     "metrics": {"core"},
     "scene": {"core"},
     "io": {"core"},
@@ -20,8 +20,8 @@ MAY_INCLUDE = {
     "cli": {"core", "noise", "io", "page", "scene"},
     "python": set(),
 }
-# The one list of backends, and a constant that both kinds of kernel share.
-BESIDES = {"src/device/backends.cpp": {"cpu", "cuda"}}
+# The one list of backends, the noise estimate's kernels, and a constant that both kinds of kernel share.
+BESIDES = {"src/device/backends.cpp": {"cpu", "cuda"}, "src/cuda/noise_pass.h": {"noise"}, "src/cuda/noise_pass.cu": {"noise"}}
 SHARED = {"cpu/exp.h"}
 
 
