@@ -488,7 +488,8 @@ int denoise_command(const Arguments& arguments) {
   const std::vector<FilePair> files = pair_outputs(expand_inputs(settings.inputs), settings.output);
   prepare_gpu_start(files.size());
   // Of one file the GPU is looked for while it is read.
-  if (files.size() > 1 || settings.options.device.index == Device::all_gpus) check_device(settings.options.device);
+  if (files.size() > 1 || settings.options.device.index == Device::all_gpus)
+    check_device(settings.options.device);
   settings.options.images = static_cast<int>(std::max<std::size_t>(1, files.size()));
   return Batch(files, method, settings).run();
 }

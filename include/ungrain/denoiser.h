@@ -177,8 +177,8 @@ class Denoiser {
   ~Denoiser();
   Denoiser clone() const;
   // Other parameters, perhaps of another method, for images of the same spec on the same device. Memory that
-  // fits them is kept: with the noise of each image measured anew, images share one Denoiser. Where it throws,
-  // the parameters are as before.
+  // fits them is kept: with the noise of each image measured anew, images share one Denoiser. Where it
+  // throws, the parameters are as before.
   void set_params(const MethodParams& params);
 
   // `in` and `out` have the spec's channels, colour and alpha; `out` may have another type or range (values

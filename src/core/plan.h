@@ -43,7 +43,7 @@ struct BufferPlan {
   int host_outputs = 1;  // and of output samples
 
   std::size_t head_bytes() const;
-  std::size_t lane_bytes() const;                  // results and scratch
+  std::size_t lane_bytes() const;  // results and scratch
   // That the memory limit is for, with outputs of the widest type: bands do not depend on the output's type.
   std::size_t bytes(bool images_on_device) const;
   bool host_memory = true;

@@ -80,7 +80,7 @@ struct DirectData {
 struct DeviceDirectCall {
   ConstImageView in;  // its region says where it lies; covers the output, the reach around it, and
                       // fill_radius more where samples may not be finite, as far as the image goes
-  ImageView out;  // of the same type
+  ImageView out;      // of the same type
   Extent image;
   bool keep = false;                // what is not finite is put back
   NonFiniteStats* stats = nullptr;  // in the queue's memory; counts the output's pixels
