@@ -22,6 +22,8 @@ from verdict import Verdict
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("UNGRAIN", str(ROOT / "build/release/bin/ungrain"))
 LONGEST = 30  # seconds that one run may take
+# A copy: while another thread changes this process's own, a program cannot be started with it ("Bad address").
+ENVIRONMENT = dict(os.environ)
 
 # So mild that every pixel stays what it was within the tolerance, and still the whole way through the program.
 MILD = ("--method", "gaussian", "--sigma", "0.3", "--device", "cpu", "--threads", "1", "--json")
@@ -52,7 +54,8 @@ def run_program(source: Path, target: Path, *options: str) -> Run:
     command = [PROGRAM, source.name, "-o", target.name, *options]
     try:
         done = subprocess.run(
-            command, cwd=source.parent, capture_output=True, timeout=LONGEST, check=False, stdin=subprocess.DEVNULL
+            command, cwd=source.parent, capture_output=True, timeout=LONGEST, check=False, stdin=subprocess.DEVNULL,
+            env=ENVIRONMENT
         )
     except subprocess.TimeoutExpired:
         raise Wrong(f"did not end within {LONGEST} s") from None
