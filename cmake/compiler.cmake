@@ -37,9 +37,13 @@ else()
 endif()
 option(UNGRAIN_PRECOMPILE "Parse the headers that most sources include once for each target" ${precompile_by_default})
 
-# ungrain_precompile(TARGET HEADER...): the common headers, and these.
+# ungrain_precompile(TARGET HEADER...): the common headers, and these. Not for sources that are compiled for several vector
+# instructions: gcc 12 for ARM crashes where those of SVE come after a precompiled header.
 function(ungrain_precompile target)
   if(UNGRAIN_PRECOMPILE)
+    get_target_property(vectorised ${target} SOURCES)
+    list(FILTER vectorised INCLUDE REGEX "simd[a-z_]*\\.cpp$")
+    set_source_files_properties(${vectorised} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     foreach(header IN LISTS ARGN ITEMS ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
       target_precompile_headers(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${header}>")
     endforeach()
