@@ -7,8 +7,11 @@
 #include "commands.h"
 #include "core/convert.h"
 #include "core/memory.h"
+#include "io/frame_files.h"
 #include "io/image_file.h"
+#include "io/y4m.h"
 #include "output.h"
+#include "scene/clip.h"
 #include "scene/scene.h"
 #include "signals.h"
 #include "ungrain/denoiser.h"
@@ -72,6 +75,73 @@ void check_memory(const ImageSpec& spec) {
   }
 }
 
+struct ClipSettings {
+  int frames = 0;
+  std::string format = "y4m";  // or the extension of an image format
+  double sigma = 25;
+  std::uint64_t seed = 1;
+};
+
+// Gaussian noise on the samples of each plane, other noise in each frame.
+void add_frame_noise(const Image& clean, Image& noisy, const ClipSettings& settings, int frame) {
+  constexpr std::uint64_t between_frames = 1'000'003;
+  const Noise noise{NoiseKind::gaussian, settings.sigma,
+                    settings.seed + between_frames * static_cast<std::uint64_t>(frame)};
+  if (clean.spec().colour != Colour::ycbcr) {
+    add_noise(clean.view(), noisy.view(), noise);
+    return;
+  }
+  add_noise(luma_view(clean.view()), luma_view(noisy.view()), noise);
+  Noise of_chroma = noise;
+  of_chroma.seed += between_frames / 2;
+  add_noise(chroma_view(clean.view()), chroma_view(noisy.view()), of_chroma);
+}
+
+std::unique_ptr<io::FrameWriter> create_clip(const fs::path& folder, const std::string& name,
+                                             const std::string& format, const ImageSpec& spec) {
+  io::ClipInfo info;
+  info.spec = spec;
+  info.rate = {25, 1};
+  info.aspect = {1, 1};
+  if (format == "y4m") {
+    if (spec.colour == Colour::ycbcr) info.range = "LIMITED";
+    return io::create_y4m(io::create_sink(folder / (name + ".y4m"), {}, {}), info);
+  }
+  std::error_code error;
+  fs::create_directories(folder / name, error);
+  if (error)
+    throw Error(ErrorCode::io,
+                fmt::format("{}: the folder cannot be made: {}", (folder / name).string(), error.message()));
+  return io::create_frame_files(io::FramePattern(folder / name / ("f%05d." + format)), info, 1, {}, {});
+}
+
+int write_clip(const fs::path& folder, ImageSpec spec, const ClipSettings& settings) {
+  if (settings.format == "y4m" && spec.colour == Colour::rgb) {
+    spec.colour = Colour::ycbcr;
+    spec.chroma = {2, 2};
+  }
+  const SceneClip clip(spec.width, spec.height, settings.frames);
+  const auto clean = create_clip(folder, "clean", settings.format, spec);
+  const auto noisy = create_clip(folder, "noisy", settings.format, spec);
+  io::Frame truth{Image(spec)};
+  io::Frame with_noise{Image(spec)};
+  for (int frame = 0; frame < settings.frames; ++frame) {
+    if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
+    clip.render(frame, truth.pixels.view());
+    add_frame_noise(truth.pixels, with_noise.pixels, settings, frame);
+    truth.number = with_noise.number = frame;
+    clean->write(truth);
+    noisy->write(with_noise);
+  }
+  clean->finish();
+  noisy->finish();
+  print(
+      "{} frames of {} x {}, a cut before frame {}, gaussian noise {:g} of 255, seed {}: clean and noisy in "
+      "{}\n",
+      settings.frames, spec.width, spec.height, clip.cut(), settings.sigma, settings.seed, folder.string());
+  return exit_done;
+}
+
 }  // namespace
 
 int demo_command(const Arguments& arguments) {
@@ -80,6 +150,7 @@ int demo_command(const Arguments& arguments) {
   double sigma = 25;
   std::uint64_t seed = 1;
   bool gray = false;
+  ClipSettings clip;
   Options options;
   OptionTable table("Render a scene, add noise, denoise it with every method; pictures and a table.",
                     "ungrain demo");
@@ -91,8 +162,20 @@ int demo_command(const Arguments& arguments) {
   table.add("--seed N", "of the noise (default 1)",
             [&](const std::string& text) { seed = parse_whole("--seed", text); });
   table.add("--gray", "without colour", gray);
+  constexpr int most_frames = 1'000'000;
+  table.add("--frames N",
+            "instead of the pictures, a clip of N frames: clean.y4m and noisy.y4m, 4:2:0, with a cut in the "
+            "middle (default: none)",
+            [&](const std::string& text) {
+              clip.frames = static_cast<int>(parse_whole("--frames", text, most_frames, 1));
+            });
+  table.add(
+      "--format KIND",
+      "of the clip: y4m, or an image format such as png for files clean/f00001.png and so on (default y4m)",
+      clip.format);
   add_device_option(table, "auto, cpu, cuda, cuda:N, cuda:all or reference (default auto)", options.device);
   if (!parse(table, arguments)) return exit_done;
+  if (clip.frames == 0 && clip.format != "y4m") throw UsageError("--format is for a clip: --frames N");
   options.cancel = interrupted();
 
   const Size size = parse_size(size_text);
@@ -105,6 +188,11 @@ int demo_command(const Arguments& arguments) {
   fs::create_directories(folder, error);
   if (error)
     throw Error(ErrorCode::io, fmt::format("{}: the folder cannot be made: {}", folder, error.message()));
+  if (clip.frames > 0) {
+    clip.sigma = sigma;
+    clip.seed = seed;
+    return write_clip(folder, spec, clip);
+  }
   const std::string extension = io::can_write("picture.png", nullptr) ? ".png" : gray ? ".pgm" : ".ppm";
   const auto file = [&](const std::string& name) { return fs::path(folder) / (name + extension); };
 

@@ -55,6 +55,7 @@ void print_examples() {
        "ungrain photo.tif -o out.tif --method bilateral --radius 7 --sigma-range 25"},
       {"A batch that can be interrupted and taken up again:", "ungrain *.tif -o cleaned/ --resume"},
       {"Every image of a stack:", "ungrain stack.npy --axis 0"},
+      {"A clip, its sound kept (ffmpeg does the coding):", "ungrain video in.mkv -o out.mkv"},
       {"In a pipe:", "magick photo.cr2 ppm:- | ungrain - -o - --format png > photo.png"},
   };
   const char* between = ".SH EXAMPLES\n";
@@ -88,8 +89,8 @@ void print_command(const CommandText& text) {
 }
 
 void print_methods(const std::vector<CommandText>& texts) {
-  print(".SH METHODS\n.B ungrain\nand {} take {} and the options of the method chosen.\n",
-        bold("ungrain cluster"), bold("--method"));
+  print(".SH METHODS\n.B ungrain\n, {} and {} take {} and the options of the method chosen.\n",
+        bold("ungrain video"), bold("ungrain cluster"), bold("--method"));
   for (const CommandText& text : texts) {
     print(".SS {}\n{}.\n", escaped(text.name), escaped(text.summary));
     print_options(text.options);
@@ -122,6 +123,7 @@ void print_page() {
   for (const CommandText& text : texts) print_command(text);
   print_methods(methods);
   print(".SH ENVIRONMENT\n");
+  print_item("\\fBPATH\\fR", "where ungrain video finds ffmpeg and ffprobe, for files that are not Y4M");
   print_item("\\fBTMPDIR\\fR",
              "folder for temporary files: the standard input's copy, stacks that are brought into "
              "another order (default /tmp)");

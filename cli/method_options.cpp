@@ -25,9 +25,25 @@ bool is_in_own_units(const ConstImageView& map, double white) {
   return true;
 }
 
+// The frames before and after that take part in a clip where nothing is given: "4 (fast 2, high 6)".
+std::string clip_default(const MethodInfo& method) {
+  MethodParams params = MethodParams::defaults(method.name);
+  const int usual = params.clip_radius_t();
+  std::vector<std::string> others;
+  for (const ParamInfo& param : method.params) {
+    if (param.name != "profile") continue;
+    for (const std::string& profile : param.choices) {
+      params.set("profile", profile);
+      if (params.clip_radius_t() != usual)
+        others.push_back(fmt::format("{} {}", profile, params.clip_radius_t()));
+    }
+  }
+  return others.empty() ? fmt::format("{}", usual) : fmt::format("{} ({})", usual, fmt::join(others, ", "));
+}
+
 }  // namespace
 
-void MethodOptions::add_to(OptionTable& table) {
+void MethodOptions::add_to(OptionTable& table, For what) {
   const std::string common_group = "Options";
   table.begin_group(common_group);
   const std::vector<MethodInfo> all = methods();
@@ -44,7 +60,8 @@ void MethodOptions::add_to(OptionTable& table) {
   for (const MethodInfo& method : all) {
     table.begin_group(
         fmt::format("Options of {} (ungrain methods NAME tells another method's)", method.name));
-    for (const ParamInfo& param : method.params) {
+    for (ParamInfo param : method.params) {
+      if (what == For::clips && param.name == "radius_t") param.default_text = clip_default(method);
       Option& option =
           table.add(option_name(param.name) + " VALUE", option_help(param),
                     [this, name = param.name](const std::string& text) { words_.given[name] = text; });

@@ -29,7 +29,9 @@ class MethodOptions {
   // Without `read_image` no parameter can be an image.
   explicit MethodOptions(ReadImage read_image = nullptr, MethodWords words = {})
       : read_image_(read_image), words_(std::move(words)) {}
-  void add_to(OptionTable& table);
+  // The default of --radius-t is that of a single image, or that of a clip.
+  enum class For { images, clips };
+  void add_to(OptionTable& table, For what = For::images);
   const MethodWords& words() const { return words_; }
 
   // With strengths on the 0-255 scale. Throws UsageError that names the option.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -30,6 +31,20 @@ std::string time_text(double seconds) {
 std::string cut(const std::string& text, std::size_t bytes) {
   while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0U) == 0x80U) --bytes;
   return text.substr(0, bytes);
+}
+
+// Draws a line over the one before: head, bar, tail. False: the terminal is too narrow.
+bool put_bar(std::string head, double share, const std::string& tail) {
+  const int width = terminal_width() - 1;
+  constexpr int shortest_bar = 12;
+  const int room = width - static_cast<int>(tail.size()) - shortest_bar;
+  if (static_cast<int>(head.size()) > room) head = cut(head, static_cast<std::size_t>(std::max(0, room)));
+  const int bar = width - static_cast<int>(head.size() + tail.size()) - 2;
+  if (bar < 1) return false;
+  const int filled = static_cast<int>(share * bar);
+  put_aside(fmt::format("\r{}[{}{}]{}\033[K", head, std::string(static_cast<std::size_t>(filled), '#'),
+                        std::string(static_cast<std::size_t>(bar - filled), '.'), tail));
+  return true;
 }
 
 }  // namespace
@@ -97,19 +112,44 @@ void ProgressBar::draw(bool at_once) {
   const std::string tail = fmt::format(" {:3.0f}%  {:.1f} Mpixel/s  {} left", 100 * share, rate,
                                        measured > 0 ? time_text(left) : "-:--");
   std::string head = fmt::format("{}/{} {} ", started_, files_, running_.front().name);
-  const int width = terminal_width() - 1;
-  constexpr int shortest_bar = 12;
-  const int room = width - static_cast<int>(tail.size()) - shortest_bar;
-  if (static_cast<int>(head.size()) > room) head = cut(head, static_cast<std::size_t>(std::max(0, room)));
-  const int bar = width - static_cast<int>(head.size() + tail.size()) - 2;
-  if (bar < 1) return;
-  const int filled = static_cast<int>(share * bar);
-  put_aside(fmt::format("\r{}[{}{}]{}\033[K", head, std::string(static_cast<std::size_t>(filled), '#'),
-                        std::string(static_cast<std::size_t>(bar - filled), '.'), tail));
+  if (!put_bar(std::move(head), share, tail)) return;
   drawn_ = true;
 }
 
 void ProgressBar::clear() {
+  if (!drawn_) return;
+  put_aside("\r\033[K");
+  drawn_ = false;
+}
+
+FrameBar::FrameBar(bool wanted, std::string name, std::int64_t frames)
+    : shown_(wanted && isatty(STDERR_FILENO) == 1), name_(std::move(name)), frames_(frames) {}
+
+FrameBar::~FrameBar() { clear(); }
+
+void FrameBar::update(std::int64_t done, const std::string& noise) {
+  const std::lock_guard lock(mutex_);
+  const Clock::time_point now = Clock::now();
+  constexpr std::chrono::milliseconds pause{100};
+  if (!shown_ || (drawn_ && now - last_ < pause)) return;
+  last_ = now;
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
+  const std::string sigma = noise.empty() ? "" : "  sigma " + noise;
+  if (frames_ <= 0) {
+    put_aside(fmt::format("\r{} frames  {:.1f} frames/s{}\033[K", done, rate, sigma));
+    drawn_ = true;
+    return;
+  }
+  const double share = std::clamp(static_cast<double>(done) / static_cast<double>(frames_), 0.0, 1.0);
+  const double left = rate > 0 ? static_cast<double>(std::max<std::int64_t>(0, frames_ - done)) / rate : 0;
+  const std::string tail = fmt::format(" {:3.0f}%  {}/{}  {:.1f} frames/s  {} left{}", 100 * share, done,
+                                       frames_, rate, rate > 0 ? time_text(left) : "-:--", sigma);
+  drawn_ = put_bar(name_ + " ", share, tail) || drawn_;
+}
+
+void FrameBar::clear() {
+  const std::lock_guard lock(mutex_);
   if (!drawn_) return;
   put_aside("\r\033[K");
   drawn_ = false;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <mutex>
@@ -68,6 +69,31 @@ class ProgressBar {
   double work_done_ = 0;
   double work_measured_ = 0;  // done in the seconds below
   double seconds_measured_ = 0;
+  Clock::time_point last_;
+  bool drawn_ = false;
+};
+
+// The frames of a clip: how many are done, how many a second, time left.
+class FrameBar {
+ public:
+  // `frames` is 0 where their number is not known; no bar unless `wanted` and stderr is a terminal.
+  FrameBar(bool wanted, std::string name, std::int64_t frames);
+  ~FrameBar();
+  FrameBar(const FrameBar&) = delete;
+  FrameBar& operator=(const FrameBar&) = delete;
+
+  // `noise` in words, or empty.
+  void update(std::int64_t done, const std::string& noise);
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool shown_;
+  std::string name_;
+  std::int64_t frames_;
+  std::mutex mutex_;
+  Clock::time_point start_ = Clock::now();
   Clock::time_point last_;
   bool drawn_ = false;
 };

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "core/convert_simd.h"
-#include "core/half.h"
+#include "ungrain/half.h"
 #include "cpu/separable_kernels.h"
 #include "cpu/simd.h"
 

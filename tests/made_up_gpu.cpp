@@ -84,6 +84,9 @@ class MadeUpQueue : public Queue {
   void clear(NonFiniteStats* stats) override {
     later([=] { *stats = {}; });
   }
+  void clear(const ByteRows& rows) override {
+    later([=, this] { cpu_.clear(rows); });
+  }
   void load(const LoadCall& call) override {
     later([=, this] {
       cpu_.load(call);

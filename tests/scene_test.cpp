@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/convert.h"
+#include "scene/clip.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -165,6 +166,87 @@ TEST(Scene, RefusesRowsThatAreNotItsOwn) {
   EXPECT_THROW(scene.render_rows(9, rows.view()), Error);
   EXPECT_THROW(scene.render_rows(-1, rows.view()), Error);
   EXPECT_THROW(Scene(0, 10), Error);
+}
+
+double mean_difference(const Image& a, const Image& b) {
+  const std::vector<double> from = samples_of(a);
+  const std::vector<double> to = samples_of(b);
+  double sum = 0;
+  for (std::size_t i = 0; i < from.size(); ++i) sum += std::abs(from[i] - to[i]);
+  return sum / static_cast<double>(from.size());
+}
+
+TEST(SceneClip, BeginsWithTheStillPicture) {
+  for (const Colour colour : {Colour::gray, Colour::rgb}) {
+    const ImageSpec spec = spec_of(97, 71, colour, PixelType::u8);
+    Image frame(spec);
+    SceneClip(spec.width, spec.height, 12).render(0, frame.view());
+    EXPECT_EQ(
+        std::memcmp(frame.samples<std::uint8_t>(), render_scene(spec).samples<std::uint8_t>(), frame.bytes()),
+        0);
+  }
+}
+
+// One number for some frames. It changes only when the clip is meant to change.
+TEST(SceneClip, IsTheSameOnEveryPlatform) {
+  const ImageSpec spec = spec_of(80, 60, Colour::rgb, PixelType::u8);
+  const SceneClip clip(spec.width, spec.height, 100);
+  std::uint64_t sum = 0;
+  for (const int frame : {0, 1, 37, 49, 50, 99}) {
+    Image image(spec);
+    clip.render(frame, image.view());
+    sum = sum * 31 + fnv1a(image.samples<std::uint8_t>(), image.bytes());
+  }
+  EXPECT_EQ(sum, 0xF6828DBB17545A26ULL);
+}
+
+TEST(SceneClip, MovesALittleAndCutsOnce) {
+  const ImageSpec spec = spec_of(96, 64, Colour::gray, PixelType::f32);
+  constexpr int frames = 24;
+  const SceneClip clip(spec.width, spec.height, frames);
+  ASSERT_EQ(clip.cut(), 12);
+  Image before(spec);
+  clip.render(0, before.view());
+  for (int frame = 1; frame < frames; ++frame) {
+    Image now(spec);
+    clip.render(frame, now.view());
+    const double difference = mean_difference(before, now);
+    if (frame == clip.cut()) {
+      EXPECT_GT(difference, 0.1) << frame;
+    } else {
+      EXPECT_GT(difference, 0.0002) << frame;
+      EXPECT_LT(difference, 0.05) << frame;
+    }
+    before = std::move(now);
+  }
+}
+
+TEST(SceneClip, LumaAndChromaAreThoseOfRgb) {
+  ImageSpec spec = spec_of(37, 23, Colour::rgb, PixelType::u16);
+  spec.colour = Colour::ycbcr;
+  spec.range = 1023;
+  spec.chroma = {2, 2};
+  Image frame(spec);
+  const SceneClip clip(spec.width, spec.height, 4);
+  clip.render(3, frame.view());
+  Image rgb(spec_of(37, 23, Colour::rgb, PixelType::f32));
+  clip.render(3, rgb.view());
+  const float* pixel = rgb.samples<float>() + 3 * (22 * 37 + 36);  // alone in the last sample of chroma
+  const double luma = 0.2126 * pixel[0] + 0.7152 * pixel[1] + 0.0722 * pixel[2];
+  const std::uint16_t* samples = frame.samples<std::uint16_t>();
+  EXPECT_NEAR(samples[22 * 37 + 36], 4 * (16 + 219 * luma), 0.51);
+  EXPECT_NEAR(samples[37 * 23 + 22 * 37 + 18], 4 * (128 + 224 * (pixel[2] - luma) / 1.8556), 0.51);
+  EXPECT_NEAR(samples[2 * 37 * 23 + 22 * 37 + 18], 4 * (128 + 224 * (pixel[0] - luma) / 1.5748), 0.51);
+}
+
+TEST(SceneClip, RefusesWhatIsNotInIt) {
+  EXPECT_THROW(SceneClip(10, 10, 0), Error);
+  const SceneClip clip(10, 10, 3);
+  Image frame(spec_of(10, 10, Colour::gray, PixelType::u8));
+  EXPECT_THROW(clip.render(3, frame.view()), Error);
+  EXPECT_THROW(clip.render(-1, frame.view()), Error);
+  Image other(spec_of(10, 9, Colour::gray, PixelType::u8));
+  EXPECT_THROW(clip.render(0, other.view()), Error);
 }
 
 }  // namespace

@@ -136,7 +136,8 @@ class RowWriter {
 
 // Replaces parameters that depend on the image ("auto" or derived) by numbers, once for the whole image.
 // Where the noise differs by level or frequency, the result has a noise model (MethodParams::noise()) instead
-// of one sigma, provided that the method's other parameters allow one.
+// of one sigma, provided that the method's other parameters allow one. Luma and chroma of a ycbcr image are
+// measured apart (MethodParams::chroma()).
 MethodParams resolve(const MethodParams& params, const ConstImageView& image);
 // The same from a stream of rows, which is read once, and only where params.needs_image().
 MethodParams resolve(const MethodParams& params, RowReader& image, const ImageSpec& spec);

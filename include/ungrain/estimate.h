@@ -22,7 +22,8 @@ struct NoiseEstimate {
 // files (the result is the strength before the cut), or without its high frequencies as after JPEG
 // compression. Blocks with a NaN or an infinity are left out; alpha is ignored. Where nothing can be measured
 // (a constant, a single pixel) the result is 0. Large images are sampled: at most 40,000 blocks of 8 x 8
-// pixels a channel. An image in the memory of a GPU is looked at there, with the same result.
+// pixels a channel. An image in the memory of a GPU is looked at there, with the same result. A ycbcr image
+// is measured as two: luma, and chroma with two channels.
 NoiseEstimate estimate_noise(const ConstImageView& image);
 NoiseEstimate estimate_noise(RowReader& rows, const ImageSpec& spec);  // reads every row once, in order
 

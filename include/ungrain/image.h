@@ -38,11 +38,19 @@ enum class Colour : std::uint8_t {
   gray,   // one colour channel
   rgb,    // three: sRGB red, green, blue
   multi,  // one to four independent channels
+  ycbcr,  // three: luma, then two colour differences, Cb and Cr, of fewer samples perhaps (Subsampling)
 };
 
 std::string_view name(Colour colour);
 
 inline constexpr int max_channels = 4;
+
+// Columns and rows of luma for one sample of chroma: 1, 2 or 4. 4:2:0 is {2, 2}, 4:2:2 {2, 1}, 4:4:4 {1, 1}.
+struct Subsampling {
+  int x = 1;
+  int y = 1;
+  friend bool operator==(const Subsampling&, const Subsampling&) = default;
+};
 
 // How far around a pixel something looks.
 struct Reach {
@@ -64,6 +72,11 @@ struct ImageSpec {
   Colour colour = Colour::gray;
   bool alpha = false;  // the last channel is alpha: carried through, never filtered
   double range = 0;    // white level in pixel units; 0: the type's own (255, 65535, 1)
+  // Of ycbcr. Its channels are planes (planar_strides(), or other strides whose x is one sample), and those
+  // of Cb and Cr have as much room as luma's: row k of chroma lies in the room of luma's row k * chroma.y,
+  // its ceil(width / chroma.x) samples at the row's start. The rest of the room is undefined: it is never
+  // looked at, and written as 0. Parts of an image are full rows, the first of them a multiple of chroma.y.
+  Subsampling chroma = {};
 
   constexpr double white() const { return range > 0 ? range : natural_range(type); }
   constexpr int colour_channels() const { return channels - (alpha ? 1 : 0); }
@@ -83,6 +96,7 @@ struct Strides {
 
 Strides interleaved_strides(const ImageSpec& spec);
 Strides planar_strides(const ImageSpec& spec);
+Strides default_strides(const ImageSpec& spec);  // planar for ycbcr, interleaved for the others
 
 struct Space {
   enum class Memory : std::uint8_t { host, cuda };
@@ -114,7 +128,7 @@ struct BasicImageView {
 
   BasicImageView() = default;
   BasicImageView(Pointer pixels, const ImageSpec& what)
-      : data(pixels), spec(what), strides(interleaved_strides(what)) {}
+      : data(pixels), spec(what), strides(default_strides(what)) {}
   BasicImageView(Pointer pixels, const ImageSpec& what, const Strides& how, Space where = {},
                  Region lies = {})
       : data(pixels), spec(what), strides(how), space(where), region(lies) {}
@@ -142,7 +156,17 @@ struct BasicImageView {
 using ImageView = BasicImageView<void*>;
 using ConstImageView = BasicImageView<const void*>;
 
-// An image that owns its samples: interleaved, rows without padding, 64-byte aligned, initially zero.
+// A ycbcr image's luma as a gray image, and its chroma as an image of two independent channels.
+ImageSpec luma_spec(const ImageSpec& spec);
+ImageSpec chroma_spec(const ImageSpec& spec);
+// The same memory, seen so. Rows of a part of an image whose region is not given count from a row of chroma;
+// where it is given, chroma_view() has the rows of chroma that lie in the part, perhaps none.
+ImageView luma_view(const ImageView& view);
+ConstImageView luma_view(const ConstImageView& view);
+ImageView chroma_view(const ImageView& view);
+ConstImageView chroma_view(const ConstImageView& view);
+
+// An image that owns its samples: default_strides(), rows without padding, 64-byte aligned, initially zero.
 class Image {
  public:
   Image() = default;

@@ -150,7 +150,8 @@ struct NoiseModelOptions {
 // From the image alone. The blocks of 8 x 8 pixels with the flattest surroundings are measured, a few hundred
 // at each of up to eight levels. Where they show white noise of one strength, the result is
 // estimate_noise()'s. Alpha is ignored; blocks with a NaN or an infinity are left out. An image in the memory
-// of a GPU is looked at there, with the same result.
+// of a GPU is looked at there, with the same result. Luma and chroma of a ycbcr image are measured apart and
+// joined into one model of three channels; blocks and levels are luma's.
 NoiseModelEstimate estimate_noise_model(const ConstImageView& image, const NoiseModelOptions& options = {});
 NoiseModelEstimate estimate_noise_model(RowReader& rows, const ImageSpec& spec,
                                         const NoiseModelOptions& options = {});

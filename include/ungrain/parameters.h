@@ -53,6 +53,8 @@ struct ParamInfo {
   std::string rule;          // what Fallback::derived computes, in words
   std::string default_text;  // "5", "symmetric", "auto", or the rule
 };
+// "a whole number from 0 to 128", "one of square, disc".
+std::string what_it_takes(const ParamInfo& info);
 
 // Values of several parameters under one name: a paper's experiment, or a balance of time and quality.
 struct PresetInfo {
@@ -94,9 +96,11 @@ enum class Clipping : std::uint8_t {
 struct NoiseHandling {
   // In pixel units. Null: measured by resolve() where the method's noise level is unset.
   std::shared_ptr<const NoiseModel> model = {};
-  double strength = 1;                     // 0 to 10: factor of every deviation of the noise
-  double luminance = 1;                    // another factor for an rgb image's luminance: bm3d only
-  double chroma = 1;                       // and for its colour differences: bm3d only
+  double strength = 1;  // 0 to 10: factor of every deviation of the noise
+  // Further factors for the luminance and the colour differences of an rgb image (bm3d only), or for luma and
+  // chroma of a ycbcr image (every method).
+  double luminance = 1;
+  double chroma = 1;
   double keep_grain = 0;                   // 0 to 1: the share of what was removed that is put back
   Clipping clipping = Clipping::measured;  // never `known` or `everywhere` after resolve(), which has looked
   bool cut_at_black = false;               // samples below 0 became 0: undone; resolve() detects it
@@ -134,11 +138,19 @@ class MethodParams {
   void apply_preset(std::string_view name, double white);
 
   const NoiseHandling& noise() const { return noise_; }
-  void set_noise(NoiseHandling handling) { noise_ = std::move(handling); }  // checked by validate()
+  void set_noise(NoiseHandling handling);  // checked by validate()
+
+  // Resolved for a ycbcr image whose luma and chroma are filtered apart, these are luma's parameters and
+  // chroma() is chroma's; null otherwise. What is set from then on is set for both.
+  const MethodParams* chroma() const { return chroma_.get(); }
 
   // Whether resolve() must see the image before a Denoiser is made: because a needed value is unset, or
   // because a cut of the noise is looked for.
   bool needs_image() const;
+
+  // The frames before and after that should take part in a clip: a good value of radius_t; 0 where the method
+  // has none.
+  int clip_radius_t() const;
 
   // Multiplies every strength that is set and is in pixel units: from the 0-255 scale to an image's by white
   // / 255. A noise model stays as it is.
@@ -159,6 +171,7 @@ class MethodParams {
   friend MethodParams resolve_derived(const MethodParams&, const ImageSpec&);
   friend DeviceChoice choose_device(const MethodParams&, const ImageSpec&, const Options&);
   friend class NoiseResolver;
+  friend class YcbcrParams;
 
   MethodParams(std::string_view method, std::shared_ptr<void> values)
       : method_(method), values_(std::move(values)) {}
@@ -168,6 +181,7 @@ class MethodParams {
   std::string_view method_;  // a literal of the params struct
   std::shared_ptr<void> values_;
   NoiseHandling noise_;
+  std::shared_ptr<const MethodParams> chroma_;
 };
 
 }  // namespace ungrain

@@ -12,3 +12,4 @@
 #include "ungrain/noise_model.h"
 #include "ungrain/parameters.h"
 #include "ungrain/version.h"
+#include "ungrain/video.h"

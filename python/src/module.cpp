@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "arrays.h"
+#include "clip.h"
 #include "cluster_options.h"
 #include "errors.h"
 #include "method_options.h"
@@ -59,6 +60,10 @@ bool needs_image(const std::string& method, nb::handle preset, const nb::dict& g
   return read_params(method, preset, given, 1).params.needs_image();
 }
 
+int clip_radius_t(const std::string& method, nb::handle preset, const nb::dict& given) {
+  return read_params(method, preset, given, 1).params.clip_radius_t();
+}
+
 void make_denoiser(HeldDenoiser* self, const std::string& method, nb::handle preset, const nb::dict& given,
                    const std::vector<std::size_t>& shape, const std::string& dtype, int channel_axis,
                    const std::string& channels, double range, const std::string& device, int threads,
@@ -83,6 +88,28 @@ void run_region(HeldDenoiser& self, nb::handle image, int y, int x, nb::handle o
   const Layout layout{{}, channel_axis, channels, self.denoiser().spec().range};
   self.run_region(input_images(image, layout, "image"), {y, x}, output_images(out, layout, "out"),
                   {out_y, out_x}, stream_of(stream));
+}
+
+void make_clip(HeldClip* self, const std::string& method, nb::handle preset, const nb::dict& given,
+               const std::vector<std::size_t>& shape, const std::string& dtype, int channel_axis,
+               const std::string& channels, double range, const std::string& device, int threads,
+               std::size_t memory, const std::string& nonfinite, bool find_cuts) {
+  const ImageSpec spec = image_spec(shape, pixel_type(dtype), Layout{{}, channel_axis, channels, range});
+  new (self) HeldClip(read_params(method, preset, given, spec.white()), spec,
+                      options_of(device, threads, memory, nonfinite), find_cuts);
+}
+
+const char* wait_for_clip(HeldClip& self, bool gives) {
+  const HeldClip::Next next = self.wait(gives);
+  return next == HeldClip::Next::result ? "result" : next == HeldClip::Next::room ? "room" : "end";
+}
+
+void give_frame(HeldClip& self, nb::handle frame, int channel_axis, const std::string& channels) {
+  self.give(input_images(frame, Layout{{}, channel_axis, channels, self.spec().range}, "a frame").first);
+}
+
+void take_frame(HeldClip& self, nb::handle frame, int channel_axis, const std::string& channels) {
+  self.take(output_images(frame, Layout{{}, channel_axis, channels, self.spec().range}, "a frame").first);
 }
 
 nb::tuple sampled_call(const std::vector<std::size_t>& shape, const std::string& dtype, int channel_axis,
@@ -317,6 +344,7 @@ NB_MODULE(_core, module) {
              "progress"_a.none(), "measured"_a.none(), "stream"_a);
   module.def("psd_model", &psd_model_call, "psd"_a, "channels"_a);
   module.def("kernel_model", &kernel_model_call, "kernel"_a, "sigma"_a, "channels"_a);
+  module.def("clip_radius_t", &clip_radius_t, "method"_a, "preset"_a.none(), "given"_a);
   module.def("needs_image", &needs_image, "method"_a, "preset"_a.none(), "given"_a);
   module.def("sampled", &sampled_call, "shape"_a, "dtype"_a, "channel_axis"_a, "channels"_a);
   module.def("resolve", &resolve_call, "method"_a, "preset"_a.none(), "given"_a, "shape"_a, "dtype"_a,
@@ -363,6 +391,17 @@ NB_MODULE(_core, module) {
         const ungrain::Denoiser::Reach reach = self.denoiser().reach();
         return nb::make_tuple(reach.y, reach.x);
       });
+
+  nb::class_<HeldClip>(module, "Clip")
+      .def("__init__", &make_clip, "method"_a, "preset"_a.none(), "given"_a, "shape"_a, "dtype"_a,
+           "channel_axis"_a, "channels"_a, "range"_a, "device"_a, "threads"_a, "memory"_a, "nonfinite"_a,
+           "find_cuts"_a)
+      .def("wait", &wait_for_clip, "gives"_a)
+      .def("give", &give_frame, "frame"_a, "channel_axis"_a, "channels"_a)
+      .def("take", &take_frame, "frame"_a, "channel_axis"_a, "channels"_a)
+      .def("finish", &HeldClip::finish)
+      .def("stop", &HeldClip::stop)
+      .def("noise_level", &HeldClip::noise_level);
 }
 
 }  // namespace ungrain::python

@@ -18,8 +18,9 @@ from ._errors import (BadPixels, Cancelled, CannotRead, DeviceError, Error, Inva
 from ._measure import Comparison, Device, add_noise, compare, devices, estimate_noise_model, estimate_sigma, fsim, psnr, ssim
 from ._methods import *  # noqa: F403
 from ._noise_model import NoiseChannel, NoiseModel, NoiseModelEstimate
+from ._video import denoise_video
 
 __all__ = ["BadPixels", "Cancelled", "CannotRead", "Comparison", "Denoiser", "Device", "DeviceError", "Error",
-           "InvalidArgument", "InvalidType", "NoDevice", "NoiseChannel", "NoiseModel", "NoiseModelEstimate", "OutOfMemory", "Report", "Unsupported", "__version__", "add_noise", "compare", "denoise", "devices",
+           "InvalidArgument", "InvalidType", "NoDevice", "NoiseChannel", "NoiseModel", "NoiseModelEstimate", "OutOfMemory", "Report", "Unsupported", "__version__", "add_noise", "compare", "denoise", "denoise_video", "devices",
            "estimate_noise_model", "estimate_sigma", "fsim", "psnr", "ssim"]
 __all__ += _methods.__all__

@@ -218,8 +218,8 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
     preset : str, optional
         Values of several parameters under one name; given values override them.
     axis : int or sequence of int, optional
-        Axes along which images are stacked; each is denoised by itself. Methods that look along a stack (``radius_z`` of
-        box, ``sigma_z`` of gaussian) look along the last axis that is named, with the noise of its first image where
+        Axes along which images are stacked; each is denoised by itself. Methods that look along a stack (``radius_t`` of
+        nlm, nlm-bilateral, bilateral and median, ``radius_z`` of box, ``sigma_z`` of gaussian) look along the last axis that is named, with the noise of its first image where
         noise is measured; a stack on a GPU is copied to the host and back for them.
     channel_axis : int
         Where the channels are, if there are three axes besides ``axis``.

@@ -72,6 +72,12 @@ Descriptor following_noise(std::optional<double> Params::*member, std::string na
 }
 
 template <class Params>
+Descriptor radius_t(int Params::*member) {
+  return number(member, "radius_t", {.min = 0, .max = 16},
+                "images before and after each that take part, in a sequence");
+}
+
+template <class Params>
 Descriptor search(int Params::*member) {
   return named_value(number(member, "search", {.min = 1, .max = 255, .unit = Unit::pixels, .odd = true},
                             "side of the window that is searched"),
@@ -95,6 +101,17 @@ void check_colour_mode(const Params& params, const ImageSpec& spec) {
     throw Error(ErrorCode::invalid_argument, std::string(Params::method) +
                                                  ": colour lab takes an rgb image, this one is " +
                                                  std::string(name(spec.colour)));
+  }
+}
+
+// A search over the whole image stays within it.
+template <class Params>
+void check_search(const Params& params, const ImageSpec& spec) {
+  check_colour_mode(params, spec);
+  if (params.search == whole_image && params.radius_t > 0) {
+    throw Error(ErrorCode::invalid_argument,
+                std::string(Params::method) +
+                    ": radius_t takes a search window; with a whole-image search it must be 0");
   }
 }
 

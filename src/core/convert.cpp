@@ -149,6 +149,11 @@ void store_channels(const ImageView& view, int y, int count, const float* const*
 void copy_row(const ConstImageView& in, int in_y, const ImageView& out, int out_y, int channel) {
   const std::byte* from = row_of(in, in_y, channel);
   std::byte* to = row_of(out, out_y, channel);
+  const std::ptrdiff_t sample = bytes_per_sample(in.spec.type);
+  if (in.strides.x == sample && out.strides.x == sample) {
+    std::memmove(to, from, static_cast<std::size_t>(in.spec.width) * static_cast<std::size_t>(sample));
+    return;
+  }
   with_sample_type(in.spec.type, [&]<class Sample>(Sample) {
     for (int x = 0; x < in.spec.width; ++x) {
       std::memmove(to + x * out.strides.x, from + x * in.strides.x, sizeof(Sample));

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/half.h"
+#include "ungrain/half.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/convert_simd.cpp"

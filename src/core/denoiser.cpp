@@ -13,6 +13,7 @@
 #include "core/noise_stages.h"
 #include "core/registry.h"
 #include "core/run_checks.h"
+#include "core/ycbcr.h"
 #include "device/backends.h"
 #include "ungrain/error.h"
 
@@ -25,6 +26,14 @@ Pipeline build_pipeline(const Method& method, Device device, const void* params,
     if (pipeline.stages[stage].reads.empty()) pipeline.stages[stage].reads = {static_cast<int>(stage)};
   }
   return pipeline;
+}
+
+// With what is done for all methods before and after.
+Pipeline build_whole(const MethodParams& resolved, void* values, Device device, const ImageSpec& spec) {
+  const Method& method = find_method(resolved.method());
+  return with_noise_stages(build_pipeline(method, device, values, spec),
+                           noise_stages(method, values, resolved.noise(), spec),
+                           pointwise_stages(device.kind));
 }
 
 void check_options(const Options& options) {
@@ -54,6 +63,12 @@ std::vector<Strength> strengths_of(const MethodParams& params, const ImageSpec& 
     if (const auto* numbers = std::get_if<std::vector<double>>(&value)) {
       for (std::size_t c = 0; c < numbers->size(); ++c)
         add(numbers->size() == 1 ? info.name : fmt::format("{}[{}]", info.name, c), (*numbers)[c]);
+    }
+  }
+  if (params.chroma() != nullptr) {
+    for (Strength strength : strengths_of(*params.chroma(), spec)) {
+      strength.name += " of chroma";
+      list.push_back(std::move(strength));
     }
   }
   return list;
@@ -134,11 +149,13 @@ Denoiser Denoiser::clone() const {
 }
 
 Pipeline Denoiser::Impl::make_pipeline(const MethodParams& resolved) const {
-  const Method& method = find_method(resolved.method());
-  void* values = resolved.values_.get();
-  return with_noise_stages(build_pipeline(method, device, values, spec),
-                           noise_stages(method, values, resolved.noise(), spec),
-                           pointwise_stages(device.kind));
+  const auto build = [&](const MethodParams& part, const ImageSpec& part_spec) {
+    return build_whole(part, part.values_.get(), device, part_spec);
+  };
+  if (!is_split(find_method(resolved.method()), spec)) return build(resolved, spec);
+  return joined_pipeline(build(YcbcrParams::luma(resolved), luma_spec(spec)),
+                         build(YcbcrParams::chroma(resolved), chroma_spec(spec)), spec,
+                         pointwise_stages(device.kind));
 }
 
 // Throws where something is still to be measured on the image.
@@ -214,8 +231,9 @@ void Denoiser::wait() { impl_->engine->wait(); }
 Denoiser::Reach Denoiser::reach() const {
   const ungrain::Reach reach = impl_->engine->reach();
   const int fill = is_float(impl_->spec.type) ? fill_radius : 0;
-  return {std::min(impl_->spec.width, reach.x + fill), std::min(impl_->spec.height, reach.y + fill), false,
-          reach.before, reach.after};
+  const Subsampling step = impl_->spec.chroma;
+  return {std::min(impl_->spec.width, reach.x + fill * step.x),
+          std::min(impl_->spec.height, reach.y + fill * step.y), false, reach.before, reach.after};
 }
 
 const MethodParams& Denoiser::params() const { return impl_->params; }

@@ -35,8 +35,6 @@ struct Descriptor {
 
 inline bool is_unset(const ParamValue& value) { return std::holds_alternative<std::monostate>(value); }
 
-// "a whole number from 0 to 128", "one of square, disc".
-std::string what_it_takes(const ParamInfo& info);
 // Throws Error(invalid_argument): "radius takes a whole number from 0 to 128, got 500".
 void check_value(const ParamInfo& info, const ParamValue& value);
 ParamValue parse_value(const ParamInfo& info, std::string_view text);

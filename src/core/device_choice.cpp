@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/device.h"
+#include "core/ycbcr.h"
 #include "device/backends.h"
 
 namespace ungrain {
@@ -23,6 +24,14 @@ std::string ms_text(double ms) {
   return ms < 10     ? fmt::format("{:.1f} ms", ms)
          : ms < 1000 ? fmt::format("{:.0f} ms", ms)
                      : fmt::format("{:.1f} s", ms / 1000);
+}
+
+Cost cost_of(const Method& method, const void* params, const ImageSpec& spec) {
+  if (!is_split(method, spec)) return method.cost(params, spec);
+  const Cost luma = method.cost(params, luma_spec(spec));
+  const Cost chroma = method.cost(params, chroma_spec(spec));
+  const double pixels = 1.0 / (spec.chroma.x * spec.chroma.y);
+  return {.cpu_ns = luma.cpu_ns + pixels * chroma.cpu_ns, .gpu_ns = luma.gpu_ns + pixels * chroma.gpu_ns};
 }
 
 }  // namespace
@@ -47,7 +56,7 @@ DeviceChoice choose_by_time(const Method& method, const void* params, const Imag
   if (!method.cpu) return {choose_device(method, options.device), "the method has no fast CPU version"};
   const Device cpu{Device::Kind::cpu};
   if (!method.cuda) return {cpu, "the method runs on the CPU only"};
-  const Cost cost = method.cost(params, spec);
+  const Cost cost = cost_of(method, params, spec);
   Machine machine{.threads = options.threads > 0
                                  ? options.threads
                                  : std::max(1, static_cast<int>(std::thread::hardware_concurrency())),

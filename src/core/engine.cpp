@@ -17,6 +17,7 @@
 #include "core/run_checks.h"
 #include "core/run_ends.h"
 #include "core/samples.h"
+#include "core/ycbcr.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -47,11 +48,12 @@ std::size_t packed_bytes(const ImageSpec& spec) {
   return static_cast<std::size_t>(interleaved_strides(spec).y) * static_cast<std::size_t>(spec.height);
 }
 
-// A float view as planes in its own memory, where its layout allows.
+// A float view as planes in its own memory, where its layout allows and all of it is defined.
 std::optional<TypedPlanes> planes_in_place(const ConstImageView& view, int count) {
   constexpr std::ptrdiff_t sample = sizeof(float);
-  const bool fits = view.spec.type == PixelType::f32 && view.strides.x == sample &&
-                    view.strides.y % sample == 0 && view.strides.channel % sample == 0 &&
+  const bool fits = view.spec.type == PixelType::f32 && view.spec.colour != Colour::ycbcr &&
+                    view.strides.x == sample && view.strides.y % sample == 0 &&
+                    view.strides.channel % sample == 0 &&
                     reinterpret_cast<std::uintptr_t>(view.data) % alignof(float) == 0;
   if (!fits) return std::nullopt;
   return TypedPlanes{const_cast<void*>(view.data),  Element::f32, rect_of(view), view.strides.y / sample,
@@ -115,6 +117,13 @@ bool packed_floats_are_finite(const ConstImageView& view, int y) {
 
 // The first pixel, in reading order, with a colour sample that is not finite.
 std::optional<BadPixel> first_bad_pixel(const ConstImageView& view, Workers& workers) {
+  if (view.spec.colour == Colour::ycbcr) {
+    const std::optional<BadPixel> luma = first_bad_pixel(luma_view(view), workers);
+    std::optional<BadPixel> chroma = first_bad_pixel(chroma_view(view), workers);
+    if (chroma) chroma = {chroma->x * view.spec.chroma.x, chroma->y * view.spec.chroma.y};
+    if (!luma || !chroma) return luma ? luma : chroma;
+    return std::pair(luma->y, luma->x) <= std::pair(chroma->y, chroma->x) ? luma : chroma;
+  }
   constexpr int pixels = 1 << 14;
   const int rows_at_once = std::max(1, pixels / view.spec.width);
   std::mutex mutex;
@@ -137,6 +146,37 @@ std::optional<BadPixel> first_bad_pixel(const ConstImageView& view, Workers& wor
     }
   });
   return first;
+}
+
+void load_samples(Queue& queue, const LoadCall& call) {
+  if (call.raw.spec.colour != Colour::ycbcr) return queue.load(call);
+  for (const LoadCall& part : split(call)) {
+    if (part.planes.rect.height() > 0) queue.load(part);
+  }
+}
+
+void store_samples(Queue& queue, const StoreCall& call) {
+  if (call.out.spec.colour != Colour::ycbcr) return queue.store(call);
+  for (const StoreCall& part : split(call)) queue.store(part);
+  for (const ByteRows& rows : undefined_room(call.out)) queue.clear(rows);
+}
+
+// Whether a sample was not finite.
+bool run_directly(Queue& queue, const Direct& direct, const DirectData& data, const Memory& scratch) {
+  if (data.in.spec.colour != Colour::ycbcr) return queue.run_direct(direct, data, scratch);
+  const auto [luma, chroma] = split(data);
+  const bool bad_luma = queue.run_direct(direct, luma, scratch);
+  const bool bad_chroma = queue.run_direct(*direct.chroma, chroma, scratch);
+  for (const ByteRows& rows : undefined_room(data.out)) queue.clear(rows);
+  return bad_luma || bad_chroma;
+}
+
+void launch_directly(Queue& queue, const Direct& direct, const DeviceDirectCall& call) {
+  if (call.in.spec.colour != Colour::ycbcr) return queue.launch_direct(direct, call);
+  const auto [luma, chroma] = split(call);
+  queue.launch_direct(direct, luma);
+  queue.launch_direct(*direct.chroma, chroma);
+  for (const ByteRows& rows : undefined_room(call.out)) queue.clear(rows);
 }
 
 }  // namespace
@@ -369,7 +409,7 @@ Engine::Workplace& Engine::workplace(bool images_on_device, PixelType out) {
       const bool whole = total_reach(pipeline_, {spec_.width, spec_.height}).whole;
       if (error.code() != ErrorCode::out_of_memory || band_rows_ <= fewest_rows || whole) throw;
       streamed_.reset();
-      band_rows_ /= 2;
+      band_rows_ = whole_chroma_rows(band_rows_ / 2, spec_);
     }
   }
 }
@@ -593,7 +633,7 @@ void Engine::run_async(const ConstImageView& in, const ImageView& out, Stream st
   }
   const auto on_device = [&](const ConstImageView& view, Memory& memory) {
     if (memory.bytes < packed_bytes(view.spec)) memory = queue->allocate(packed_bytes(view.spec));
-    return ImageView(memory.data(), view.spec, interleaved_strides(view.spec), {}, view.region);
+    return ImageView(memory.data(), view.spec, packed_rows(view.spec), {}, view.region);
   };
   ConstImageView from = in;
   if (!backend_->reaches(in, "input")) {
@@ -813,7 +853,7 @@ void Engine::start_band(Job& job, Workplace& place, Slot& slot, const Step& step
     if (!final) {
       StoreCall store{floats_of(made), {}, job.keep, out, job.scale, job.alpha_scale};
       if (spec_.alpha || job.keep) store.raw = samples_held(job, place, lane, step.slice, step.output);
-      lane.compute->store(store);
+      store_samples(*lane.compute, store);
     }
   }
   lane.record_used();
@@ -841,20 +881,21 @@ void Engine::filter_directly(Job& job, Workplace& place, Slot& slot, const Step&
   if (!job.asynchronous) slot.mark(-1);
   job.step_rows_total = job.step_rows_now = step.output.count();
   if (pipeline_.direct.launch) {
-    queue.launch_direct(pipeline_.direct, {.in = all,
-                                           .out = out,
-                                           .image = {spec_.width, spec_.height},
-                                           .keep = job.keep,
-                                           .stats = slot.device_stats()});
+    launch_directly(queue, pipeline_.direct,
+                    {.in = all,
+                     .out = out,
+                     .image = {spec_.width, spec_.height},
+                     .keep = job.keep,
+                     .stats = slot.device_stats()});
   } else {
     const ConstImageView in = all.rows(load.raw.begin - rect_of(all).y0, load.raw.count());
-    const bool bad = queue.run_direct(pipeline_.direct,
-                                      {in,
-                                       out,
-                                       {job.in_rect.x0, load.raw.begin, job.in_rect.x1, load.raw.end},
-                                       {job.out_rect.x0, step.output.begin, job.out_rect.x1, step.output.end},
-                                       {spec_.width, spec_.height}},
-                                      slot.lane->scratch);
+    const bool bad = run_directly(queue, pipeline_.direct,
+                                  {in,
+                                   out,
+                                   {job.in_rect.x0, load.raw.begin, job.in_rect.x1, load.raw.end},
+                                   {job.out_rect.x0, step.output.begin, job.out_rect.x1, step.output.end},
+                                   {spec_.width, spec_.height}},
+                                  slot.lane->scratch);
     job.saw_nonfinite = job.saw_nonfinite || bad;
   }
   if (!job.asynchronous) slot.mark(0);
@@ -909,7 +950,7 @@ ConstImageView Engine::samples_held(Job& job, Workplace& place, Lane& lane, int 
     ImageSpec spec = spec_;
     spec.width = job.in_rect.width();
     spec.height = has.count();
-    return with_region(ConstImageView(raw.memory.data(), spec),
+    return with_region(ConstImageView(raw.memory.data(), spec, packed_rows(spec)),
                        {job.in_rect.x0, has.begin, job.in_rect.x1, has.end}, spec_);
   }
   throw Error(ErrorCode::internal, "the input's samples are gone");
@@ -944,7 +985,7 @@ void Engine::load(Job& job, Workplace& place, Slot& slot, const Step& step, cons
                 .stats = slot.device_stats()};
   // Slices that are loaded again for each output slice count once.
   if (load.slice != step.slice && job.out_rect.height() > place.plan.band_rows) call.counted = {};
-  lane.compute->load(call);
+  load_samples(*lane.compute, call);
   lane.record_used();
   const RowRange top{load.rows.begin, std::min(load.rows.end, place.plan.head_rows)};
   if (load.row_shift == 0 && top.count() > 0) {
@@ -986,7 +1027,8 @@ void Engine::run_stage(Job& job, Slot& slot, const Step& step, const StageStep& 
     if (const std::optional<TypedPlanes> final = final_planes(job, work.slice))
       out = rows_of(*final, work.rows);
   }
-  const StageData data{in, floats_of(out), {spec_.width, spec_.height}, stage.reach, typed_in, out};
+  const StageData data{in,  floats_of(out), {spec_.width, spec_.height}, stage.reach, typed_in,
+                       out, work.slice};
   job.step_rows_now = work.rows.count();
   lane.compute->run(stage, data, lane.scratch);
   job.step_rows_done += work.rows.count();
@@ -1010,10 +1052,10 @@ ImageView Engine::room_for_output(Job& job, Workplace& place, Slot& slot, const 
     slot.made = out->rows(step.output.begin - job.out_rect.y0, step.output.count());
   } else {
     const std::size_t buffer = static_cast<std::size_t>(job.report.bands) % place.host_outputs.size();
-    slot.made = ImageView(place.host_outputs[buffer].data(), band);
+    slot.made = ImageView(place.host_outputs[buffer].data(), band, packed_rows(band));
   }
   if (place.plan.host_memory) return with_region(*slot.made, rect, spec_);
-  return with_region(ImageView(slot.out.data(), band), rect, spec_);
+  return with_region(ImageView(slot.out.data(), band, packed_rows(band)), rect, spec_);
 }
 
 void Engine::finish_band(Job& job, Slot& slot) {

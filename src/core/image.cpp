@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/refuse_ycbcr.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -18,6 +19,8 @@ std::string_view name(Colour colour) {
       return "rgb";
     case Colour::multi:
       return "multi";
+    case Colour::ycbcr:
+      return "ycbcr";
   }
   return "?";
 }
@@ -32,12 +35,20 @@ void validate(const ImageSpec& spec) {
   }
   const int colours = spec.colour_channels();
   if (colours < 1 || (spec.colour == Colour::gray && colours != 1) ||
-      (spec.colour == Colour::rgb && colours != 3)) {
+      ((spec.colour == Colour::rgb || spec.colour == Colour::ycbcr) && colours != 3)) {
     fail(fmt::format("{} channels{} cannot be {}", spec.channels, spec.alpha ? " with alpha" : "",
                      name(spec.colour)));
   }
   if (!std::isfinite(spec.range) || spec.range < 0) {
     fail(fmt::format("the range must be a positive number, got {}", spec.range));
+  }
+  const auto divides = [](int step) { return step == 1 || step == 2 || step == 4; };
+  const auto [x, y] = spec.chroma;
+  if (!divides(x) || !divides(y)) {
+    fail(fmt::format("one sample of chroma for {} x {} of luma: 1, 2 and 4 are supported", x, y));
+  }
+  if (spec.colour != Colour::ycbcr && spec.chroma != Subsampling{}) {
+    fail(fmt::format("only ycbcr has fewer samples of chroma, not {}", name(spec.colour)));
   }
 }
 
@@ -49,6 +60,66 @@ Strides interleaved_strides(const ImageSpec& spec) {
 Strides planar_strides(const ImageSpec& spec) {
   const std::ptrdiff_t sample = bytes_per_sample(spec.type);
   return {.x = sample, .y = sample * spec.width, .channel = sample * spec.width * spec.height};
+}
+
+Strides default_strides(const ImageSpec& spec) {
+  return spec.colour == Colour::ycbcr ? planar_strides(spec) : interleaved_strides(spec);
+}
+
+ImageSpec luma_spec(const ImageSpec& spec) {
+  ImageSpec luma = spec;
+  luma.channels = 1;
+  luma.colour = Colour::gray;
+  luma.alpha = false;
+  luma.chroma = {};
+  return luma;
+}
+
+ImageSpec chroma_spec(const ImageSpec& spec) {
+  ImageSpec chroma = luma_spec(spec);
+  chroma.channels = 2;
+  chroma.colour = Colour::multi;
+  chroma.width = (spec.width - 1) / spec.chroma.x + 1;
+  chroma.height = (spec.height - 1) / spec.chroma.y + 1;
+  return chroma;
+}
+
+namespace {
+
+template <class View>
+View luma_of(View view) {
+  view.spec = luma_spec(view.spec);
+  return view;
+}
+
+template <class View>
+View chroma_of(const View& view) {
+  const Subsampling step = view.spec.chroma;
+  const auto row_from = [&](int y) { return (y + step.y - 1) / step.y; };  // of chroma, at or after luma's y
+  const int first = row_from(view.region.y);
+  View chroma = view.rows(first * step.y - view.region.y, view.spec.height);
+  chroma.spec = chroma_spec(view.spec);
+  chroma.spec.height = row_from(view.region.y + view.spec.height) - first;
+  using Byte = std::conditional_t<std::is_same_v<View, ImageView>, std::byte, const std::byte>;
+  chroma.data = static_cast<Byte*>(chroma.data) + view.strides.channel;
+  chroma.strides.y *= step.y;
+  if (!view.region.whole()) {
+    chroma.region = {0, first, chroma.spec.width, row_from(view.region.image_height)};
+  }
+  return chroma;
+}
+
+}  // namespace
+
+ImageView luma_view(const ImageView& view) { return luma_of(view); }
+ConstImageView luma_view(const ConstImageView& view) { return luma_of(view); }
+ImageView chroma_view(const ImageView& view) { return chroma_of(view); }
+ConstImageView chroma_view(const ConstImageView& view) { return chroma_of(view); }
+
+void refuse_ycbcr(const ImageSpec& spec, const char* what) {
+  if (spec.colour != Colour::ycbcr) return;
+  throw Error(ErrorCode::unsupported,
+              fmt::format("{} take no ycbcr image: give them luma_view() and chroma_view()", what));
 }
 
 namespace {

@@ -29,6 +29,7 @@ struct StageData {
   Reach reach = {};                            // the stage's own
   std::span<const TypedPlanes> typed_in = {};  // `in` whatever its type
   TypedPlanes typed_out = {};                  // and `out`
+  int slice = 0;                               // of the sequence, that `out` belongs to
 
   // The planes of the `read`-th result, `offset` slices away.
   const ConstPlanes& at(int read, int offset) const {
@@ -109,6 +110,8 @@ struct Direct {
   std::function<void(const DirectCall&)> run = {};
   // On a GPU: for samples of any layout. It replaces what is not finite, counts it and puts it back itself.
   std::function<void(const DeviceDirectCall&)> launch = {};
+  // Of ycbcr, which is filtered in two calls: the version for chroma. The others are luma's.
+  std::shared_ptr<const Direct> chroma = {};
 };
 
 // The work of one backend for given parameters. No stages: the output is the input.
@@ -148,6 +151,12 @@ struct Method {
   std::function<std::shared_ptr<const NoiseModel>&(void* params)> noise_model;
   std::function<bool(const void* params, const ImageSpec& spec)> allows_model;
   std::function<Cost(const void* params, const ImageSpec& spec)> cost;
+  // How many frames before and after should take part in a clip where radius_t is not given. Empty: 1 where
+  // the method has radius_t, else 0.
+  std::function<int(const void* params)> clip_radius_t;
+  // Whether the builds take a ycbcr spec. Every reach along y is then a multiple of chroma.y. Otherwise, and
+  // where it is empty, luma and chroma are filtered apart (core/ycbcr.h).
+  std::function<bool(const ImageSpec& spec)> takes_ycbcr;
   Build reference;  // an empty one means that the backend is not supported
   Build cpu;
   Build cuda;
@@ -174,6 +183,8 @@ struct MethodDefinition {
   std::shared_ptr<const NoiseModel>& (*noise_model)(Params&) = nullptr;  // both or none
   bool (*allows_model)(const Params&, const ImageSpec&) = nullptr;
   Cost (*cost)(const Params&, const ImageSpec&) = nullptr;
+  int (*clip_radius_t)(const Params&) = nullptr;
+  bool (*takes_ycbcr)(const ImageSpec&) = nullptr;
   Pipeline (*reference)(const Params&, const ImageSpec&) = nullptr;
   Pipeline (*cpu)(const Params&, const ImageSpec&) = nullptr;
   Pipeline (*cuda)(const Params&, const ImageSpec&) = nullptr;
@@ -216,6 +227,12 @@ Method make_method(MethodDefinition<Params> definition) {
   method.cost = [cost = definition.cost](const void* params, const ImageSpec& spec) {
     return cost != nullptr ? cost(*static_cast<const Params*>(params), spec) : Cost{};
   };
+  if (definition.clip_radius_t != nullptr) {
+    method.clip_radius_t = [radius = definition.clip_radius_t](const void* params) {
+      return radius(*static_cast<const Params*>(params));
+    };
+  }
+  method.takes_ycbcr = definition.takes_ycbcr;
   method.reference = erase(definition.reference);
   method.cpu = erase(definition.cpu);
   method.cuda = erase(definition.cuda);

@@ -163,7 +163,7 @@ void check_noise(const Method& method, void* values, const NoiseHandling& noise,
   }
   if (weighs_planes(noise)) {
     if (!method.noise_model) fail(fmt::format("luminance and chroma are for bm3d, not for {}", method.name));
-    if (spec.colour != Colour::rgb) {
+    if (spec.colour != Colour::rgb && spec.colour != Colour::ycbcr) {
       fail(fmt::format("luminance and chroma are for rgb images, this one is {}", name(spec.colour)));
     }
   }

@@ -9,7 +9,9 @@
 #include "core/nearest.h"
 #include "core/noise_handling.h"
 #include "core/registry.h"
+#include "core/ycbcr.h"
 #include "ungrain/error.h"
+#include "ungrain/noise_model.h"
 
 namespace ungrain {
 
@@ -55,11 +57,33 @@ void MethodParams::set(std::string_view name, const ParamValue& value) {
   const Descriptor& d = find_method(method_).descriptor(name);
   check_value(d.info, value);
   d.assign(writable(), value);
+  if (chroma_ == nullptr) return;
+  MethodParams chroma = *chroma_;
+  chroma.set(name, value);
+  chroma_ = std::make_shared<const MethodParams>(std::move(chroma));
+  *this = YcbcrParams::joined(YcbcrParams::luma(*this), YcbcrParams::chroma(*this));
 }
 
 void MethodParams::set_text(std::string_view name, std::string_view text) {
-  const Descriptor& d = find_method(method_).descriptor(name);
-  d.assign(writable(), parse_value(d.info, text));
+  set(name, parse_value(find_method(method_).descriptor(name).info, text));
+}
+
+// Chroma keeps what was found in it.
+void MethodParams::set_noise(NoiseHandling handling) {
+  noise_ = std::move(handling);
+  if (chroma_ == nullptr) return;
+  MethodParams chroma = *chroma_;
+  const NoiseHandling found = chroma.noise_;
+  chroma.noise_ = noise_;
+  const bool for_both = noise_.model != nullptr && noise_.model->channels.size() > 1;
+  if (!for_both) {
+    chroma.noise_.model = found.model;
+    chroma.noise_.cut_model = found.cut_model;
+    chroma.noise_.cut_at_black = found.cut_at_black;
+    chroma.noise_.cut_at_white = found.cut_at_white;
+    chroma.noise_.applied_strength = found.applied_strength;
+  }
+  chroma_ = std::make_shared<const MethodParams>(std::move(chroma));
 }
 
 ParamValue MethodParams::get(std::string_view name) const {
@@ -89,11 +113,20 @@ void MethodParams::scale_strengths(double factor) {
     }
     d.assign(writable(), value);
   }
+  if (chroma_ == nullptr) return;
+  MethodParams chroma = *chroma_;
+  chroma.scale_strengths(factor);
+  chroma_ = std::make_shared<const MethodParams>(std::move(chroma));
 }
 
 void MethodParams::validate(const ImageSpec& spec) const {
   ungrain::validate(spec);
   const Method& method = find_method(method_);
+  if (is_split(method, spec)) {
+    YcbcrParams::luma(*this).validate(luma_spec(spec));
+    YcbcrParams::chroma(*this).validate(chroma_spec(spec));
+    return;
+  }
   for (const Descriptor& d : method.descriptors) {
     const ParamValue value = d.get(values_.get());
     try {
@@ -127,11 +160,25 @@ void* MethodParams::writable() {
 
 bool MethodParams::needs_image() const {
   const Method& method = find_method(method_);
+  if (chroma_ != nullptr && chroma_->needs_image()) return true;
   return needs_noise(method, values_.get(), noise_) || looks_for_cut(method, values_.get(), noise_);
+}
+
+int MethodParams::clip_radius_t() const {
+  const Method& method = find_method(method_);
+  if (method.clip_radius_t) return method.clip_radius_t(values_.get());
+  return std::any_of(method.descriptors.begin(), method.descriptors.end(),
+                     [](const Descriptor& each) { return each.info.name == "radius_t"; })
+             ? 1
+             : 0;
 }
 
 void MethodParams::apply_preset(std::string_view name, double white) {
   find_method(method_).preset(name).apply(writable(), white);
+  if (chroma_ == nullptr) return;
+  MethodParams chroma = *chroma_;
+  chroma.apply_preset(name, white);
+  chroma_ = std::make_shared<const MethodParams>(std::move(chroma));
 }
 
 }  // namespace ungrain

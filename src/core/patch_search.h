@@ -12,6 +12,7 @@ namespace ungrain {
 // the weighted mean of the squared differences of the patches.
 struct PatchSearch {
   int search = 0;             // side of the window, or whole_image
+  int radius_t = 0;           // images before and after that are searched too
   std::vector<double> patch;  // weights along one axis
   double strength = 0;
   double noise = 0;

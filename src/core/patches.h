@@ -10,8 +10,9 @@
 
 namespace ungrain {
 
-// How far around a pixel a search with these sides (odd; search may be whole_image) looks.
-Reach search_reach(int search, int patch);
+// How far around a pixel a search with these sides (odd; search may be whole_image) looks, and along a
+// sequence.
+Reach search_reach(int search, int patch, int radius_t);
 
 // The weights of a patch along one axis, from -patch/2 to patch/2; the weights of the patch are their
 // products. Sum 1. Gaussian with a deviation of sigma pixels; 0: all equal.
@@ -39,7 +40,8 @@ struct PatchDistance {
   int divisor;  // of the sum over the channels
   double strength;
 
-  double operator()(int x, int y, int other_x, int other_y) const;
+  // Of (x, y) and a pixel of `other`, which may be another image of a sequence.
+  double operator()(int x, int y, const BorderedPlanes<const double>& other, int other_x, int other_y) const;
 };
 
 }  // namespace ungrain

@@ -8,6 +8,7 @@
 #include "core/border.h"
 #include "core/memory.h"
 #include "core/run_checks.h"
+#include "core/ycbcr.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -18,7 +19,7 @@ constexpr int slots_of_a_sequence = 3;  // one slice is uploaded, one computed, 
 // Rows that become float planes at a time where the samples are not needed again: fewer samples are held.
 int rows_converted_at_once(const ImageSpec& spec) {
   constexpr int pixels = 1 << 20;
-  return std::max(1, pixels / spec.width);
+  return whole_chroma_rows(std::max(1, pixels / spec.width), spec);
 }
 
 bool looks_along_slow_axis(const Pipeline& pipeline) {
@@ -137,13 +138,19 @@ std::size_t BufferPlan::bytes(bool images_on_device) const {
 
 int planned_band_rows(const Pipeline& pipeline, const ImageSpec& spec, const Options& options,
                       const Backend& backend, int wanted, bool images_on_device) {
-  if (options.band_rows > 0 && !images_on_device) return std::min(options.band_rows, spec.height);
+  const auto rounded = [&](int rows) { return std::min(whole_chroma_rows(rows, spec), spec.height); };
+  if (options.band_rows > 0 && !images_on_device) {
+    return rounded(std::min(options.band_rows, spec.height));
+  }
   const std::size_t limit = options.memory > 0 ? options.memory : backend.memory_to_take();
   const auto bytes = [&](int rows) {
     return BufferPlan(pipeline, spec, options, backend, rows).bytes(images_on_device);
   };
-  int rows = wanted;
-  while (rows > 1 && bytes(rows) > limit) rows -= (rows + 3) / 4;
+  int rows = rounded(wanted);
+  while (rows > spec.chroma.y && bytes(rows) > limit) {
+    const int fewer = rows - (rows + 3) / 4;
+    rows = std::max(spec.chroma.y, fewer - fewer % spec.chroma.y);
+  }
   if (const std::size_t least = bytes(rows); least > limit) {
     throw Error(ErrorCode::out_of_memory,
                 fmt::format("an image of {} x {} needs at least {} of {}, the limit is {}", spec.width,

@@ -6,7 +6,9 @@
 #include "core/method.h"
 #include "core/noise_handling.h"
 #include "core/registry.h"
+#include "core/ycbcr.h"
 #include "noise/cut_noise.h"
+#include "noise/joined_noise.h"
 #include "noise/read_in_bands.h"
 #include "noise/stabilize.h"
 #include "ungrain/denoiser.h"
@@ -66,6 +68,10 @@ void scale(NoiseModelEstimate& found, double factor) {
 MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec) {
   params.validate(spec);
   const Method& method = find_method(params.method());
+  if (is_split(method, spec)) {
+    return YcbcrParams::joined(resolve_derived(YcbcrParams::luma(params), luma_spec(spec)),
+                               resolve_derived(YcbcrParams::chroma(params), chroma_spec(spec)));
+  }
   MethodParams resolved = params;
   if (!needs_noise(method, resolved.values_.get(), resolved.noise_)) {
     apply_noise(method, resolved.writable(), resolved.noise_, spec);
@@ -81,7 +87,7 @@ MethodParams resolve_derived(const MethodParams& params, const ImageSpec& spec) 
   return resolved;
 }
 
-// Resolves parameters with the noise and the cuts of the image.
+// Finds the noise and the cuts of the image. The results have yet to go through resolve_derived().
 class NoiseResolver {
  public:
   // Whether the noise itself is measured: for the method, or only to undo a cut.
@@ -94,7 +100,7 @@ class NoiseResolver {
     MethodParams known = params;
     note_cut(known,
              cuts.finish(noise_before_cut(method_of(params), params.values_.get(), params.noise_, spec)));
-    return {resolve_derived(known, spec), std::nullopt};
+    return {known, std::nullopt};
   }
 
   static Resolved with_measured_noise(const MethodParams& params, const ImageSpec& spec,
@@ -110,7 +116,7 @@ class NoiseResolver {
     note_cut(known, cut);
     if (!for_method(params)) {
       if (cut.at_black || cut.at_white) known.noise_.cut_model = shared(found.model);
-      return {resolve_derived(known, spec), std::nullopt};
+      return {known, std::nullopt};
     }
     if (found.finding == NoiseFinding::white) {
       known = with_noise_level(std::move(known), found.white);
@@ -119,7 +125,7 @@ class NoiseResolver {
     } else {
       known = with_noise_level(std::move(known), mean_level(found));
     }
-    return {resolve_derived(known, spec), std::move(found)};
+    return {std::move(known), std::move(found)};
   }
 
  private:
@@ -139,24 +145,35 @@ class NoiseResolver {
   }
 };
 
-// Passes the rows that are read on to the detector as well.
-class WatchedReader : public RowReader {
+// The noise of an image that arrives row by row.
+class RowResolver {
  public:
-  WatchedReader(RowReader& rows, CutDetector& cuts) : rows_(rows), cuts_(cuts) {}
-  void read_rows(int first, const ImageView& rows) override {
-    rows_.read_rows(first, rows);
+  RowResolver(const MethodParams& params, const ImageSpec& spec, const NoiseModelOptions& options)
+      : params_(params), spec_(spec), cuts_(spec, options.threads) {
+    if (NoiseResolver::measures(params)) noise_.emplace(spec, options);
+  }
+
+  void add_rows(const ConstImageView& rows) {
+    if (rows.spec.height == 0) return;
+    if (noise_) noise_->add_rows(rows);
     cuts_.add_rows(rows);
+  }
+  Resolved finish() {
+    if (!params_.needs_image()) return {params_, std::nullopt};
+    if (!noise_) return NoiseResolver::with_given_noise(params_, spec_, cuts_);
+    return NoiseResolver::with_measured_noise(params_, spec_, noise_->finish(), cuts_);
   }
 
  private:
-  RowReader& rows_;
-  CutDetector& cuts_;
+  MethodParams params_;
+  ImageSpec spec_;
+  CutDetector cuts_;
+  std::optional<NoiseModelEstimator> noise_;
 };
 
-Resolved resolve_with_noise(const MethodParams& params, const ConstImageView& image,
-                            const NoiseModelOptions& options) {
-  params.validate(image.spec);
-  if (!params.needs_image()) return {resolve_derived(params, image.spec), std::nullopt};
+// Parameters of luma may need the image where those of chroma do not, and the other way round.
+Resolved found_in(const MethodParams& params, const ConstImageView& image, const NoiseModelOptions& options) {
+  if (!params.needs_image()) return {params, std::nullopt};
   CutDetector cuts(image.spec, options.threads);
   if (!NoiseResolver::measures(params)) {
     cuts.add_image(image);
@@ -167,18 +184,48 @@ Resolved resolve_with_noise(const MethodParams& params, const ConstImageView& im
   return NoiseResolver::with_measured_noise(params, image.spec, std::move(found), cuts);
 }
 
+// From what was found in luma and in chroma. `params` are those that were given.
+Resolved joined(const MethodParams& params, Resolved luma, Resolved chroma, const ImageSpec& spec) {
+  std::optional<NoiseModelEstimate> noise;
+  if (luma.noise && chroma.noise) noise = joined_noise(*luma.noise, *chroma.noise);
+  if (is_split(find_method(params.method()), spec)) {
+    return {resolve_derived(YcbcrParams::joined(std::move(luma.params), std::move(chroma.params)), spec),
+            std::move(noise)};
+  }
+  return {resolve_derived(YcbcrParams::with_noise_of(params, luma.params, chroma.params, spec), spec),
+          std::move(noise)};
+}
+
+Resolved resolve_with_noise(const MethodParams& params, const ConstImageView& image,
+                            const NoiseModelOptions& options) {
+  params.validate(image.spec);
+  if (!params.needs_image()) return {resolve_derived(params, image.spec), std::nullopt};
+  if (image.spec.colour == Colour::ycbcr) {
+    Resolved luma = found_in(YcbcrParams::luma(params), luma_view(image), options);
+    Resolved chroma = found_in(YcbcrParams::chroma(params), chroma_view(image), options);
+    return joined(params, std::move(luma), std::move(chroma), image.spec);
+  }
+  Resolved found = found_in(params, image, options);
+  return {resolve_derived(found.params, image.spec), std::move(found.noise)};
+}
+
 Resolved resolve_with_noise(const MethodParams& params, RowReader& image, const ImageSpec& spec,
                             const NoiseModelOptions& options) {
   params.validate(spec);
   if (!params.needs_image()) return {resolve_derived(params, spec), std::nullopt};
-  CutDetector cuts(spec, options.threads);
-  if (!NoiseResolver::measures(params)) {
-    for_bands(image, spec, [&](const ConstImageView& rows) { cuts.add_rows(rows); });
-    return NoiseResolver::with_given_noise(params, spec, cuts);
+  if (spec.colour == Colour::ycbcr) {
+    RowResolver luma(YcbcrParams::luma(params), luma_spec(spec), options);
+    RowResolver chroma(YcbcrParams::chroma(params), chroma_spec(spec), options);
+    for_bands(image, spec, [&](const ConstImageView& rows) {
+      luma.add_rows(luma_view(rows));
+      chroma.add_rows(chroma_view(rows));
+    });
+    return joined(params, luma.finish(), chroma.finish(), spec);
   }
-  WatchedReader watched(image, cuts);
-  NoiseModelEstimate found = estimate_noise_model(watched, spec, options);
-  return NoiseResolver::with_measured_noise(params, spec, std::move(found), cuts);
+  RowResolver resolver(params, spec, options);
+  for_bands(image, spec, [&](const ConstImageView& rows) { resolver.add_rows(rows); });
+  Resolved found = resolver.finish();
+  return {resolve_derived(found.params, spec), std::move(found.noise)};
 }
 
 MethodParams resolve(const MethodParams& params, const ConstImageView& image) {

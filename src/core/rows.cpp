@@ -8,8 +8,17 @@
 
 namespace ungrain {
 
+Strides packed_rows(const ImageSpec& spec) {
+  Strides strides = interleaved_strides(spec);
+  if (spec.colour == Colour::ycbcr) {
+    strides.x = bytes_per_sample(spec.type);
+    strides.channel = strides.x * spec.width;
+  }
+  return strides;
+}
+
 void copy_rows(const ConstImageView& from, const ImageView& to, Workers& workers) {
-  const Strides packed = interleaved_strides(from.spec);
+  const Strides packed = packed_rows(from.spec);
   const bool whole_rows = from.strides.x == packed.x && to.strides.x == packed.x &&
                           from.strides.channel == packed.channel && to.strides.channel == packed.channel;
   workers.for_each_quietly(from.spec.height, [&](std::int64_t item, int) {
@@ -75,7 +84,7 @@ RowFeed::Buffer& RowFeed::fill(const RowRequest& request) {
   }
   ImageSpec spec = row_spec_;
   spec.height = request.rows.count();
-  const ImageView room(buffer.memory.data(), spec);
+  const ImageView room(buffer.memory.data(), spec, packed_rows(spec));
   const std::ptrdiff_t row_bytes = room.strides.y;
   if (static_cast<std::size_t>(row_bytes) * static_cast<std::size_t>(spec.height) > bytes_each_) {
     throw Error(ErrorCode::internal, "the buffer of input rows is too small");
@@ -113,7 +122,8 @@ const RowFeed::Buffer* RowFeed::find(const RowRequest& request) const {
 ConstImageView RowFeed::view(const Buffer& buffer, RowRange rows) const {
   ImageSpec spec = row_spec_;
   spec.height = buffer.holds.rows.count();
-  return ConstImageView(buffer.memory.data(), spec).rows(rows.begin - buffer.holds.rows.begin, rows.count());
+  return ConstImageView(buffer.memory.data(), spec, packed_rows(spec))
+      .rows(rows.begin - buffer.holds.rows.begin, rows.count());
 }
 
 void RowFeed::settle() { reading_.wait(); }

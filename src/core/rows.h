@@ -24,6 +24,10 @@ View columns_of(View view, int first, int count) {
   return view;
 }
 
+// Samples of consecutive rows one after the other: each row's channels interleaved, or for ycbcr plane after
+// plane.
+Strides packed_rows(const ImageSpec& spec);
+
 // Copies between views of one type on the host, of any layouts.
 void copy_rows(const ConstImageView& from, const ImageView& to, Workers& workers);
 

@@ -18,12 +18,24 @@ namespace {
 
 [[noreturn]] void invalid(const std::string& what) { throw Error(ErrorCode::invalid_argument, what); }
 
+void check_planes(const ConstImageView& view, const ImageSpec& spec, const char* which) {
+  if (view.strides.x != bytes_per_sample(view.spec.type)) {
+    invalid(fmt::format("the {} is ycbcr: its channels must be planes", which));
+  }
+  const Rect rect = rect_of(view);
+  const auto starts_chroma = [&](int y) { return y % spec.chroma.y == 0 || y == spec.height; };
+  if (rect.width() != spec.width || !starts_chroma(rect.y0) || !starts_chroma(rect.y1)) {
+    invalid(fmt::format("the {}'s region must be full rows, from one that has chroma to the next", which));
+  }
+}
+
 void check_view(const ConstImageView& view, const ImageSpec& spec, const char* which) {
   if (view.data == nullptr) invalid(fmt::format("the {} has no data", which));
   ImageSpec expected = view.spec;
   expected.channels = spec.channels;
   expected.colour = spec.colour;
   expected.alpha = spec.alpha;
+  expected.chroma = spec.chroma;
   if (view.spec != expected) {
     invalid(fmt::format("the {} has {} channels, {}{}; the denoiser was made for {}, {}{}", which,
                         view.spec.channels, name(view.spec.colour), view.spec.alpha ? " with alpha" : "",
@@ -40,6 +52,7 @@ void check_view(const ConstImageView& view, const ImageSpec& spec, const char* w
       !Rect{0, 0, spec.width, spec.height}.contains(rect_of(view))) {
     invalid(fmt::format("the {}'s region lies outside the image", which));
   }
+  if (spec.colour == Colour::ycbcr) check_planes(view, spec, which);
 }
 
 struct ByteRange {
@@ -70,7 +83,7 @@ bool same_memory(const ConstImageView& a, const ConstImageView& b) {
 }  // namespace
 
 int fill_reach(const ImageSpec& spec, const Options& options) {
-  return is_float(spec.type) && options.nonfinite != NonFinite::error ? fill_radius : 0;
+  return is_float(spec.type) && options.nonfinite != NonFinite::error ? fill_radius * spec.chroma.y : 0;
 }
 
 void check_images(const ConstImageView& in, const ImageView& out, const ImageSpec& spec, const Reach& reach,

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/half.h"
+#include "ungrain/half.h"
 #include "ungrain/image.h"
 
 namespace ungrain {

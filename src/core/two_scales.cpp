@@ -60,7 +60,7 @@ class HalfData {
     for (const ConstPlanes& planes : whole.in) in_.push_back(half_view(planes));
   }
   bool empty() const { return out_.rect.height() <= 0 || out_.rect.width() <= 0; }
-  StageData of(const StageData& whole) const { return {in_, out_, image_, whole.reach}; }
+  StageData of(const StageData& whole) const { return {in_, out_, image_, whole.reach, {}, {}, whole.slice}; }
 
  private:
   std::vector<ConstPlanes> in_;

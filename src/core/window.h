@@ -43,21 +43,46 @@ class WorkingCopy {
 void store_working_pixel(const std::vector<double>& pixel, ColourMode mode, double white, const Planes& out,
                          int x, int y);
 
-// The loop of the references that compare values: filter(image, x, y, first, count, result) computes the
+// The images around one of a sequence that exist, the earliest first, each with its border.
+struct WorkingImages {
+  std::vector<BorderedPlanes<const double>> all;
+  std::size_t own = 0;  // the index of the image that is filtered
+
+  const BorderedPlanes<const double>& image() const { return all[own]; }
+};
+
+// The loop of the references that compare values: filter(images, x, y, first, count, result) computes the
 // channels [first, first + count) of one pixel, which share a weight.
 template <class Filter>
-void filter_working_copy(const StageCall& call, ColourMode mode, double white, Border border, Filter filter) {
-  const WorkingCopy copy(call.in[0], mode, white);
-  const BorderedPlanes image(copy.planes(), call.image, border);
+void filter_working_images(const StageCall& call, ColourMode mode, double white, Border border,
+                           Filter filter) {
+  std::vector<WorkingCopy> copies;
+  copies.reserve(static_cast<std::size_t>(call.reach.slices()));
+  WorkingImages images;
+  for (int offset = -call.reach.before; offset <= call.reach.after; ++offset) {
+    if (call.at(0, offset).data == nullptr) continue;  // beyond an end
+    if (offset == 0) images.own = copies.size();
+    copies.emplace_back(call.at(0, offset), mode, white);
+    images.all.emplace_back(copies.back().planes(), call.image, border);
+  }
   const int channels = call.out.count;
   const int channels_per_weight = ungrain::channels_per_weight(mode, channels);
   for_each_pixel(call, [&](int x, int y) {
     std::vector<double> pixel(static_cast<std::size_t>(channels));
     for (int first = 0; first < channels; first += channels_per_weight) {
-      filter(image, x, y, first, channels_per_weight, &pixel[static_cast<std::size_t>(first)]);
+      filter(images, x, y, first, channels_per_weight, &pixel[static_cast<std::size_t>(first)]);
     }
     store_working_pixel(pixel, mode, white, call.out, x, y);
   });
+}
+
+// The same for one image: filter(image, x, y, first, count, result).
+template <class Filter>
+void filter_working_copy(const StageCall& call, ColourMode mode, double white, Border border, Filter filter) {
+  filter_working_images(call, mode, white, border,
+                        [&](const WorkingImages& images, int x, int y, int first, int count, double* result) {
+                          filter(images.image(), x, y, first, count, result);
+                        });
 }
 
 }  // namespace ungrain

@@ -73,6 +73,11 @@ class CpuQueue : public Queue {
   void upload(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   void download(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   void clear(NonFiniteStats* stats) override { *stats = {}; }
+  void clear(const ByteRows& rows) override {
+    for (int row = 0; row < rows.rows; ++row) {
+      std::memset(static_cast<std::byte*>(rows.data) + row * rows.stride, 0, rows.bytes);
+    }
+  }
 
   void load(const LoadCall& call) override;
   void store(const StoreCall& call) override;
@@ -121,7 +126,7 @@ void CpuQueue::load(const LoadCall& call) {
           std::all_of(rows, rows + planes.count, [&](const float* r) { return std::isfinite(r[x]); });
       if (whole) continue;
       ++found.pixels;
-      found.inverse_first = NonFiniteStats::inverse_of(planes.rect.x0 + x, y);
+      found.inverse_first = NonFiniteStats::inverse_of((planes.rect.x0 + x) * call.step.x, y * call.step.y);
     }
     for (int channel = 0; channel < planes.count; ++channel) {
       fill_nonfinite(call.raw, raw_y, channel, rows[channel], planes.rect.x0 - raw_rect.x0, width);

@@ -15,7 +15,7 @@ constexpr double most_in_float = 3;
 class FarPixels {
  public:
   FarPixels(const StageCall& call, double white, bool wraps)
-      : call_(call), rgb_(call.in[1]), limit_(static_cast<float>(most_in_float * white)), wraps_(wraps) {}
+      : call_(call), rgb_(call.at(1, 0)), limit_(static_cast<float>(most_in_float * white)), wraps_(wraps) {}
 
   // Marks the rows that have a far value; false where none has.
   bool find_rows() {
@@ -24,10 +24,9 @@ class FarPixels {
     call_.workers.for_each_quietly(held.height(), [&](std::int64_t row, int) {
       const int y = held.y0 + static_cast<int>(row);
       float largest = 0;
-      for (int plane = 0; plane < rgb_.count; ++plane) {
-        const float* const values = rgb_.row(plane, y);
+      for_planes_of_images(y, [&](const float* values) {
         for (int i = 0; i < held.width(); ++i) largest = std::max(largest, values[i]);
-      }
+      });
       is_far_row_[static_cast<std::size_t>(row)] = largest > limit_ ? 1 : 0;
     });
     return std::find(is_far_row_.begin(), is_far_row_.end(), 1) != is_far_row_.end();
@@ -43,11 +42,10 @@ class FarPixels {
       if (row < held.y0 || row >= held.y1 || is_far_row_[static_cast<std::size_t>(row - held.y0)] == 0)
         continue;
       any = true;
-      for (int plane = 0; plane < rgb_.count; ++plane) {
-        const float* const values = rgb_.row(plane, row);
+      for_planes_of_images(row, [&](const float* values) {
         for (int i = 0; i < held.width(); ++i)
           columns_[static_cast<std::size_t>(i)] |= static_cast<char>(values[i] > limit_);
-      }
+      });
     }
     if (!any) return false;
     any = false;
@@ -65,21 +63,36 @@ class FarPixels {
     return any;
   }
 
-  // What the reference reads for that part of the output.
-  ConstPlanes source_of(const Rect& part) const {
-    if (wraps_) return rgb_;
-    const Rect& held = rgb_.rect;
+  // What the reference reads for that part of the output: every image of the reach.
+  std::vector<ConstPlanes> sources_of(const Rect& part) const {
+    std::vector<ConstPlanes> sources;
     const Reach& reach = call_.reach;
-    ConstPlanes source = rgb_;
-    source.rect = {std::max(held.x0, part.x0 - reach.x), std::max(held.y0, part.y0 - reach.y),
-                   std::min(held.x1, part.x1 + reach.x), std::min(held.y1, part.y1 + reach.y)};
-    source.data = &rgb_.at(0, source.rect.x0, source.rect.y0);
-    return source;
+    for (int offset = -reach.before; offset <= reach.after; ++offset) {
+      const ConstPlanes& image = call_.at(1, offset);
+      sources.push_back(image);
+      if (wraps_ || image.data == nullptr) continue;
+      const Rect& held = image.rect;
+      ConstPlanes& source = sources.back();
+      source.rect = {std::max(held.x0, part.x0 - reach.x), std::max(held.y0, part.y0 - reach.y),
+                     std::min(held.x1, part.x1 + reach.x), std::min(held.y1, part.y1 + reach.y)};
+      source.data = &image.at(0, source.rect.x0, source.rect.y0);
+    }
+    return sources;
   }
 
  private:
+  // Calls visit(values) for row y of every plane of every image that exists. All images hold the same rows.
+  template <class Visit>
+  void for_planes_of_images(int y, Visit visit) const {
+    for (int offset = -call_.reach.before; offset <= call_.reach.after; ++offset) {
+      const ConstPlanes& image = call_.at(1, offset);
+      if (image.data == nullptr) continue;
+      for (int plane = 0; plane < image.count; ++plane) visit(image.row(plane, y));
+    }
+  }
+
   const StageCall& call_;
-  const ConstPlanes& rgb_;
+  const ConstPlanes& rgb_;  // of the image that is filtered
   float limit_;
   bool wraps_;
   std::vector<char> is_far_row_;
@@ -105,9 +118,8 @@ void filter_rows(const StageCall& call, const Stage& exact, FarPixels& pixels, i
   const std::ptrdiff_t plane = static_cast<std::ptrdiff_t>(around.width()) * around.height();
   std::vector<float> values(static_cast<std::size_t>(plane * call.out.count));
   const Planes filtered{values.data(), around, around.width(), plane, call.out.count};
-  const ConstPlanes source = pixels.source_of(around);
-  exact.run(
-      {{.in = {&source, 1}, .out = filtered, .image = call.image, .reach = call.reach}, call.workers, {}});
+  const std::vector<ConstPlanes> sources = pixels.sources_of(around);
+  exact.run({{.in = sources, .out = filtered, .image = call.image, .reach = call.reach}, call.workers, {}});
   for (int y = around.y0; y < around.y1; ++y) {
     const char* const row = is_far.data() + width * static_cast<std::size_t>(y - begin);
     for (int x = around.x0; x < around.x1; ++x) {

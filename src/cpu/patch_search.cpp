@@ -3,6 +3,9 @@
 // shift is long. Shifts that are long compared with a tile serve one pixel only; they are taken in blocks for
 // which the shifted pixels are gathered at once. Either way the shifts alone decide the order of a pixel's
 // sums. whole_image_search.cpp searches the whole image.
+//
+// Other images of a sequence are searched in full, because no shift is another one's reverse. Where memory
+// allows, the weights between two images serve the pixels of both.
 #include "cpu/patch_search.h"
 
 #include <algorithm>
@@ -28,15 +31,20 @@ static_assert(far_tile_height + longest_pair <= highest_weights);
 
 constexpr int block = 64;  // shifts a side for which the shifted pixels are gathered at once
 
+// More weights than this are summed in double, a row of shifts at a time: float sums would lose digits.
+constexpr int most_float_weights = 2500;
+constexpr int most_float_reach = 16;
+
 struct WindowKernel : SearchKernel {
-  explicit WindowKernel(const SearchKernel& kernel)
+  // `windows`: whose weights a pixel sums, in its own image and in others.
+  WindowKernel(const SearchKernel& kernel, int windows)
       : SearchKernel(kernel),
         pairs(search / 2 <= longest_pair),
-        folds(search / 2 > 16),
-        height(pairs && folds ? far_tile_height : tile_height) {}
+        folds(search / 2 > most_float_reach || windows * search * search > most_float_weights),
+        height(pairs && (search / 2 > most_float_reach || radius_t > 0) ? far_tile_height : tile_height) {}
 
   bool pairs;
-  bool folds;  // has so many weights that float sums would lose digits
+  bool folds;
   int height;  // of a tile
 };
 
@@ -46,19 +54,21 @@ struct Memory {
       : still_reach(kernel.reach + (kernel.pairs ? kernel.search / 2 : 0)),
         still_pitch(tile_width + 2 * still_reach),
         still_rows(kernel.height + 2 * (still_reach + rows_around)),
-        moving_pitch(kernel.pairs ? 0 : still_pitch + block - 1),
-        moving_rows(kernel.pairs ? 0 : still_rows + block - 1),
+        moving_pitch(kernel.pairs ? (kernel.radius_t > 0 ? still_pitch : 0) : still_pitch + block - 1),
+        moving_rows(kernel.pairs ? (kernel.radius_t > 0 ? still_rows : 0) : still_rows + block - 1),
         sums_pitch(tile_width + longest_vector),
         sums_plane(static_cast<std::ptrdiff_t>(sums_pitch) * kernel.height),
+        sums_planes(PatchSums::values + kernel.channels),
         widest(tile_width + (kernel.pairs ? kernel.search / 2 : 0)),
         shares_pitch(up_to_vectors(widest)),
         channels(kernel.channels),
+        back_planes(kernel.pairs && kernel.radius_t > 0 ? sums_planes : 0),
         totals_count(kernel.folds ? (1 + kernel.channels) * tile_width * kernel.height : 0) {}
 
   std::size_t floats() const {
     return static_cast<std::size_t>(alignment + channels * (still_plane() + moving_plane()) +
-                                    2 * SearchPlanes::behind + shares_pitch * shifts_at_once +
-                                    (PatchSums::values + channels) * sums_plane + 2 + 2 * totals_count) +
+                                    2 * SearchPlanes::behind + shares_pitch * most_shifts_at_once +
+                                    (sums_planes + back_planes) * sums_plane + 2 + 2 * totals_count) +
            patch_shifts_floats();
   }
   std::ptrdiff_t still_plane() const { return static_cast<std::ptrdiff_t>(still_pitch) * still_rows; }
@@ -73,8 +83,9 @@ struct Memory {
     const auto address = reinterpret_cast<std::uintptr_t>(memory) / sizeof(float);
     take(static_cast<std::ptrdiff_t>((alignment - address % alignment) % alignment));
     rows = take(static_cast<std::ptrdiff_t>(patch_shifts_floats()));
-    sums = take((PatchSums::values + channels) * sums_plane);
-    shares = take(static_cast<std::ptrdiff_t>(shares_pitch) * shifts_at_once);
+    sums = take(sums_planes * sums_plane);
+    back = take(back_planes * sums_plane);
+    shares = take(static_cast<std::ptrdiff_t>(shares_pitch) * most_shifts_at_once);
     still = take(still_plane() * channels + SearchPlanes::behind);
     moving = take(moving_plane() * channels + SearchPlanes::behind);
     totals = doubles_in(memory);
@@ -89,15 +100,18 @@ struct Memory {
   int moving_rows;
   int sums_pitch;
   std::ptrdiff_t sums_plane;
+  int sums_planes;
   int widest;  // rectangle of weights
   int shares_pitch;
   int channels;
+  int back_planes;
   std::ptrdiff_t totals_count;
   float* rows = nullptr;     // add_patch_shifts's
   float* sums = nullptr;     // over the tile
+  float* back = nullptr;     // the same of another image
   float* shares = nullptr;   // of patches that lie inside the image, for each shift
   float* still = nullptr;    // the tile and its halo
-  float* moving = nullptr;   // pixels that a block of shifts compares with the tile
+  float* moving = nullptr;   // pixels that are compared with the tile: of a block of shifts, or another image
   double* totals = nullptr;  // of the sums, where they are folded
 };
 
@@ -108,33 +122,98 @@ class Tile {
       : kernel_(kernel), call_(call), tile_(tile), first_(first_channel), memory_(kernel) {
     memory_.lay_out(memory);
     prepare_patch_shifts(memory_.rows);
-    const int r = memory_.still_reach;
-    still_ = gather_scaled(kernel, call, first_channel, {tile.x0 - r, tile.y0 - r, tile.x1 + r, tile.y1 + r},
+    still_ = gather_scaled(kernel, call.at(0, 0), call.image, first_channel, with_halo(),
                            {memory_.still, memory_.still_pitch, memory_.still_plane()});
-    sums_ = {memory_.sums, tile, memory_.sums_pitch, memory_.sums_plane, PatchSums::values + kernel.channels};
-    for (int plane = 0; plane < sums_.count; ++plane) {
-      std::fill_n(sums_.row(plane, tile.y0), tile.height() * memory_.sums_pitch, 0.0F);
-    }
+    sums_ = {memory_.sums, tile, memory_.sums_pitch, memory_.sums_plane, memory_.sums_planes};
+    back_ = {memory_.back, tile, memory_.sums_pitch, memory_.sums_plane, memory_.back_planes};
+    clear(sums_);
     if (kernel.folds) for_totals([](float&, double& total) { total = 0; });
   }
 
-  void filter() {
+  void search_own_image() {
+    const int reach = kernel_.search / 2;
+    skips_self_ = true;
     if (kernel_.pairs) {
       moving_ = still_;
-      const int reach = kernel_.search / 2;
+      use_ = WeightUse::around;
       add_shifts({1, 0, reach + 1, 1});
       add_shifts({-reach, 1, reach + 1, reach + 1});
     } else {
-      const int reach = kernel_.search / 2;
-      add_blocks({-reach, -reach, reach + 1, reach + 1});
+      use_ = WeightUse::forth;
+      add_blocks(call_.at(0, 0));
     }
+  }
+
+  // Another image, for the tile's own pixels.
+  void search_image(const ConstPlanes& image) {
+    skips_self_ = false;
+    use_ = WeightUse::forth;
+    if (kernel_.pairs) {
+      gather_moving(image);
+      add_shifts(window());
+    } else {
+      add_blocks(image);
+    }
+  }
+
+  // Another image, for the tile's own pixels and for those of the same tile of that image: returns the sums
+  // of these. For pairs that are not folded.
+  const Planes& search_images_of_each_other(const ConstPlanes& image) {
+    skips_self_ = false;
+    use_ = WeightUse::across;
+    clear(back_);
+    gather_moving(image);
+    add_shifts(window());
+    return back_;
+  }
+
+  const Planes& sums() {
     if (kernel_.folds) unfold();
-    finish();
+    return sums_;
+  }
+
+  void finish() {
+    sums();
+    const auto from_unit = static_cast<float>(1 / kernel_.to_unit);
+    for (int y = tile_.y0; y < tile_.y1; ++y) {
+      const float* weights = sums_.row(PatchSums::weights, y);
+      const float* largest = sums_.row(PatchSums::largest, y);
+      for (int c = 0; c < kernel_.channels; ++c) {
+        const float* centre = &still_.at(c, tile_.x0, y);
+        const float* sums = sums_.row(PatchSums::values + c, y);
+        float* out = &call_.out.at(first_ + c, tile_.x0, y);
+        for (int x = 0; x < tile_.width(); ++x) {
+          const float self = kernel_.self_weight(largest[x]);
+          out[x] = (sums[x] + self * centre[x]) / (weights[x] + self) * from_unit;
+        }
+      }
+    }
   }
 
  private:
-  // In blocks at the same positions for all tiles.
-  void add_blocks(const Rect& shifts) {
+  Rect with_halo() const {
+    const int r = memory_.still_reach;
+    return {tile_.x0 - r, tile_.y0 - r, tile_.x1 + r, tile_.y1 + r};
+  }
+  Rect window() const {
+    const int reach = kernel_.search / 2;
+    return {-reach, -reach, reach + 1, reach + 1};
+  }
+
+  void clear(const Planes& sums) const {
+    for (int plane = 0; plane < sums.count; ++plane) {
+      std::fill_n(sums.row(plane, tile_.y0), tile_.height() * memory_.sums_pitch, 0.0F);
+    }
+  }
+
+  void gather_moving(const ConstPlanes& image) {
+    moving_ = gather_scaled(kernel_, image, call_.image, first_, with_halo(),
+                            {memory_.moving, memory_.moving_pitch, memory_.moving_plane()});
+  }
+
+  // The window, in blocks at the same positions for all tiles.
+  void add_blocks(const ConstPlanes& image) {
+    const Rect shifts = window();
     const auto block_below = [](int shift) {
       return (shift >= 0 ? shift / block : -((block - 1 - shift) / block)) * block;
     };
@@ -143,7 +222,7 @@ class Tile {
         const Rect part{std::max(dx, shifts.x0), std::max(dy, shifts.y0), std::min(dx + block, shifts.x1),
                         std::min(dy + block, shifts.y1)};
         const int r = kernel_.reach;
-        moving_ = gather_scaled(kernel_, call_, first_,
+        moving_ = gather_scaled(kernel_, image, call_.image, first_,
                                 {tile_.x0 + part.x0 - r, tile_.y0 + part.y0 - r, tile_.x1 + part.x1 - 1 + r,
                                  tile_.y1 + part.y1 - 1 + r},
                                 {memory_.moving, memory_.moving_pitch, memory_.moving_plane()});
@@ -152,12 +231,19 @@ class Tile {
     }
   }
 
+  // How many of the next `left` shifts are added at once.
+  int count_of(int left) const {
+    const bool keeps_weights = use_ == WeightUse::around;
+    return keeps_weights || left < most_shifts_at_once ? std::min(shifts_at_once, left) : most_shifts_at_once;
+  }
+
   void add_shifts(const Rect& shifts) {
     for (int dy = shifts.y0; dy < shifts.y1; ++dy) {
       if (kernel_.folds) fold();
       for (int dx = shifts.x0; dx < shifts.x1;) {
-        const int end = dy == 0 && dx <= 0 ? std::min(shifts.x1, 0) : shifts.x1;  // skips the pixel itself
-        const int count = std::min(shifts_at_once, end - dx);
+        const bool self_is_ahead = skips_self_ && dy == 0 && dx <= 0;
+        const int end = self_is_ahead ? std::min(shifts.x1, 0) : shifts.x1;
+        const int count = count_of(end - dx);
         if (count > 0) add_row_of_shifts(dx, dy, count);
         dx += std::max(count, 1);
       }
@@ -194,7 +280,7 @@ class Tile {
     // Only tiles at the edge have pixels that are left out.
     const bool shrinks = kernel_.border == Border::shrink && leaves_image();
     Rect area = tile_;
-    if (shrinks && !kernel_.pairs) {
+    if (shrinks && use_ == WeightUse::forth) {
       const Rect first = both_inside(call_.image, dx, dy);
       const Rect last = both_inside(call_.image, dx + count - 1, dy);
       area = {std::max(area.x0, std::min(first.x0, last.x0)), std::max(area.y0, first.y0),
@@ -202,10 +288,11 @@ class Tile {
     }
     if (area.width() <= 0 || area.height() <= 0) return;
     Rect weights = area;
-    if (kernel_.pairs) {
-      weights = {area.x0 - std::max(dx + count - 1, 0), area.y0 - dy, area.x1 - std::min(dx, 0), area.y1};
+    if (use_ != WeightUse::forth) {
+      weights = {area.x0 - std::max(dx + count - 1, 0), area.y0 - std::max(dy, 0), area.x1 - std::min(dx, 0),
+                 area.y1 - std::min(dy, 0)};
     }
-    PatchShifts group{.count = count, .use = kernel_.pairs ? WeightUse::around : WeightUse::forth};
+    PatchShifts group{.count = count, .use = use_};
     for (int s = 0; s < count; ++s) {
       PatchShift& shift = group.shift[s];
       shift.dx = dx + s;
@@ -220,7 +307,7 @@ class Tile {
       find_inverse_shares(kernel_, shift, shares, memory_.shares_pitch);
       shift.inverse_shares = shares;
     }
-    add_patch_shifts(kernel_, still_, moving_, group, area, sums_, memory_.rows);
+    add_patch_shifts(kernel_, still_, moving_, group, area, sums_, memory_.rows, back_);
   }
 
   bool leaves_image() const {
@@ -228,42 +315,169 @@ class Tile {
     return !image.contains(still_.rect) || !image.contains(moving_.rect);
   }
 
-  void finish() {
-    const auto from_unit = static_cast<float>(1 / kernel_.to_unit);
-    for (int y = tile_.y0; y < tile_.y1; ++y) {
-      const float* weights = sums_.row(PatchSums::weights, y);
-      const float* largest = sums_.row(PatchSums::largest, y);
-      for (int c = 0; c < kernel_.channels; ++c) {
-        const float* centre = &still_.at(c, tile_.x0, y);
-        const float* sums = sums_.row(PatchSums::values + c, y);
-        float* out = &call_.out.at(first_ + c, tile_.x0, y);
-        for (int x = 0; x < tile_.width(); ++x) {
-          const float self = kernel_.self_weight(largest[x]);
-          out[x] = (sums[x] + self * centre[x]) / (weights[x] + self) * from_unit;
-        }
-      }
-    }
-  }
-
   const WindowKernel& kernel_;
   const StageCall& call_;
   Rect tile_;
   int first_;
   Memory memory_;
+  bool skips_self_ = true;
+  WeightUse use_ = WeightUse::forth;
   ConstPlanes still_;
   ConstPlanes moving_;
   Planes sums_;
+  Planes back_;
 };
+
+// Calls body(tile, first channel, memory) for all tiles and channels that share a weight.
+template <class Body>
+void for_search_tiles(const WindowKernel& kernel, const StageCall& call, int channels, Body body) {
+  for_tiles(call.workers, call.out.rect, tile_width, kernel.height, [&](const Rect& tile, int worker) {
+    for (int first = 0; first < channels; first += kernel.channels) {
+      body(tile, first, call.scratch_of(worker));
+    }
+  });
+}
 
 Stage window_search(std::string name, const WindowKernel& kernel) {
   return {
       .name = std::move(name), .scratch = Memory(kernel).floats(), .run = [kernel](const StageCall& call) {
-        for_tiles(call.workers, call.out.rect, tile_width, kernel.height, [&](const Rect& tile, int worker) {
-          for (int first = 0; first < call.out.count; first += kernel.channels) {
-            Tile(kernel, call, tile, first, call.scratch_of(worker)).filter();
+        for_search_tiles(kernel, call, call.out.count, [&](const Rect& area, int first, float* memory) {
+          Tile tile(kernel, call, area, first, memory);
+          tile.search_own_image();
+          for (int offset = -call.reach.before; offset <= call.reach.after; ++offset) {
+            const ConstPlanes& image = call.at(0, offset);
+            if (offset != 0 && image.data != nullptr) tile.search_image(image);
           }
+          tile.finish();
         });
       }};
+}
+
+// ---- every pair of images once
+//
+// One stage makes the sums of an image over itself and the images after it, and what these images sum over
+// it. The next adds up what the stage made for an image, and divides.
+
+// The planes of the first stage's result, for each set of channels that share a weight.
+struct PairSums {
+  PairSums(const WindowKernel& kernel, int colour_channels)
+      : each(PatchSums::values + kernel.channels),
+        set(each * (1 + kernel.radius_t)),
+        count(set * (colour_channels / kernel.channels)),
+        channels(kernel.channels) {}
+
+  // What the image sums over itself and the images after it.
+  int own(int first_channel) const { return first_channel / channels * set; }
+  // What the image `after` images after it sums over it. Undefined where there is none.
+  int of_later(int first_channel, int after) const { return own(first_channel) + after * each; }
+
+  int each;
+  int set;
+  int count;
+  int channels;
+};
+
+void keep(const Planes& sums, const Planes& out, int first_plane) {
+  const Rect& area = sums.rect;
+  for (int plane = 0; plane < sums.count; ++plane) {
+    for (int y = area.y0; y < area.y1; ++y) {
+      std::copy_n(sums.row(plane, y), area.width(), &out.at(first_plane + plane, area.x0, y));
+    }
+  }
+}
+
+Stage search_of_pairs(std::string name, const WindowKernel& kernel, const PairSums& planes, int channels) {
+  return {.name = std::move(name),
+          .planes = planes.count,
+          .reads = {0},
+          .scratch = Memory(kernel).floats(),
+          .run = [kernel, planes, channels](const StageCall& call) {
+            for_search_tiles(kernel, call, channels, [&](const Rect& area, int first, float* memory) {
+              Tile tile(kernel, call, area, first, memory);
+              tile.search_own_image();
+              for (int after = 1; after <= kernel.radius_t; ++after) {
+                const ConstPlanes& image = call.at(0, after);
+                if (image.data == nullptr) continue;
+                keep(tile.search_images_of_each_other(image), call.out, planes.of_later(first, after));
+              }
+              keep(tile.sums(), call.out, planes.own(first));
+            });
+          }};
+}
+
+// One row of the channels that share a weight, from the result of search_of_pairs() and the images before.
+void add_up_row(const WindowKernel& kernel, const PairSums& planes, const StageCall& call, int first, int y) {
+  constexpr int piece = 512;  // pixels whose sums stay in the first-level cache
+  const Rect& area = call.out.rect;
+  const auto to_unit = static_cast<float>(kernel.to_unit);
+  const auto from_unit = static_cast<float>(1 / kernel.to_unit);
+  float weights[piece];
+  float largest[piece];
+  float values[piece];
+  for (int x0 = area.x0; x0 < area.x1; x0 += piece) {
+    const int width = std::min(piece, area.x1 - x0);
+    // Calls add(row) for what each of the images before, and the image itself, summed of this kind.
+    const auto for_sums = [&](int kind, auto add) {
+      add(&call.at(1, 0).at(planes.own(first) + kind, x0, y));
+      for (int before = 1; before <= kernel.radius_t; ++before) {
+        const ConstPlanes& sums = call.at(1, -before);
+        if (sums.data != nullptr) add(&sums.at(planes.of_later(first, before) + kind, x0, y));
+      }
+    };
+    const auto sum_up = [&](int kind, float* sum) {
+      std::fill_n(sum, width, 0.0F);
+      for_sums(kind, [&](const float* row) {
+        for (int x = 0; x < width; ++x) sum[x] += row[x];
+      });
+    };
+    sum_up(PatchSums::weights, weights);
+    std::fill_n(largest, width, 0.0F);
+    for_sums(PatchSums::largest, [&](const float* row) {
+      for (int x = 0; x < width; ++x) largest[x] = std::max(largest[x], row[x]);
+    });
+    for (int c = 0; c < kernel.channels; ++c) {
+      sum_up(PatchSums::values + c, values);
+      const float* own = &call.at(0, 0).at(first + c, x0, y);
+      float* out = &call.out.at(first + c, x0, y);
+      for (int x = 0; x < width; ++x) {
+        const float self = kernel.self_weight(largest[x]);
+        const float centre = std::clamp(own[x] * to_unit, -most_scaled_value, most_scaled_value);
+        out[x] = (values[x] + self * centre) / (weights[x] + self) * from_unit;
+      }
+    }
+  }
+}
+
+Stage sum_of_pairs(std::string name, const WindowKernel& kernel, const PairSums& planes) {
+  return {.name = std::move(name), .reads = {0, 1}, .run = [kernel, planes](const StageCall& call) {
+            call.workers.for_each(call.out.rect.height(), [&](std::int64_t row, int) {
+              for (int first = 0; first < call.out.count; first += kernel.channels) {
+                add_up_row(kernel, planes, call, first, call.out.rect.y0 + static_cast<int>(row));
+              }
+            });
+          }};
+}
+
+// Planes for more images would take more memory than the images themselves by far.
+constexpr int most_images_in_pairs = 2;
+
+bool takes_pairs(const PatchSearch& search, const WindowKernel& kernel) {
+  return search.radius_t > 0 && search.radius_t <= most_images_in_pairs && search.colour != ColourMode::lab &&
+         kernel.pairs && !kernel.folds;
+}
+
+Pipeline pair_search(const std::string& name, const WindowKernel& kernel, const Pipeline& reference,
+                     const ImageSpec& spec) {
+  const PairSums planes(kernel, spec.colour_channels());
+  Stage search = search_of_pairs(name + " pairs", kernel, planes, spec.colour_channels());
+  search.reach = reference.stages[0].reach;
+  search.reach.before = 0;
+  Stage sum = sum_of_pairs(name, kernel, planes);
+  sum.reach = {.before = kernel.radius_t};
+  sum.planes = spec.colour_channels();
+  return {.stages = {std::move(search), std::move(sum)},
+          .wraps = reference.wraps,
+          .slow_border = reference.slow_border};
 }
 
 }  // namespace
@@ -271,9 +485,13 @@ Stage window_search(std::string name, const WindowKernel& kernel) {
 Pipeline patch_search_cpu(std::string name, const PatchSearch& search, const Pipeline& reference,
                           const ImageSpec& spec) {
   const SearchKernel kernel(search, spec);
-  Stage filter = search.search == whole_image ? whole_image_search_cpu(std::move(name), kernel, spec)
-                                              : window_search(std::move(name), WindowKernel(kernel));
-  filter.reach = search_reach(search.search, static_cast<int>(search.patch.size()));
+  if (const WindowKernel window(kernel, 1 + search.radius_t); takes_pairs(search, window)) {
+    return pair_search(name, window, reference, spec);
+  }
+  Stage filter = search.search == whole_image
+                     ? whole_image_search_cpu(std::move(name), kernel, spec)
+                     : window_search(std::move(name), WindowKernel(kernel, 1 + 2 * search.radius_t));
+  filter.reach = search_reach(search.search, static_cast<int>(search.patch.size()), search.radius_t);
   filter.planes = spec.colour_channels();
   return in_colour_mode(search.colour, {std::move(filter)}, reference, spec.white());
 }

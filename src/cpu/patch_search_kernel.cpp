@@ -18,7 +18,7 @@ float scale_of(double strength, int divisor) {
 }  // namespace
 
 SearchKernel::SearchKernel(const PatchSearch& s, const ImageSpec& spec)
-    : search(s.search), border(s.border), space(s.space) {
+    : search(s.search), radius_t(s.radius_t), border(s.border), space(s.space) {
   reach = static_cast<int>(s.patch.size()) / 2;
   channels = channels_per_weight(s.colour, spec.colour_channels());
   largest = s.self == SelfWeight::max;
@@ -42,19 +42,19 @@ float SearchKernel::exponent_of_shift(int dx, int dy) const {
   return static_cast<float>(std::min(1e30, (x * x + y * y) / 2 * log2_e));
 }
 
-ConstPlanes gather_scaled(const SearchKernel& kernel, const StageCall& call, int first, const Rect& want,
-                          const SearchPlanes& to) {
-  constexpr float most = 8e37F;  // differences of such values are finite
+ConstPlanes gather_scaled(const SearchKernel& kernel, const ConstPlanes& planes, const Extent& image,
+                          int first, const Rect& want, const SearchPlanes& to) {
   const auto factor = static_cast<float>(kernel.to_unit);
   const std::ptrdiff_t pitch = to.pitch;
   for (int c = 0; c < kernel.channels; ++c) {
     float* rows = to.memory + c * to.plane + rows_around * pitch;
     std::fill_n(rows - rows_around * pitch, rows_around * pitch, 0.0F);
     std::fill_n(rows + want.height() * pitch, rows_around * pitch, 0.0F);
-    gather(call.in[0], first + c, call.image, kernel.border, want, rows, pitch);
+    gather(planes, first + c, image, kernel.border, want, rows, pitch);
     for (int y = 0; y < want.height(); ++y) {
       float* row = rows + y * pitch;
-      for (int x = 0; x < want.width(); ++x) row[x] = std::clamp(row[x] * factor, -most, most);
+      for (int x = 0; x < want.width(); ++x)
+        row[x] = std::clamp(row[x] * factor, -most_scaled_value, most_scaled_value);
       std::fill(row + want.width(), row + pitch, 0.0F);
     }
   }

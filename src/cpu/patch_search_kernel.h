@@ -24,7 +24,8 @@ struct SearchKernel : PatchKernel {
     return largest ? std::max(largest_other, static_cast<float>(least_self_weight)) : 1.0F;
   }
 
-  int search;  // side of the window, or whole_image
+  int search;    // side of the window, or whole_image
+  int radius_t;  // images before and after that are searched too
   Border border;
   double space;
   double to_unit = 1;  // factor of pixels before they are compared and summed
@@ -39,10 +40,13 @@ struct SearchPlanes {
   static constexpr int behind = 2 * longest_vector;
 };
 
-// The channels from `first` on over a rectangle that may extend beyond the image, scaled, with rows_around
-// rows of zeros above and below.
-ConstPlanes gather_scaled(const SearchKernel& kernel, const StageCall& call, int first, const Rect& want,
-                          const SearchPlanes& to);
+// Scaled values are limited to this: their differences are finite.
+inline constexpr float most_scaled_value = 8e37F;
+
+// The channels from `first` on of an image, over a rectangle that may extend beyond it, scaled, with
+// rows_around rows of zeros above and below.
+ConstPlanes gather_scaled(const SearchKernel& kernel, const ConstPlanes& planes, const Extent& image,
+                          int first, const Rect& want, const SearchPlanes& to);
 
 // The pixels inside the image whose shifted pixels are also inside.
 Rect both_inside(const Extent& image, int dx, int dy);

@@ -731,9 +731,57 @@ class Shift {
   int columns_;
 };
 
+// The pixels of two images over the same area, each with sums of its own. Weights serve at once, so that
+// blocks of rows overwrite each other.
+void AddShiftsAcross(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,
+                     const PatchShifts& shifts, const Rect& area, const Planes& sums, float* memory,
+                     const Planes& back) {
+  const PatchShift& first = shifts.shift[0];
+  const Rect& found = first.weights;
+  float* const weights = first_weight(memory);
+  const auto take_forth = ChooseTakeRows<WeightDirection::forth>(shifts.count, kernel.largest);
+  const auto take_back = ChooseTakeRows<WeightDirection::back>(shifts.count, kernel.largest);
+  // Adds for the rows [begin, end) of the area.
+  const auto take = [&](auto take_rows, const Planes& to, int first_row, int begin, int end) {
+    if (begin >= end) return;
+    const auto weight = [&](int x, int y) {
+      return weights + static_cast<std::ptrdiff_t>(y - first_row) * pitch + (x - found.x0);
+    };
+    const ConstPlanes& from = &to == &sums ? moving : still;
+    take_rows({.weights = weight(area.x0, begin),
+               .values = &from.at(0, area.x0 + first.dx, begin + first.dy),
+               .back_weights = weight(area.x0 - first.dx, begin - first.dy),
+               .back_values = &from.at(0, area.x0 - first.dx, begin - first.dy),
+               .values_pitch = from.row_stride,
+               .values_plane = from.plane_stride,
+               .sums = &to.at(0, area.x0, begin),
+               .sums_pitch = to.row_stride,
+               .sums_plane = to.plane_stride,
+               .width = area.width(),
+               .height = end - begin,
+               .channels = kernel.channels});
+  };
+  for (int row = found.y0; row < found.y1;) {
+    const int next = std::min(found.y1, row + block_rows - (row & 1));
+    for (int s = 0; s < shifts.count; ++s) {
+      PatchShift part = shifts.shift[s];
+      part.weights.y0 = row;
+      part.weights.y1 = next;
+      Shift(kernel, still, moving, part, weights + s * block_of_shift, memory).find_weights(0);
+    }
+    take(take_forth, sums, row, std::max(row, area.y0), std::min(next, area.y1));
+    take(take_back, back, row, std::max(row + first.dy, area.y0), std::min(next + first.dy, area.y1));
+    row = next;
+  }
+}
+
 void AddPatchShifts(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,
                     const PatchShifts& shifts, const Rect& area, const Planes& sums, float* memory,
                     const Planes& back) {
+  if (shifts.use == WeightUse::across) {
+    AddShiftsAcross(kernel, still, moving, shifts, area, sums, memory, back);
+    return;
+  }
   const PatchShift& first = shifts.shift[0];
   const bool around = shifts.use == WeightUse::around;
   const int dx = around ? first.dx : 0;

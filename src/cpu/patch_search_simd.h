@@ -43,12 +43,13 @@ inline constexpr int most_shifts_at_once = 8;
 enum class WeightUse {
   forth,   // p takes p + shift
   around,  // and p takes p - shift: weights are also computed around these pixels
-  both     // and p + shift takes p, into sums of its own
+  both,    // and p + shift takes p, into sums of its own
+  across   // as `around`, where p + shift is of another image: that image's pixels have sums of their own
 };
 
 struct PatchShifts {
   PatchShift shift[most_shifts_at_once] = {};
-  int count = 0;  // up to shifts_at_once, or both and most_shifts_at_once
+  int count = 0;  // up to shifts_at_once; or most_shifts_at_once, not with `around`
   WeightUse use = WeightUse::forth;
 };
 
@@ -75,10 +76,11 @@ void prepare_patch_shifts(float* memory);
 // Rows that are read above and below those compared.
 inline constexpr int rows_around = 4;
 
-// Adds to `sums` (PatchSums) for the pixels of `area`, and with WeightUse::both to `back` for the pixels that
-// they are shifted to. `still` are the pixels that are shifted, `moving` those they are compared with. Of
-// both, rows_around rows above and below and 2 * longest_vector floats behind are read; of `back`,
-// longest_vector floats before and 2 * longest_vector behind a row are written.
+// Adds to `sums` (PatchSums) for the pixels of `area`, and to `back` with WeightUse::both for the pixels that
+// they are shifted to, with WeightUse::across for the pixels of `area` in the other image. `still` are the
+// pixels that are shifted, `moving` those they are compared with. Of both, rows_around rows above and below
+// and 2 * longest_vector floats behind are read; of `back`, longest_vector floats before and 2 *
+// longest_vector behind a row are written.
 void add_patch_shifts(const PatchKernel& kernel, const ConstPlanes& still, const ConstPlanes& moving,
                       const PatchShifts& shifts, const Rect& area, const Planes& sums, float* memory,
                       const Planes& back = {});

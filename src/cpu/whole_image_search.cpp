@@ -127,9 +127,9 @@ class WholeImageSearch {
         band_(call.out.rect) {
     float* memory = aligned(call.shared.data());
     const int r = kernel.reach;
-    pixels_ =
-        gather_scaled(kernel, call, first_channel, {-r, -r, call.image.width + r, call.image.height + r},
-                      {memory, layout_.pixels_pitch, layout_.pixels_plane});
+    pixels_ = gather_scaled(kernel, call.in[0], call.image, first_channel,
+                            {-r, -r, call.image.width + r, call.image.height + r},
+                            {memory, layout_.pixels_pitch, layout_.pixels_plane});
     memory += layout_.channels * layout_.pixels_plane + SearchPlanes::behind;
     totals_ = doubles_in(memory);
     largest_ = reinterpret_cast<float*>(totals_ + layout_.sums_planes() * layout_.plane());

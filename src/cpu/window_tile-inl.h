@@ -3,6 +3,7 @@
 // in the order of the taps, at any position in a vector.
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "cpu/exp2-inl.h"
@@ -19,8 +20,13 @@ HWY_BEFORE_NAMESPACE();
 namespace ungrain::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Scales a plane of a tile; returns the largest difference within it.
-inline float ScalePlane(float scale, int columns, int rows, int pitch, float* plane) {
+struct ValueRange {
+  float least;
+  float most;
+};
+
+// Scales a plane of a tile; returns the range of its values.
+inline ValueRange ScalePlane(float scale, int columns, int rows, int pitch, float* plane) {
   const hn::ScalableTag<float> d;
   const int lanes = static_cast<int>(hn::Lanes(d));
   const auto factor = hn::Set(d, scale);
@@ -46,7 +52,7 @@ inline float ScalePlane(float scale, int columns, int rows, int pitch, float* pl
     least = hn::Min(least, v);
     most = hn::Max(most, v);
   }
-  return hn::GetLane(hn::MaxOfLanes(d, most)) - hn::GetLane(hn::MinOfLanes(d, least));
+  return {hn::GetLane(hn::MinOfLanes(d, least)), hn::GetLane(hn::MaxOfLanes(d, most))};
 }
 
 // Scales all planes; returns the factor up to which their squared differences keep exponents in the range of
@@ -57,8 +63,16 @@ inline float ScaleTile(const WindowTile& kernel, const Rect& tile, float* memory
   float squares = 0;
   float sum = 0;
   for (int c = 0; c < kernel.channels; ++c) {
-    const float difference =
-        ScalePlane(kernel.scale, area.width(), area.height(), kernel.pitch, memory + c * kernel.plane);
+    const auto scale_plane = [&](int image) {
+      float* const plane = memory + (image * kernel.channels + c) * kernel.plane;
+      return ScalePlane(kernel.scale, area.width(), area.height(), kernel.pitch, plane);
+    };
+    ValueRange range = scale_plane(0);
+    for (int image = 1; image < kernel.images; ++image) {
+      const ValueRange more = scale_plane(image);
+      range = {std::min(range.least, more.least), std::max(range.most, more.most)};
+    }
+    const float difference = range.most - range.least;
     squares += difference * difference;
     sum += difference;
   }
@@ -149,11 +163,12 @@ inline void StoreRow(const StageCall& call, const Rect& tile, int y, int first_c
                      const WindowRow& row) {
   const hn::ScalableTag<float> d;
   const int lanes = static_cast<int>(hn::Lanes(d));
+  const ConstPlanes& own = call.at(0, 0);
   // Under wrap an early pass also computes rows beyond the edge.
-  const int row_in = border_row(row.kernel.border, call.in[0].rect, call.image, y);
+  const int row_in = border_row(row.kernel.border, own.rect, call.image, y);
   for (int c = 0; c < row.kernel.channels; ++c) {
     const float* change = row.changes + c * WindowTile::width;
-    const float* in = call.in[0].row(first_channel + c, row_in) + (tile.x0 - call.in[0].rect.x0);
+    const float* in = own.row(first_channel + c, row_in) + (tile.x0 - own.rect.x0);
     float* out = call.out.row(first_channel + c, y) + (tile.x0 - call.out.rect.x0);
     int x = 0;
     for (; x + lanes <= row.width; x += lanes) {

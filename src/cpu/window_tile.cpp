@@ -68,9 +68,29 @@ void WindowTile::set_taps(const std::vector<WindowTap>& window) {
   }
 }
 
+WindowTile WindowTile::over_images_of(const StageCall& call) const {
+  WindowTile over = *this;
+  over.images = 0;
+  for (int offset = -reach.before; offset <= reach.after; ++offset) {
+    if (call.at(0, offset).data == nullptr) continue;
+    if (offset == 0) over.own = over.images;
+    ++over.images;
+  }
+  over.taps.clear();
+  for (int image = 0; image < over.images; ++image) {
+    const std::ptrdiff_t away = (image - over.own) * channels * plane;
+    for (const TileTap& tap : taps) over.taps.push_back({away + tap.offset, tap.log2_weight});
+  }
+  return over;
+}
+
 void WindowTile::load(const StageCall& call, const Rect& tile, int first_channel, float* memory) const {
-  for (int c = 0; c < channels; ++c) {
-    gather(call.in[0], first_channel + c, call.image, border, with_border(tile), memory + c * plane, pitch);
+  for (int offset = -reach.before; offset <= reach.after; ++offset) {
+    const ConstPlanes& image = call.at(0, offset);
+    if (image.data == nullptr) continue;
+    for (int c = 0; c < channels; ++c, memory += plane) {
+      gather(image, first_channel + c, call.image, border, with_border(tile), memory, pitch);
+    }
   }
 }
 
@@ -79,8 +99,8 @@ bool WindowTile::exclude_outside(const Extent& image, const Rect& tile, float* m
   if (border != Border::shrink || Rect{0, 0, image.width, image.height}.contains(area)) return false;
   const int inside_begin = std::max(0, -area.x0);
   const int inside_end = std::min(area.x1, image.width) - area.x0;
-  for (int c = 0; c < channels; ++c) {
-    float* row = memory + c * plane;
+  for (int i = 0; i < images * channels; ++i) {
+    float* row = memory + i * plane;
     for (int y = area.y0; y < area.y1; ++y, row += pitch) {
       const bool inside = y >= 0 && y < image.height;
       std::fill(row, row + (inside ? inside_begin : area.width()), excluded);
@@ -92,8 +112,10 @@ bool WindowTile::exclude_outside(const Extent& image, const Rect& tile, float* m
 
 Pipeline in_colour_mode(ColourMode mode, std::vector<Stage> passes, const Pipeline& reference, double white) {
   const bool wraps = reference.wraps;
-  if (mode != ColourMode::lab) return {.stages = std::move(passes), .wraps = wraps};
-  Pipeline pipeline{.stages = {}, .wraps = wraps};
+  if (mode != ColourMode::lab) {
+    return {.stages = std::move(passes), .wraps = wraps, .slow_border = reference.slow_border};
+  }
+  Pipeline pipeline{.stages = {}, .wraps = wraps, .slow_border = reference.slow_border};
   for (std::size_t i = 0; i < passes.size(); ++i) {
     const int before = static_cast<int>(pipeline.stages.size());
     pipeline.stages.push_back(to_lab_stage(white, before));

@@ -33,14 +33,14 @@ struct TileTap {
 };
 
 // A tile of one worker, and the pass of a window over it. The tile's memory holds the planes of the channels
-// that share a weight, with their border, then a row of changes for each channel. window_tile-inl.h computes
-// on it.
+// that share a weight, with their border, of one image of the sequence after the other, then a row of changes
+// for each channel. window_tile-inl.h computes on it.
 class WindowTile {
  public:
   static constexpr int width = 256;  // a multiple of every vector's length
   static constexpr int height = 32;
   // All weights are multiplied by this power of 2, which the division by their sum cancels: they may be as
-  // small as 2^-190. Sums of (2 * 64 + 1)² of them times the largest value do not overflow.
+  // small as 2^-190. Sums of 33 (2 * 128 + 1)² of them times the largest value do not overflow.
   static constexpr int raised_by = 64;
 
   template <class Params>
@@ -55,28 +55,35 @@ class WindowTile {
   }
 
   // Floats of a tile's memory; and of a value that a method may keep for every tap.
-  std::size_t scratch() const { return static_cast<std::size_t>(channels * (plane + width)); }
+  std::size_t scratch() const {
+    return static_cast<std::size_t>(channels * (plane * reach.slices() + width));
+  }
   std::size_t vector_for_each_tap() const { return taps.size() * longest_vector; }
 
-  // Gathers the planes, unscaled.
+  // For the images that exist around the one that the call computes: the window has its taps in each.
+  WindowTile over_images_of(const StageCall& call) const;
+
+  // Gathers the planes of these images, unscaled.
   void load(const StageCall& call, const Rect& tile, int first_channel, float* memory) const;
   // Gives pixels outside the image that do not count (shrink) values so different from all others that their
   // weight is negligible. Returns whether there are any.
   bool exclude_outside(const Extent& image, const Rect& tile, float* memory) const;
 
-  // The pixel (tile.x0, y) of the first channel.
+  // The pixel (tile.x0, y) of the first channel of the image that is computed.
   const float* row(const float* memory, const Rect& tile, int y) const {
-    return memory + (y - tile.y0 + reach.y) * pitch + reach.x;
+    return memory + own * channels * plane + (y - tile.y0 + reach.y) * pitch + reach.x;
   }
   // The changes of a row's pixels: `width` floats for each channel.
-  float* changes(float* memory) const { return memory + channels * plane; }
+  float* changes(float* memory) const { return memory + channels * plane * reach.slices(); }
 
   Rect with_border(const Rect& tile) const {
     return {tile.x0 - reach.x, tile.y0 - reach.y, tile.x1 + reach.x, tile.y1 + reach.y};
   }
 
   Reach reach;
-  int channels;  // that share a weight
+  int channels;    // that share a weight
+  int images = 1;  // that exist
+  int own = 0;     // index among them of the image that is computed
   ColourDistance distance = ColourDistance::euclidean;
   int divisor = 1;
   Border border;

@@ -16,6 +16,7 @@ struct LoadArguments {
   Planes planes;
   RowRange counted;
   NonFiniteStats* stats;
+  Subsampling step;
 };
 
 // A pixel with a sample that is not finite, which is rare.
@@ -25,7 +26,7 @@ __device__ __noinline__ void load_filled(const LoadArguments& l, int x, int y) {
     const float value = read_sample<Type>(l.raw.at(x, y, channel));
     l.planes.at(channel, x, y) = isfinite(value) ? value : filled<Type>(l.raw, x, y, channel);
   }
-  if (y >= l.counted.begin && y < l.counted.end) count_nonfinite(l.stats, x, y);
+  if (y >= l.counted.begin && y < l.counted.end) count_nonfinite(l.stats, x * l.step.x, y * l.step.y);
 }
 
 template <PixelType Type>
@@ -124,7 +125,7 @@ dim3 grid_over(const Rect& rect) {
 void load_planes(const LoadCall& call, Stream stream) {
   with_pixel_type(call.raw.spec.type, [&](auto type) {
     launch(load_kernel<decltype(type)::value>, grid_over(call.planes.rect), {block_width, block_height}, 0,
-           stream, LoadArguments{samples_of(call.raw), call.planes, call.counted, call.stats});
+           stream, LoadArguments{samples_of(call.raw), call.planes, call.counted, call.stats, call.step});
   });
 }
 

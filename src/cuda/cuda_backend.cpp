@@ -1,6 +1,7 @@
 #include "cuda/cuda_backend.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <set>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/bands.h"
+#include "core/rows.h"
 #include "core/run_checks.h"
 #include "cuda/convert.h"
 #include "cuda/memory.h"
@@ -63,6 +65,15 @@ class CudaQueue : public Queue {
   void clear(NonFiniteStats* stats) override {
     const CurrentDevice current(gpu_);
     check(cudaMemsetAsync(stats, 0, sizeof(*stats), stream_), "clearing memory");
+  }
+  void clear(const ByteRows& rows) override {
+    const CurrentDevice current(gpu_);
+    // The distance must be positive: rows that lie upwards are cleared from the last one on.
+    auto* first = static_cast<std::byte*>(rows.data);
+    if (rows.stride < 0) first += (rows.rows - 1) * rows.stride;
+    const auto distance = static_cast<std::size_t>(std::abs(rows.stride));
+    check(cudaMemset2DAsync(first, distance, 0, rows.bytes, static_cast<std::size_t>(rows.rows), stream_),
+          "clearing memory");
   }
   void load(const LoadCall& call) override {
     const CurrentDevice current(gpu_);
@@ -181,7 +192,7 @@ class CudaBackend : public Backend {
     return true;
   }
   bool copies_from(const ConstImageView& view) const override {
-    return view.strides == interleaved_strides(view.spec) && is_page_locked(view.data);
+    return view.strides == packed_rows(view.spec) && is_page_locked(view.data);
   }
 
   Workers& workers() override { return workers_; }

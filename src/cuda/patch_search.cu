@@ -50,7 +50,8 @@ class AnySearchBlock {
         column_(static_cast<int>(threadIdx.x) % tile_side),
         row_(static_cast<int>(threadIdx.x) / tile_side * tile_rows_each),
         left_(area_.x0 + static_cast<int>(blockIdx.x) * tile_side),
-        top_(area_.y0 + block_row() * tile_side) {}
+        top_(area_.y0 + block_row() * tile_side),
+        searched_(call.common.in) {}
 
   __device__ void filter() {
     if (top_ >= area_.y1) return;
@@ -61,13 +62,17 @@ class AnySearchBlock {
       shifts = {-(min(left_ + tile_side, area_.x1) - 1), -(min(top_ + tile_side, area_.y1) - 1),
                 image.width - left_, image.height - top_};
     }
-    for (int dy = shifts.y0; dy < shifts.y1; ++dy) {
-      for (int dx = shifts.x0; dx < shifts.x1; ++dx) {
-        find_squares(dx, dy);
-        __syncthreads();
-        sum_rows();
-        __syncthreads();
-        add(dx, dy);
+    for (int image = 0; image < call_.common.images; ++image) {
+      searched_ = call_.common.image(image);
+      is_own_ = image == call_.common.own_image;
+      for (int dy = shifts.y0; dy < shifts.y1; ++dy) {
+        for (int dx = shifts.x0; dx < shifts.x1; ++dx) {
+          find_squares(dx, dy);
+          __syncthreads();
+          sum_rows();
+          __syncthreads();
+          add(dx, dy);
+        }
       }
     }
     store();
@@ -78,9 +83,8 @@ class AnySearchBlock {
   __device__ static bool both_inside(int position, int shift, int n) {
     return position >= 0 && position < n && position + shift >= 0 && position + shift < n;
   }
-  __device__ float pixel(bool held, int channel, int x, int y) const {
-    const BorderedPlane& in = call_.common.in;
-    const float value = held ? in.inside(channel, x, y) : in.at(channel, x, y, 0.0F);
+  __device__ float pixel(const BorderedPlane& image, bool held, int channel, int x, int y) const {
+    const float value = held ? image.inside(channel, x, y) : image.at(channel, x, y, 0.0F);
     return call_.common.scaled(value);
   }
 
@@ -99,8 +103,8 @@ class AnySearchBlock {
       if (counts) {
 #pragma unroll
         for (int c = 0; c < Channels; ++c) {
-          const float difference = pixel(held, common.first_channel + c, x, y) -
-                                   pixel(other_held, common.first_channel + c, x + dx, y + dy);
+          const float difference = pixel(common.in, held, common.first_channel + c, x, y) -
+                                   pixel(searched_, other_held, common.first_channel + c, x + dx, y + dy);
           sum = fmaf(difference, difference, sum);
         }
       }
@@ -131,7 +135,7 @@ class AnySearchBlock {
     const PatchSearchCall& common = call_.common;
     const int x = left_ + column_;
     const bool only_inside = shrinks() || call_.whole;
-    if (x >= area_.x1 || (dx == 0 && dy == 0)) return;
+    if (x >= area_.x1 || (is_own_ && dx == 0 && dy == 0)) return;
     if (only_inside && !both_inside(x, dx, common.in.image.width)) return;
     const float across = shrinks() ? share(x, dx, common.in.image.width) : 1;
     const float constant = static_cast<float>(dx) * static_cast<float>(dx) * common.space_ratio +
@@ -150,8 +154,8 @@ class AnySearchBlock {
       float others[Channels];
 #pragma unroll
       for (int c = 0; c < Channels; ++c) {
-        others[c] = pixel(false, common.first_channel + c, x + dx, y + dy);
-        const float difference = pixel(true, common.first_channel + c, x, y) - others[c];
+        others[c] = pixel(searched_, false, common.first_channel + c, x + dx, y + dy);
+        const float difference = pixel(common.in, true, common.first_channel + c, x, y) - others[c];
         exponent = fmaf(difference * common.pixel_ratio, difference, exponent);
       }
       const float weight = exp2_fast(-exponent);
@@ -174,7 +178,7 @@ class AnySearchBlock {
 #pragma unroll
       for (int c = 0; c < Channels; ++c) {
         const int channel = common.first_channel + c;
-        const float own = pixel(true, channel, x, y);
+        const float own = pixel(common.in, true, channel, x, y);
         common.store(channel, x, y, own, fmaf(self, own, values_[c][k]), weights_[k] + self);
       }
     }
@@ -190,6 +194,8 @@ class AnySearchBlock {
   int row_;
   int left_;
   int top_;
+  BorderedPlane searched_;  // one image of the sequence after the other
+  bool is_own_ = true;      // it is the image that is filtered
   float weights_[tile_rows_each] = {};
   float largest_[tile_rows_each] = {};
   float values_[Channels][tile_rows_each] = {};
@@ -329,6 +335,18 @@ PatchSearchCall settings(const PatchSearch& search, int divisor, bool flat) {
   return call;
 }
 
+// The image that is filtered and those around it that exist. All lie alike in the ring of a sequence.
+void set_images(PatchSearchCall& to, const DeviceStageCall& call, Border border) {
+  to.in = {call.at(0, 0), call.image, border};
+  to.images = 0;
+  for (int offset = -call.reach.before; offset <= call.reach.after; ++offset) {
+    const float* const data = call.at(0, offset).data;
+    if (data == nullptr) continue;
+    if (offset == 0) to.own_image = to.images;
+    to.image_data[to.images++] = data;
+  }
+}
+
 constexpr std::size_t most_shared = 200 * 1024;
 
 }  // namespace
@@ -337,7 +355,7 @@ Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const Im
   const int channels_per_weight = ungrain::channels_per_weight(search.colour, spec.colour_channels());
   const int divisor = difference_divisor(search.colour, channels_per_weight);
   Stage filter{.name = std::move(name),
-               .reach = search_reach(search.search, static_cast<int>(search.patch.size())),
+               .reach = search_reach(search.search, static_cast<int>(search.patch.size()), search.radius_t),
                .planes = spec.colour_channels()};
 
   Choice choice = choose(search, channels_per_weight);
@@ -360,18 +378,33 @@ Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const Im
                      static_cast<std::size_t>(split.groups) *
                      static_cast<std::size_t>(channels_per_weight + 2) *
                      static_cast<std::size_t>(kernel.own_rows * kernel.own_columns);
+    if (search.radius_t > 0) {
+      // A group for each image, over all blocks that so many rows may touch.
+      const std::size_t group = static_cast<std::size_t>(channels_per_weight + 2) *
+                                static_cast<std::size_t>(kernel.own_rows * kernel.own_columns);
+      const std::size_t images = static_cast<std::size_t>(2 * search.radius_t + 1);
+      filter.scratch_for = [=, across = setup.blocks_across, own_rows = kernel.own_rows,
+                            one = filter.scratch](int rows) {
+        const auto blocks = static_cast<std::size_t>(across * (rows / own_rows + 2));
+        return std::max(one, blocks * images * group);
+      };
+    }
     filter.launch = [=, border = search.border](const DeviceStageCall& call) {
       PatchSearchCall of_call = setup;
-      of_call.in = {call.in[0], call.image, border};
+      set_images(of_call, call, border);
+      if (of_call.images > 1) {
+        of_call.first_split = 0;
+        of_call.groups = of_call.images;
+      }
       of_call.out = call.out;
       of_call.sums = call.scratch.data();
       const SearchRaster raster(of_call, choice.kernel.own_columns, choice.kernel.own_rows);
-      const int blocks = raster.blocks() + (setup.groups - 1) * raster.split_blocks();
+      const int blocks = raster.blocks() + (of_call.groups - 1) * raster.split_blocks();
       for (int first = 0; first < call.out.count; first += channels_per_weight) {
         of_call.first_channel = first;
         launch(choice.kernel.kernel, dim3(static_cast<unsigned>(blocks)), dim3(choice.kernel.threads),
                choice.kernel.shared_bytes(of_call), call.stream, of_call);
-        if (setup.groups == 1 || raster.split_blocks() == 0) continue;
+        if (of_call.groups == 1 || raster.split_blocks() == 0) continue;
         const int pixels = choice.kernel.own_columns * choice.kernel.own_rows;
         const dim3 joined(static_cast<unsigned>(raster.split_blocks()),
                           static_cast<unsigned>(blocks_for(pixels, join_threads)));
@@ -392,7 +425,7 @@ Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const Im
     if (products) filter.scratch = products->scratch;
     filter.launch = [=, border = search.border](const DeviceStageCall& call) {
       AnySearchCall of_call = any;
-      of_call.common.in = {call.in[0], call.image, border};
+      set_images(of_call.common, call, border);
       of_call.common.out = call.out;
       for (int first = 0; first < call.out.count; first += channels_per_weight) {
         of_call.common.first_channel = first;
@@ -404,7 +437,10 @@ Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const Im
       }
     };
   }
-  return in_colour_mode(search.colour, {std::move(filter)}, spec.white(), search.border == Border::wrap);
+  Pipeline pipeline =
+      in_colour_mode(search.colour, {std::move(filter)}, spec.white(), search.border == Border::wrap);
+  pipeline.slow_border = Border::shrink;
+  return pipeline;
 }
 
 }  // namespace ungrain::cuda

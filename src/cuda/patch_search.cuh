@@ -13,6 +13,9 @@
 // Blocks lie on a raster from the image's origin, so that a pixel's sums have one order in every region of
 // the image.
 //
+// Images of a sequence are searched by a block each, whose sums are joined afterwards: a loop over the images
+// would take registers, of which there are none left.
+//
 // Bound by instruction issue: for flat 7 x 7 patches of one channel 11.5 a shift and pixel at least.
 #pragma once
 
@@ -24,14 +27,16 @@
 namespace ungrain::cuda {
 
 inline constexpr int most_compiled_patch = 11;
+inline constexpr int most_searched_images = 2 * 16 + 1;
 
 struct PatchSearchCall {
-  BorderedPlane in;
+  BorderedPlane in;  // the image that is filtered
   Planes out;
   int first_channel;
   int reach;  // of the search
   // The image's blocks from this one on, counted row by row, are split into groups of the search's rows. Each
-  // group has its own sums until they are joined.
+  // group has its own sums until they are joined. Where several images are searched, all blocks are split
+  // into a group for each image.
   int first_split;
   int groups;
   int blocks_across;  // of the whole image
@@ -43,6 +48,16 @@ struct PatchSearchCall {
   float pixel_ratio;                 // squared differences of the pixels themselves times this are exponents
   float space_ratio;                 // squared distances times this are exponents
   float patch[most_compiled_patch];  // Gaussian weights along one axis
+  // The images that are searched, which lie alike; `in` is one of them.
+  int images;
+  int own_image;
+  const float* image_data[most_searched_images];
+
+  __device__ BorderedPlane image(int index) const {
+    BorderedPlane plane = in;
+    plane.planes.data = image_data[index];
+    return plane;
+  }
 
   __host__ __device__ int side() const { return 2 * reach + 1; }
   // A pixel scaled for comparison: its square is finite, or nearly.
@@ -162,14 +177,15 @@ class PatchSearchBlock {
         place_(call, SearchRaster(call, own_columns, own_rows), static_cast<int>(blockIdx.x)),
         left_(place_.column * own_columns - around),
         top_(place_.row * own_rows - around),
-        first_(place_.is_split ? place_.group * call.side() / call.groups : 0),
-        count_((place_.is_split ? (place_.group + 1) * call.side() / call.groups : call.side()) - first_),
+        first_(splits_rows() ? place_.group * call.side() / call.groups : 0),
+        count_((splits_rows() ? (place_.group + 1) * call.side() / call.groups : call.side()) - first_),
         tile_(call.reach, count_) {}
 
   __device__ void filter() {
     if (!place_.is_split && place_.group > 0) return;
     load_own();
-    load_tile(left_ - call_.reach, top_ + first_ - call_.reach, tile_.columns, tile_.rows);
+    load_tile(call_.image(image()), left_ - call_.reach, top_ + first_ - call_.reach, tile_.columns,
+              tile_.rows);
     __syncthreads();
     clear();
     for (int row = 0; row < count_; ++row) search_row(row);
@@ -177,11 +193,15 @@ class PatchSearchBlock {
   }
 
  private:
+  __device__ bool splits_rows() const { return place_.is_split && call_.images == 1; }
+  // That the block searches.
+  __device__ int image() const { return call_.images == 1 ? 0 : place_.group; }
+
   // ---- pixels
 
-  __device__ void load_tile(int x0, int y0, int columns, int rows) {
-    if (call_.in.holds(x0, y0, x0 + columns, y0 + rows)) {
-      load_held_tile(x0, y0, columns, rows);
+  __device__ void load_tile(const BorderedPlane& image, int x0, int y0, int columns, int rows) {
+    if (image.holds(x0, y0, x0 + columns, y0 + rows)) {
+      load_held_tile(image, x0, y0, columns, rows);
       return;
     }
     for (int row = warp_; row < rows; row += warps) {
@@ -189,7 +209,7 @@ class PatchSearchBlock {
         Pixel pixel;
 #pragma unroll
         for (int c = 0; c < Channels; ++c) {
-          pixel.channels[c] = call_.scaled(call_.in.at(call_.first_channel + c, x0 + column, y0 + row, 0.0F));
+          pixel.channels[c] = call_.scaled(image.at(call_.first_channel + c, x0 + column, y0 + row, 0.0F));
         }
         shared_[tile_.at(column, row)] = pixel;
       }
@@ -197,7 +217,7 @@ class PatchSearchBlock {
   }
 
   // Loads several pixels of a thread at a time: little else hides the latency.
-  __device__ void load_held_tile(int x0, int y0, int columns, int rows) {
+  __device__ void load_held_tile(const BorderedPlane& image, int x0, int y0, int columns, int rows) {
     constexpr int rows_at_once = 2;
     constexpr int columns_at_once = Channels == 1 ? 5 : 3;
     for (int row = warp_; row < rows; row += rows_at_once * warps) {
@@ -211,7 +231,7 @@ class PatchSearchBlock {
 #pragma unroll
             for (int c = 0; c < Channels; ++c) {
               pixels[r][k].channels[c] =
-                  call_.in.inside(call_.first_channel + c, x0 + column + k * 32, y0 + row + r * warps);
+                  image.inside(call_.first_channel + c, x0 + column + k * 32, y0 + row + r * warps);
             }
           }
         }
@@ -247,7 +267,7 @@ class PatchSearchBlock {
       }
       return;
     }
-    load_tile(left_, top_, covered, own_rows + Patch - 1);
+    load_tile(call_.in, left_, top_, covered, own_rows + Patch - 1);
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < Columns; ++i) {
@@ -290,7 +310,8 @@ class PatchSearchBlock {
     const int dx = shift - call_.reach;
     const int dy = first_ + row - call_.reach;
     // The pixel itself is added at the end; with bilateral weights it is one of the others.
-    if (Weights == SearchWeights::bilateral || dx != 0 || dy != 0) compare<Turn>(dx, dy);
+    if (Weights == SearchWeights::bilateral || dx != 0 || dy != 0 || image() != call_.own_image)
+      compare<Turn>(dx, dy);
     ++shift;
     if constexpr (Turn + 1 < Columns) {
       if (shift < call_.side()) turn<Turn + 1>(row, shift);

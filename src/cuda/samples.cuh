@@ -127,6 +127,7 @@ struct SampleImage {
   int alpha;  // its channel, or -1
   bool keep;
   NonFiniteStats* stats;
+  Subsampling step;
 };
 
 inline SampleImage sample_image(const DeviceDirectCall& call, Border border) {
@@ -137,7 +138,8 @@ inline SampleImage sample_image(const DeviceDirectCall& call, Border border) {
           border,
           call.out.spec.alpha ? call.out.spec.channels - 1 : -1,
           call.keep,
-          call.stats};
+          call.stats,
+          call.step};
 }
 
 // Reads pixels by the border rule, as BorderedPlane does (cuda/load.cuh). A kernel that finds a sample that
@@ -220,7 +222,7 @@ struct SampleWriter {
       bool bad = false;
       for (int channel = first; channel < first + count; ++channel) bad = bad || is_bad(channel);
       for (int channel = 0; channel < first; ++channel) bad = bad && !is_bad(channel);
-      if (bad) count_nonfinite(image.stats, x, y);
+      if (bad) count_nonfinite(image.stats, x * image.step.x, y * image.step.y);
     }
   }
 };

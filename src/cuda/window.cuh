@@ -25,12 +25,17 @@ inline constexpr int tile_threads = tile_width * tile_warps;
 // has no neighbour that counts, or only such neighbours: it stays as it is.
 inline constexpr float most_scaled = 1e18F;
 
+inline constexpr int most_other_images = 2 * 16;
+
 // From planes to planes.
 struct WindowCall {
   BorderedPlane in;
   Planes out;
   int first_channel;
   WindowWeights weights;
+  // Images of a sequence beside `in` whose windows take part; they lie like it.
+  int other_images = 0;
+  const float* other_data[most_other_images] = {};
 
   struct Writer {
     const Planes& out;
@@ -39,9 +44,12 @@ struct WindowCall {
   };
   __device__ const Rect& area() const { return out.rect; }
   __device__ float pixel(int channel, int x, int y) const { return in.inside(channel, x, y); }
+  // image: 0 is `in`, k the k-th other image.
   template <class Use>
-  __device__ void with_reader(Use use) const {
-    use(in);
+  __device__ void with_reader(int image, Use use) const {
+    BorderedPlane from = in;
+    if (image > 0) from.planes.data = other_data[image - 1];
+    use(from);
   }
   template <class Use>
   __device__ void with_writer(bool, Use use) const {
@@ -55,6 +63,7 @@ struct DirectWindowCall {
   SampleImage samples;
   int first_channel;
   WindowWeights weights;
+  static constexpr int other_images = 0;
 
   __device__ const Rect& area() const { return samples.out.rect; }
   // In the middle of the window: it is held.
@@ -62,7 +71,7 @@ struct DirectWindowCall {
     return SampleReader<Type>{samples, true}.inside(channel, x, y);
   }
   template <class Use>
-  __device__ void with_reader(Use use) const {
+  __device__ void with_reader(int, Use use) const {
     use(SampleReader<Type>{samples});
   }
   template <class Use>
@@ -154,6 +163,17 @@ class WindowBlock {
     }
   }
 
+  // The same for the windows of all images.
+  template <class Visit>
+  __device__ void for_window_of_images(Visit visit) {
+    for (image_ = 0; image_ <= call_.other_images; ++image_) {
+      if constexpr (whole_height) {
+        if (image_ > 0) load(-call_.weights.reach_y);  // load_centres() has loaded the first
+      }
+      for_window(visit);
+    }
+  }
+
  private:
   __device__ float pixel(int c, int k) const { return call_.pixel(call_.first_channel + c, x(), y(k)); }
 
@@ -200,7 +220,7 @@ class WindowBlock {
 
   // Loads the rows that the window's rows [first, first + Rows) need.
   __device__ void load(int first) {
-    call_.with_reader([&](auto reader) {
+    call_.with_reader(image_, [&](auto reader) {
       __syncthreads();
       const bool finite = load_from(reader, first);
       if constexpr (decltype(reader)::may_be_nonfinite) {
@@ -280,6 +300,7 @@ class WindowBlock {
   static_assert(loaded_rows <= tile_threads);
 
   const Call& call_;
+  int image_ = 0;         // that is loaded: Call::with_reader()
   bool filling_ = false;  // a sample near the block is not finite
   float* shared_;
   int lane_;

@@ -55,6 +55,15 @@ struct LoadCall {
   RowRange counted;   // rows of the planes whose pixels are counted
   bool fill = false;  // what is not finite is replaced (core/convert.h); else nothing is looked for
   NonFiniteStats* stats = nullptr;  // in the queue's memory; used where `fill` is set
+  Subsampling step = {};            // from the planes' coordinates to those of `stats`
+};
+
+// Rows of bytes, the same distance apart.
+struct ByteRows {
+  void* data = nullptr;
+  std::ptrdiff_t stride = 0;
+  std::size_t bytes = 0;  // of a row
+  int rows = 0;
 };
 
 // Float planes to samples.
@@ -84,6 +93,7 @@ struct DeviceDirectCall {
   Extent image;
   bool keep = false;                // what is not finite is put back
   NonFiniteStats* stats = nullptr;  // in the queue's memory; counts the output's pixels
+  Subsampling step = {};            // from the image's coordinates to those of `stats`
   Stream stream = {};
 };
 
@@ -99,6 +109,7 @@ class Queue {
   virtual void clear(NonFiniteStats* stats) = 0;
   virtual void load(const LoadCall& call) = 0;
   virtual void store(const StoreCall& call) = 0;
+  virtual void clear(const ByteRows& rows) = 0;  // in the queue's memory
   virtual void run(const Stage& stage, const StageData& data, const Memory& scratch) = 0;
   // Returns whether it met a sample that is not finite. Only where Pipeline::direct is set.
   virtual bool run_direct(const Direct& direct, const DirectData& data, const Memory& scratch);

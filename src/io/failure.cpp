@@ -17,6 +17,26 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
+namespace {
+constexpr std::string_view line_ends = "\r\n";
+constexpr const char* no_reason = "no reason given";
+}  // namespace
+
+std::string first_line(std::string_view text) {
+  const std::size_t start = text.find_first_not_of(line_ends);
+  if (start == std::string_view::npos) return no_reason;
+  text = text.substr(start);
+  return one_line(text.substr(0, text.find_first_of(line_ends)));
+}
+
+std::string last_line(std::string_view text) {
+  const std::size_t end = text.find_last_not_of(line_ends);
+  if (end == std::string_view::npos) return no_reason;
+  text = text.substr(0, end + 1);
+  const std::size_t before = text.find_last_of(line_ends);
+  return one_line(before == std::string_view::npos ? text : text.substr(before + 1));
+}
+
 void fail(const std::filesystem::path& file, std::string_view what) {
   throw Error(ErrorCode::io, one_line(fmt::format("{}: {}", file.native(), what)));
 }

@@ -9,6 +9,10 @@ namespace ungrain::io {
 
 // Replaces line breaks and other control characters, which file names and foreign messages may contain.
 std::string one_line(std::string_view text);
+// The first or the last line that is not empty, of another program's errors; "no reason given" where there is
+// none.
+std::string first_line(std::string_view text);
+std::string last_line(std::string_view text);
 
 [[noreturn]] void fail(const std::filesystem::path& file, std::string_view what);
 // "<file>: <what>: <errno's message>".

@@ -59,6 +59,8 @@ VipsInterpretation interpretation_of(const Format& format, const ImageSpec& spec
       return rgb_as(spec.type);
     case Colour::multi:
       return multi_as(format, spec);
+    case Colour::ycbcr:
+      break;
   }
   return VIPS_INTERPRETATION_MULTIBAND;
 }

@@ -11,6 +11,7 @@
 
 #include "core/convert.h"
 #include "core/portable_math.h"
+#include "core/refuse_ycbcr.h"
 #include "metrics/exacting_sum.h"
 #include "metrics/fsim.h"
 #include "metrics/ssim.h"
@@ -45,6 +46,7 @@ void check_alike(const ImageSpec& a, const ImageSpec& b) {
 
 void check_readable(const ConstImageView& view) {
   validate(view.spec);
+  refuse_ycbcr(view.spec, "metrics");
   if (view.space.memory != Space::Memory::host) {
     throw Error(ErrorCode::unsupported, "images are compared in host memory only");
   }
@@ -165,6 +167,7 @@ struct Comparison::Impl {
 
 Comparison::Comparison(const ImageSpec& spec, MetricSet wanted) {
   validate(spec);
+  refuse_ycbcr(spec, "metrics");
   impl_ = std::make_unique<Impl>(spec, wanted);
 }
 Comparison::~Comparison() = default;

@@ -7,6 +7,7 @@
 
 #include "core/convert.h"
 #include "core/opponent.h"
+#include "core/refuse_ycbcr.h"
 #include "noise/block_coefficients.h"
 #include "noise/noise_model.h"
 #include "ungrain/error.h"
@@ -32,6 +33,7 @@ void check_frames(std::span<const ConstImageView> frames, std::size_t fewest, co
   if (frames.size() < fewest) fail(fmt::format("{} take {} or more, got {}", kind, fewest, frames.size()));
   for (const ConstImageView& frame : frames) {
     validate(frame.spec);
+    refuse_ycbcr(frame.spec, "calibrations");
     if (frame.space.memory != Space::Memory::host) fail("frames must lie in the host's memory");
     if (frame.spec != frames[0].spec) fail(fmt::format("{} must all have one size and type", kind));
   }

@@ -1,6 +1,9 @@
 #include "ungrain/estimate.h"
 
+#include <algorithm>
+
 #include "device/backends.h"
+#include "noise/joined_noise.h"
 #include "noise/noise_pass.h"
 #include "noise/read_in_bands.h"
 #include "noise/white_noise.h"
@@ -48,8 +51,20 @@ struct WhiteEstimate {
 
 }  // namespace
 
-struct NoiseEstimator::Impl : WhiteEstimate {
-  using WhiteEstimate::WhiteEstimate;
+struct NoiseEstimator::Impl {
+  explicit Impl(const ImageSpec& image) : spec(image) {
+    if (spec.colour == Colour::ycbcr) {
+      planes.emplace_back(luma_spec(spec));
+      planes.emplace_back(chroma_spec(spec));
+    } else {
+      estimate.emplace(spec);
+    }
+  }
+
+  ImageSpec spec;
+  int rows = 0;
+  std::optional<WhiteEstimate> estimate;
+  std::vector<NoiseEstimator> planes;  // of ycbcr: luma and chroma
 };
 
 NoiseEstimator::NoiseEstimator(const ImageSpec& spec) {
@@ -62,20 +77,48 @@ NoiseEstimator& NoiseEstimator::operator=(NoiseEstimator&&) noexcept = default;
 
 void NoiseEstimator::add_rows(const ConstImageView& image) {
   check_readable(image);
-  check_rows(impl_->spec, image.spec, impl_->rows.rows());
-  impl_->add_rows(image);
+  check_rows(impl_->spec, image.spec, impl_->rows);
+  if (impl_->estimate) {
+    impl_->estimate->add_rows(image);
+  } else {
+    add_ycbcr_rows(image, impl_->rows, impl_->spec.height, impl_->planes[0], impl_->planes[1]);
+  }
+  impl_->rows += image.spec.height;
 }
 
 NoiseEstimate NoiseEstimator::finish() const {
-  check_complete(impl_->spec, impl_->rows.rows());
-  return impl_->white.result(impl_->workers);
+  check_complete(impl_->spec, impl_->rows);
+  if (!impl_->estimate) return joined_noise(impl_->planes[0].finish(), impl_->planes[1].finish());
+  return impl_->estimate->white.result(impl_->estimate->workers);
 }
 
-std::vector<int> NoiseEstimator::sampled_columns() const { return impl_->white.sampled_columns(); }
-std::vector<int> NoiseEstimator::sampled_rows() const { return impl_->white.sampled_rows(); }
+namespace {
+
+std::vector<int> either(const std::vector<int>& luma, std::vector<int> chroma, int chroma_step) {
+  for (int& index : chroma) index *= chroma_step;
+  std::vector<int> both;
+  std::set_union(luma.begin(), luma.end(), chroma.begin(), chroma.end(), std::back_inserter(both));
+  return both;
+}
+
+}  // namespace
+
+std::vector<int> NoiseEstimator::sampled_columns() const {
+  if (impl_->estimate) return impl_->estimate->white.sampled_columns();
+  // Chroma's samples lie at the start of the rows.
+  return either(impl_->planes[0].sampled_columns(), impl_->planes[1].sampled_columns(), 1);
+}
+
+std::vector<int> NoiseEstimator::sampled_rows() const {
+  if (impl_->estimate) return impl_->estimate->white.sampled_rows();
+  return either(impl_->planes[0].sampled_rows(), impl_->planes[1].sampled_rows(), impl_->spec.chroma.y);
+}
 
 NoiseEstimate estimate_noise(const ConstImageView& image) {
   check_pixels(image);
+  if (image.spec.colour == Colour::ycbcr) {
+    return joined_noise(estimate_noise(luma_view(image)), estimate_noise(chroma_view(image)));
+  }
   if (image.space.memory != Space::Memory::host) return estimate_noise(*make_noise_pass(image), image.spec);
   WhiteEstimate estimate(image.spec);
   NoiseEstimate found;

@@ -7,6 +7,7 @@
 #include "core/workers.h"
 #include "device/backends.h"
 #include "noise/flat_windows.h"
+#include "noise/joined_noise.h"
 #include "noise/measured_model.h"
 #include "noise/noise_model.h"
 #include "noise/noise_pass.h"
@@ -199,8 +200,20 @@ struct ModelEstimate {
 
 }  // namespace
 
-struct NoiseModelEstimator::Impl : ModelEstimate {
-  using ModelEstimate::ModelEstimate;
+struct NoiseModelEstimator::Impl {
+  Impl(const ImageSpec& image, const NoiseModelOptions& options) : spec(image) {
+    if (spec.colour == Colour::ycbcr) {
+      planes.emplace_back(luma_spec(spec), options);
+      planes.emplace_back(chroma_spec(spec), options);
+    } else {
+      estimate.emplace(spec, options);
+    }
+  }
+
+  ImageSpec spec;
+  int rows = 0;
+  std::optional<ModelEstimate> estimate;
+  std::vector<NoiseModelEstimator> planes;  // of ycbcr: luma and chroma
 };
 
 NoiseModelEstimator::NoiseModelEstimator(const ImageSpec& spec, const NoiseModelOptions& options) {
@@ -214,19 +227,30 @@ NoiseModelEstimator& NoiseModelEstimator::operator=(NoiseModelEstimator&&) noexc
 
 void NoiseModelEstimator::add_rows(const ConstImageView& image) {
   check_readable(image);
-  check_rows(impl_->spec, image.spec, impl_->rows.rows());
-  impl_->add_rows(image);
+  check_rows(impl_->spec, image.spec, impl_->rows);
+  if (impl_->estimate) {
+    impl_->estimate->add_rows(image);
+  } else {
+    add_ycbcr_rows(image, impl_->rows, impl_->spec.height, impl_->planes[0], impl_->planes[1]);
+  }
+  impl_->rows += image.spec.height;
 }
 
 NoiseModelEstimate NoiseModelEstimator::finish() const {
-  check_complete(impl_->spec, impl_->rows.rows());
-  return combined(impl_->spec, impl_->white.result(impl_->workers), impl_->windows, impl_->options, nullptr,
-                  impl_->workers);
+  check_complete(impl_->spec, impl_->rows);
+  if (!impl_->estimate) return joined_noise(impl_->planes[0].finish(), impl_->planes[1].finish());
+  ModelEstimate& estimate = *impl_->estimate;
+  return combined(estimate.spec, estimate.white.result(estimate.workers), estimate.windows, estimate.options,
+                  nullptr, estimate.workers);
 }
 
 NoiseModelEstimate estimate_noise_model(const ConstImageView& image, const NoiseModelOptions& options) {
   check_options(options);
   check_pixels(image);
+  if (image.spec.colour == Colour::ycbcr) {
+    const NoiseModelEstimate luma = estimate_noise_model(luma_view(image), options);
+    return joined_noise(luma, estimate_noise_model(chroma_view(image), options));
+  }
   if (image.space.memory != Space::Memory::host) {
     return estimate_noise_model(*make_noise_pass(image), image.spec, options);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/convert.h"
+#include "core/refuse_ycbcr.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -226,6 +227,7 @@ Line robust_fit(const std::vector<Point>& points) {
 
 std::vector<PoissonGaussian> fit_poisson_gaussian(const ConstImageView& image) {
   validate(image.spec);
+  refuse_ycbcr(image.spec, "fits of photon noise");
   if (image.space.memory != Space::Memory::host) {
     throw Error(ErrorCode::unsupported, "noise is measured on images in host memory");
   }

@@ -12,7 +12,8 @@ template <class Look>
 void for_bands(RowReader& rows, const ImageSpec& spec, Look look) {
   constexpr int about_pixels = 1 << 20;
   ImageSpec band_spec = spec;
-  band_spec.height = std::clamp(about_pixels / spec.width, 1, spec.height);
+  band_spec.height = std::clamp(about_pixels / spec.width / spec.chroma.y, 1, spec.height) * spec.chroma.y;
+  band_spec.height = std::min(band_spec.height, spec.height);
   Image band(band_spec);
   for (int first = 0; first < spec.height; first += band_spec.height) {
     const int count = std::min(band_spec.height, spec.height - first);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/convert.h"
+#include "core/refuse_ycbcr.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -22,6 +23,7 @@ std::string describe_channels(const ImageSpec& spec) {
 void check_images(const ConstImageView& in, const ImageView& out) {
   validate(in.spec);
   validate(out.spec);
+  refuse_ycbcr(in.spec, "functions that add noise");
   if (in.space.memory != Space::Memory::host || out.space.memory != Space::Memory::host) {
     throw Error(ErrorCode::unsupported, "noise is added in host memory only");
   }

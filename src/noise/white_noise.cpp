@@ -12,7 +12,7 @@
 #include <span>
 #include <string>
 
-#include "core/half.h"
+#include "ungrain/half.h"
 #include "noise/block_batch_simd.h"
 #include "noise/block_spectrum.h"
 #include "noise/drawn_blocks.h"

@@ -107,7 +107,8 @@ double Random::next() {
   return static_cast<double>(z >> 11) * (1.0 / 9007199254740992.0);
 }
 
-Layout::Layout(int pixels_wide, int pixels_high) : columns(pixels_wide), rows(pixels_high) {
+Layout::Layout(int pixels_wide, int pixels_high, const Moment& moment)
+    : columns(pixels_wide), rows(pixels_high), boat(moment.boat), clouds(moment.clouds) {
   const double shorter = std::min(columns, rows);
   pixel = 1 / shorter;
   width = columns / shorter;
@@ -125,6 +126,11 @@ Layout::Layout(int pixels_wide, int pixels_high) : columns(pixels_wide), rows(pi
   orange = {vase.x + 0.13, vase.y + 0.035};
   card_width = 0.50;
   card = {0.705 + 0.55 * extra_width, 0.945 * height - 0.12 * extra_height};
+
+  const double hidden = 1 - 1 / moment.zoom;
+  pixel /= moment.zoom;
+  left = moment.across * hidden * width;
+  top = moment.down * hidden * height;
 }
 
 }  // namespace ungrain::scene

@@ -124,13 +124,24 @@ class Random {
 
 // --- Rows ---
 
+// What a camera shows of the picture, and what has moved in it.
+struct Moment {
+  double zoom = 1;    // from 1, the whole picture, up
+  double across = 0;  // of what lies outside the view, the share to its left
+  double down = 0;    // and above it
+  double boat = 0;    // how far the boat has sailed to the right
+  double clouds = 0;  // how far the clouds have drifted, in their own plane
+};
+
 // Where the parts of the picture stand, for its size.
 struct Layout {
-  Layout(int pixels_wide, int pixels_high);
+  Layout(int pixels_wide, int pixels_high, const Moment& moment = {});
 
   int columns;
   int rows;
   double pixel;  // size of a pixel in scene units
+  double left;   // of the view
+  double top;
   double width;  // of the picture in scene units
   double height;
   double horizon;
@@ -143,11 +154,13 @@ struct Layout {
   Vec2 orange;
   Vec2 card;  // middle of the lower edge
   double card_width;
+  double boat;    // as Moment
+  double clouds;  // as Moment
 
-  double column_centre(int x) const { return (x + 0.5) * pixel; }
-  double row_centre(int y) const { return (y + 0.5) * pixel; }
-  int column_at(double x) const { return bounded(x, columns); }
-  int row_at(double y) const { return bounded(y, rows); }
+  double column_centre(int x) const { return left + (x + 0.5) * pixel; }
+  double row_centre(int y) const { return top + (y + 0.5) * pixel; }
+  int column_at(double x) const { return bounded(x - left, columns); }
+  int row_at(double y) const { return bounded(y - top, rows); }
 
  private:
   int bounded(double position, int count) const {

@@ -95,7 +95,7 @@ Rgb Landscape::sky(Vec2 at) const {
 
   // Clouds lie on a plane overhead, so they shrink and flatten towards the horizon.
   const double range = 0.16 / (std::max(up, 0.0) + 0.10);
-  const double cloud_x = (at.x - 0.5 * layout_.width) * range * 3.1 + 40;
+  const double cloud_x = (at.x - 0.5 * layout_.width) * range * 3.1 + 40 + layout_.clouds;
   const double cloud_y = range * 5.2;
   const double footprint = layout_.pixel * range * std::max(3.1, 5.2 / (std::max(up, 0.0) + 0.10));
   const double drift = fractal(cloud_x * 0.6, cloud_y * 0.6, 2, footprint, 501);
@@ -199,7 +199,7 @@ Rgb Landscape::lake(int column, Vec2 at) const {
 }
 
 void Landscape::paint_boat(Vec2 at, Rgb& under) const {
-  const Vec2 foot = {layout_.sun.x + 0.065, layout_.horizon + 0.030};
+  const Vec2 foot = {layout_.sun.x + 0.065 + layout_.boat, layout_.horizon + 0.030};
   const double size = 0.052;
   const Vec2 p = (at - foot) * (1 / size);
   const double pixel = layout_.pixel / size;

@@ -18,9 +18,27 @@ namespace ungrain {
 
 using namespace scene;
 
+struct Scene::Plants {
+  explicit Plants(const Layout& layout)
+      : flock(birds(layout)),
+        tree(grow_tree(layout)),
+        grass(grow_bank_grass(layout)),
+        ferns(grow_vase_ferns(vase_mouth(layout))) {}
+
+  std::vector<Piece> flock;
+  std::vector<Piece> tree;
+  std::vector<Piece> grass;
+  std::vector<Piece> ferns;
+};
+
 // The painters, from the farthest to the nearest.
 struct Scene::Parts {
-  Parts(int width, int height) : layout(width, height) {}
+  Parts(const Layout& where, const Plants& plants)
+      : layout(where),
+        flock(layout, plants.flock),
+        tree(layout, plants.tree),
+        grass(layout, plants.grass),
+        ferns(layout, plants.ferns) {}
 
   void paint(int y, Row& row) const {
     landscape.paint(y, row);
@@ -37,12 +55,12 @@ struct Scene::Parts {
 
   Layout layout;
   Landscape landscape{layout};
-  Foliage flock{layout, birds(layout)};
-  Foliage tree{layout, grow_tree(layout)};
-  Foliage grass{layout, grow_bank_grass(layout)};
+  Foliage flock;
+  Foliage tree;
+  Foliage grass;
   Table table{layout};
   TestCard card{layout};
-  Foliage ferns{layout, grow_vase_ferns(vase_mouth(layout))};
+  Foliage ferns;
 };
 
 namespace {
@@ -63,8 +81,14 @@ double luma(const std::array<std::vector<double>, 3>& rgb, std::size_t x) {
 
 Scene::Scene(int width, int height) {
   validate({.width = width, .height = height});
-  parts_ = std::make_unique<const Parts>(width, height);
+  const Layout layout(width, height);
+  plants_ = std::make_shared<const Plants>(layout);
+  parts_ = std::make_unique<const Parts>(layout, *plants_);
 }
+Scene::Scene(const Scene& other, const Moment& moment)
+    : plants_(other.plants_),
+      parts_(std::make_unique<const Parts>(
+          Layout(other.parts_->layout.columns, other.parts_->layout.rows, moment), *plants_)) {}
 Scene::~Scene() = default;
 Scene::Scene(Scene&&) noexcept = default;
 Scene& Scene::operator=(Scene&&) noexcept = default;

@@ -13,10 +13,17 @@
 
 namespace ungrain {
 
+namespace scene {
+struct Moment;
+}
+
 class Scene {
  public:
   // The composition is made for aspect ratios from 1:2 to 3:1; any size from 1 x 1 up works.
   Scene(int width, int height);
+  // As a camera shows it at some moment; see SceneClip. Its plants are those of `other`, of the same size,
+  // which takes less time than to grow them.
+  Scene(const Scene& other, const scene::Moment& moment);
   ~Scene();
   Scene(Scene&&) noexcept;
   Scene& operator=(Scene&&) noexcept;
@@ -28,7 +35,9 @@ class Scene {
   void render_rows(int first, const ImageView& rows) const;
 
  private:
+  struct Plants;
   struct Parts;
+  std::shared_ptr<const Plants> plants_;
   std::unique_ptr<const Parts> parts_;
 };
 

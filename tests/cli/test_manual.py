@@ -9,7 +9,7 @@ import unittest
 
 from support import Workspace
 
-COMMANDS = ("denoise", "noise", "compare", "estimate", "methods", "devices", "formats", "cluster", "demo", "manual", "completion")
+COMMANDS = ("denoise", "video", "noise", "compare", "estimate", "methods", "devices", "formats", "cluster", "demo", "manual", "completion")
 SHELLS = ("bash", "zsh", "fish")
 
 

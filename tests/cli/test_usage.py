@@ -960,7 +960,7 @@ class Tell(Workspace):
             self.assertEqual(device["usable"], device["reason"] == "")
             self.assertRegex(listed, rf"(?m)^{device['device']} +\S")
 
-    COMMANDS = ("denoise", "noise", "compare", "methods", "devices", "demo")
+    COMMANDS = ("denoise", "video", "noise", "compare", "methods", "devices", "demo")
 
     def test_cluster_without_python_is_one_line(self) -> None:
         for python, told in (("/nowhere/python", "cannot be run"), (self.python_without_packages(), "needs the Python package")):

@@ -11,9 +11,11 @@ MAY_INCLUDE = {
     "device": {"core"},
     "cpu": {"core", "device"},
     "cuda": {"core", "device"},
-    "methods": {"core", "noise", "cpu", "cuda"},
+    "methods": {"core", "noise", "cpu", "cuda", "motion"},
+    "motion": {"core", "cuda"},
     "noise": {"core", "device"},
     "metrics": {"core"},
+    "video": {"core"},
     "scene": {"core"},
     "io": {"core"},
     "page": {"core", "io"},
@@ -46,6 +48,11 @@ class Floors(unittest.TestCase):
                 above -= allowed | {folder} | BESIDES.get(name, set())
                 with self.subTest(file=name):
                     self.assertFalse(above, "docs/architecture.md says what may be included")
+
+    def test_integrations_include_the_api_alone(self):
+        for path in sorted((ROOT / "integrations").glob("*/src/*")):
+            with self.subTest(file=path.relative_to(ROOT).as_posix()):
+                self.assertLessEqual(set(INCLUDE.findall(path.read_text())), {"ungrain"})
 
     def test_methods_include_no_other_method(self):
         for path in _sources("methods"):

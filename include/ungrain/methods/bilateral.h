@@ -25,7 +25,8 @@ enum class ColourDistance : std::uint8_t {
 // and the colour distance otherwise.
 struct BilateralParams {
   static constexpr std::string_view method = "bilateral";
-  int radius = 5;  // pixels
+  int radius = 5;    // pixels
+  int radius_t = 0;  // images of a sequence before and after that take part, all alike; quality exact only
   // Pixels; 0 returns the input. Unset: follows sigma, or 3 where that is not known.
   std::optional<double> sigma_space = {};
   std::optional<double> sigma = {};  // the noise's standard deviation, pixel units; unset: measured

@@ -8,6 +8,7 @@
 
 #include "ungrain/image.h"
 #include "ungrain/noise_model.h"
+#include "ungrain/sequence.h"
 
 namespace ungrain {
 
@@ -41,6 +42,9 @@ enum class Bm3dColour : std::uint8_t {
 // noise. The first step sets them to 0. The second (wiener) finds the groups again in the first step's
 // result, and shrinks every coefficient according to the share of it that this result takes for signal.
 //
+// Of a sequence, radius_t images before and after take part: patches are followed along their motion, a group
+// has the same patches of several images, and a third transform runs along time.
+//
 // Unset numbers follow the profile and the noise; unset numbers of the second step follow the first step's
 // where those are given.
 struct Bm3dParams {
@@ -62,6 +66,13 @@ struct Bm3dParams {
   // 2 where the model says that the noise is coarse, as in camera and JPEG images; else 1.
   std::optional<int> scales = {};
   int steps = 2;
+  // Instead of the first step: an estimate of the clean images, in which the second step finds its groups and
+  // what of them is signal. Image k of it belongs to image k of the sequence (image 0 to a single image) and
+  // has its spec; what is not finite counts as 0. Its read_rows() is called in any order, by one thread at a
+  // time unless there are several Denoisers; has() and starts_scene() are not called. Filters as over time,
+  // with patches of 8 x 8. No name on the command line.
+  std::shared_ptr<SliceReader> pilot = {};
+  int radius_t = 0;  // images of a sequence before and after each that take part, up to 8
   Bm3dColour colour = Bm3dColour::opponent;
   std::optional<PatchTransform> transform = {};
   std::optional<PatchTransform> wiener_transform = {};

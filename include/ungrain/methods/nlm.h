@@ -18,7 +18,8 @@ enum class SelfWeight : std::uint8_t {
 // 0) / h²), d² the weighted mean of the squared differences of the patches around p and q.
 struct NlmParams {
   static constexpr std::string_view method = "nlm";
-  int search = 21;  // pixels: side of the window that is searched, odd; whole_image: everywhere
+  int search = 21;   // pixels: side of the window that is searched, odd; whole_image: everywhere
+  int radius_t = 0;  // images of a sequence before and after that are searched too; 0 with whole_image
   // Pixels: side of a patch, odd. Unset: wide enough for patch_sigma, or 7 where that is 0.
   std::optional<int> patch = {};
   // Pixels: Gaussian weights within a patch; 0: all the same. Unset: follows sigma; 0 where that is not known

@@ -12,7 +12,8 @@ namespace ungrain {
 // / 2 sigma_space²), d² the mean of the squared differences of the patches around p and q.
 struct NlmBilateralParams {
   static constexpr std::string_view method = "nlm-bilateral";
-  int search = 21;  // pixels: side of the window that is searched, odd; or whole_image
+  int search = 21;   // pixels: side of the window that is searched, odd; or whole_image
+  int radius_t = 0;  // images of a sequence before and after that are searched too; 0 with whole_image
   // Pixels: side of a patch, odd. Unset: follows sigma, or 7 where that is not known.
   std::optional<int> patch = {};
   std::optional<double> sigma = {};  // the noise's standard deviation, pixel units; unset: measured

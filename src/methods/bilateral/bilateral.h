@@ -17,7 +17,8 @@ Pipeline bilateral_grid_cuda(const BilateralParams& params, const ImageSpec& spe
 
 // A strength of 0, or a window of one pixel, leaves the image as it is.
 inline bool is_identity(const BilateralParams& params) {
-  return params.radius == 0 || params.sigma_space.value() == 0 || params.sigma_range.value() == 0;
+  return (params.radius == 0 && params.radius_t == 0) || params.sigma_space.value() == 0 ||
+         params.sigma_range.value() == 0;
 }
 
 // How the channels that share a weight are compared. For one channel the distances are equal, and only the
@@ -36,7 +37,9 @@ inline bool uses_grid(const BilateralParams& params) {
 // The window's reach along each axis, for each pass: one pass, or two for separable.
 inline std::vector<Reach> bilateral_passes(const BilateralParams& params) {
   const int r = params.radius;
-  if (params.quality != BilateralQuality::separable) return {{.x = r, .y = r}};
+  if (params.quality != BilateralQuality::separable) {
+    return {{.x = r, .y = r, .before = params.radius_t, .after = params.radius_t}};
+  }
   return {{.x = r, .y = 0}, {.x = 0, .y = r}};
 }
 

@@ -19,8 +19,9 @@ Pipeline bilateral_cpu(const BilateralParams& params, const ImageSpec& spec) {
                       .planes = spec.colour_channels(),
                       .scratch = kernel.scratch(),
                       .run = [kernel, eight_bits](const StageCall& call) {
-                        for_window_tiles(kernel, call, [&](const Rect& tile, int first, float* memory) {
-                          bilateral_tile(kernel, eight_bits, call, tile, first, memory);
+                        const WindowTile window = kernel.over_images_of(call);
+                        for_window_tiles(window, call, [&](const Rect& tile, int first, float* memory) {
+                          bilateral_tile(window, eight_bits, call, tile, first, memory);
                         });
                       }});
   }

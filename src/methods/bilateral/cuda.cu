@@ -35,27 +35,33 @@ __device__ float range_exponent(const float (&values)[Channels], const float (&c
   }
 }
 
-template <ColourDistance Distance, int Channels, int Rows, class Call>
+template <ColourDistance Distance, int Channels, int Rows, bool OfSequence, class Call>
 __device__ void filter_block(const Call& call, float* shared) {
   WindowBlock<Channels, Rows, false, Call> block(call, shared);
   float centre[Channels][rows_each];
   float sums[Channels][rows_each] = {};
   float weights[rows_each] = {};
   block.load_centres(centre);
-  block.for_window([&](int k, const float(&values)[Channels], float exponent) {
+  const auto visit = [&](int k, const float(&values)[Channels], float exponent) {
     const float weight = cuda::exp2_fast(range_exponent<Distance, Channels>(values, centre, k, exponent));
     weights[k] += weight;
 #pragma unroll
     for (int c = 0; c < Channels; ++c) sums[c][k] = fmaf(weight, values[c], sums[c][k]);
-  });
+  };
+  if constexpr (OfSequence) {
+    block.for_window_of_images(visit);
+  } else {
+    block.for_window(visit);
+  }
   block.store(centre, sums, weights);
 }
 
-template <ColourDistance Distance, int Channels, int Rows>
+// OfSequence: the windows of several images, in a loop that takes registers, hence a kernel of its own.
+template <ColourDistance Distance, int Channels, int Rows, bool OfSequence>
 __global__ void __launch_bounds__(cuda::tile_threads)
     bilateral_kernel(const __grid_constant__ WindowCall call) {
   extern __shared__ float shared[];
-  filter_block<Distance, Channels, Rows>(call, shared);
+  filter_block<Distance, Channels, Rows, OfSequence>(call, shared);
 }
 
 // Replacing what is not finite must not take registers from the filter: hence the least number of blocks.
@@ -63,7 +69,7 @@ template <PixelType Type, int Channels, int Rows>
 __global__ void __launch_bounds__(cuda::tile_threads, is_float(Type) && Channels == 1 ? 9 : 1)
     direct_bilateral_kernel(const __grid_constant__ DirectWindowCall<Type> call) {
   extern __shared__ float shared[];
-  filter_block<ColourDistance::euclidean, Channels, Rows>(call, shared);
+  filter_block<ColourDistance::euclidean, Channels, Rows, false>(call, shared);
 }
 
 using Kernel = void (*)(WindowCall);
@@ -79,12 +85,24 @@ using CompiledReaches =
     std::conditional_t<Distance == ColourDistance::city_block && Channels == 3,
                        std::make_integer_sequence<int, 8>, cuda::CompiledReaches<Channels>>;
 
+// For sequences: the default radius, else the generic kernel.
+template <ColourDistance Distance, int Channels>
+using SequenceReaches =
+    std::conditional_t<Distance == ColourDistance::euclidean && (Channels == 1 || Channels == 3),
+                       std::integer_sequence<int, 5>, std::integer_sequence<int>>;
+
 template <ColourDistance Distance, int Channels>
 Instance instance_for(const Reach& reach) {
-  return cuda::with_rows(reach.y, CompiledReaches<Distance, Channels>(), [&](auto rows) {
-    return Instance{bilateral_kernel<Distance, Channels, rows>,
-                    WindowBlock<Channels, rows, false>::shared_bytes(reach.x)};
-  });
+  const auto instance = [&]<bool OfSequence>(auto rows, std::bool_constant<OfSequence>) {
+    return Instance{bilateral_kernel<Distance, Channels, decltype(rows)::value, OfSequence>,
+                    WindowBlock<Channels, decltype(rows)::value, false>::shared_bytes(reach.x)};
+  };
+  if (reach.slices() > 1) {
+    return cuda::with_rows(reach.y, SequenceReaches<Distance, Channels>(),
+                           [&](auto rows) { return instance(rows, std::true_type()); });
+  }
+  return cuda::with_rows(reach.y, CompiledReaches<Distance, Channels>(),
+                         [&](auto rows) { return instance(rows, std::false_type()); });
 }
 
 // For several channels: for one, the distances are equal.
@@ -118,7 +136,7 @@ Form form_for(const BilateralParams& params, const ImageSpec& spec, int channels
   const bool plain = (channels_per_weight == 1 || channels_per_weight == 3) &&
                      params.window == Window::square && params.quality != BilateralQuality::separable &&
                      distance_among(params, channels_per_weight) == ColourDistance::euclidean;
-  if (!plain) return Form::one_sided;
+  if (!plain || params.radius_t > 0) return Form::one_sided;
   const auto pixels = static_cast<long long>(spec.width) * spec.height;
   if (tuning::serves(tuning::streamed_from(channels_per_weight, params.radius), pixels))
     return Form::streamed;
@@ -149,7 +167,7 @@ DirectInstance<Type> direct_instance_for(int radius) {
 }
 
 bool has_direct_version(const BilateralParams& params, int channels_per_weight) {
-  return params.radius <= cuda::most_direct_radius &&
+  return params.radius_t == 0 && params.radius <= cuda::most_direct_radius &&
          (channels_per_weight == 1 || channels_per_weight == 3) && params.colour != ColourMode::lab &&
          params.border != Border::wrap && params.quality != BilateralQuality::separable &&
          distance_among(params, channels_per_weight) == ColourDistance::euclidean;
@@ -172,6 +190,17 @@ void launch_direct(const cuda::WindowWeights& weights, const BilateralParams& pa
       with_pixel_type(samples.type, [&](auto type) { one_sided(type, first); });
     }
   }
+}
+
+// Over the image that is filtered and those around it that exist.
+WindowCall window_call(const DeviceStageCall& call, Border border, int first_channel,
+                       const cuda::WindowWeights& weights) {
+  WindowCall window{{call.at(0, 0), call.image, border}, call.out, first_channel, weights};
+  for (int offset = -call.reach.before; offset <= call.reach.after; ++offset) {
+    const float* const data = call.at(0, offset).data;
+    if (offset != 0 && data != nullptr) window.other_data[window.other_images++] = data;
+  }
+  return window;
 }
 
 }  // namespace
@@ -202,7 +231,7 @@ Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
                             launch_streamed_bilateral(weights, border, first, channels_per_weight, call);
                             continue;
                           }
-                          const WindowCall window{{call.in[0], call.image, border}, call.out, first, weights};
+                          const WindowCall window = window_call(call, border, first, weights);
                           cuda::launch(instance.kernel, cuda::window_grid(call.out.rect),
                                        dim3(cuda::tile_threads), instance.shared, call.stream, window);
                         }
@@ -210,6 +239,7 @@ Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
   }
   Pipeline pipeline =
       cuda::in_colour_mode(params.colour, std::move(passes), spec.white(), params.border == Border::wrap);
+  pipeline.slow_border = Border::shrink;
   if (has_direct_version(params, channels_per_weight)) {
     const cuda::WindowWeights weights(params.window, params.radius, {.x = params.radius, .y = params.radius},
                                       params.sigma_space.value(), params.sigma_range.value(), divisor);

@@ -42,6 +42,9 @@ void check(const P& params, const ImageSpec& spec) {
   if (params.window == Window::disc) {
     throw Error(ErrorCode::invalid_argument, "bilateral: only quality exact takes a disc window");
   }
+  if (params.radius_t > 0) {
+    throw Error(ErrorCode::invalid_argument, "bilateral: only quality exact takes a radius_t");
+  }
   if (params.quality == BilateralQuality::grid && params.colour != ColourMode::per_channel &&
       spec.colour_channels() > 1) {
     throw Error(ErrorCode::invalid_argument,
@@ -58,8 +61,10 @@ Cost cost(const BilateralParams& p, const ImageSpec& spec) {
       return {.cpu_ns = 0.6 * side * colours, .gpu_ns = 0.002 * side * colours};
     case BilateralQuality::grid:
       return {.cpu_ns = 36 * colours, .gpu_ns = 0.2 * colours};
-    default:
-      return {.cpu_ns = 0.13 * side * side * colours, .gpu_ns = 0.02 + 0.00015 * side * side * colours};
+    default: {
+      const double taps = static_cast<double>(side) * side * (2 * p.radius_t + 1);
+      return {.cpu_ns = 0.13 * taps * colours, .gpu_ns = 0.02 + 0.00015 * taps * colours};
+    }
   }
 }
 
@@ -71,6 +76,7 @@ const Method& bilateral_method() {
       .descriptors =
           {
               describe::window_radius(&P::radius),
+              describe::radius_t(&P::radius_t),
               describe::sigma_space(&P::sigma_space),
               describe::noise_level(
                   &P::sigma, +[](const P& p) { return !p.sigma_range; },

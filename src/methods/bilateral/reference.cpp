@@ -9,21 +9,25 @@ namespace {
 
 double squared(double v) { return v * v; }
 
-// Filters the channels [first, first + count) of one pixel with one set of weights in a window of that reach.
-void filter_pixel(const BilateralParams& params, const Reach& reach,
-                  const BorderedPlanes<const double>& image, int x, int y, int first, int count,
-                  double* result) {
+// The weighted sums of the channels [first, first + count) of one pixel, which share their weights.
+struct PixelSums {
+  double weights = 0;
+  std::vector<double> values;
+};
+
+// Adds the window of that reach around (x, y) in one of the images.
+void add_window(const BilateralParams& params, const Reach& reach, const BorderedPlanes<const double>& own,
+                const BorderedPlanes<const double>& image, int x, int y, int first, PixelSums& sums) {
+  const int count = static_cast<int>(sums.values.size());
   const double sigma_range = params.sigma_range.value();
   const int divisor = difference_divisor(params.colour, count);
-  double weights = 0;
-  std::vector<double> sums(static_cast<std::size_t>(count), 0.0);
   for (int dy = -reach.y; dy <= reach.y; ++dy) {
     for (int dx = -reach.x; dx <= reach.x; ++dx) {
       if (!in_window(params.window, params.radius, dx, dy) || !image.counts(x + dx, y + dy)) continue;
       double absolutes = 0;
       double squares = 0;
       for (int c = first; c < first + count; ++c) {
-        const double difference = (image.at(c, x + dx, y + dy) - image.at(c, x, y)) / sigma_range;
+        const double difference = (image.at(c, x + dx, y + dy) - own.at(c, x, y)) / sigma_range;
         absolutes += std::abs(difference);
         squares += squared(difference);
       }
@@ -32,13 +36,12 @@ void filter_pixel(const BilateralParams& params, const Reach& reach,
       const double distance =
           squared(dx / params.sigma_space.value()) + squared(dy / params.sigma_space.value());
       const double weight = std::exp(-distance / 2) * std::exp(-range_distance / 2);
-      weights += weight;
+      sums.weights += weight;
       for (int c = 0; c < count; ++c) {
-        sums[static_cast<std::size_t>(c)] += weight * image.at(first + c, x + dx, y + dy);
+        sums.values[static_cast<std::size_t>(c)] += weight * image.at(first + c, x + dx, y + dy);
       }
     }
   }
-  for (int c = 0; c < count; ++c) result[c] = sums[static_cast<std::size_t>(c)] / weights;
 }
 
 }  // namespace
@@ -47,13 +50,19 @@ Pipeline bilateral_reference(const BilateralParams& params, const ImageSpec& spe
   if (is_identity(params)) return {};
   if (uses_grid(params)) return bilateral_grid_reference(params, spec);
   const double white = spec.white();
-  Pipeline pipeline{.stages = {}, .wraps = params.border == Border::wrap};
+  Pipeline pipeline{.stages = {}, .wraps = params.border == Border::wrap, .slow_border = Border::shrink};
   for (const Reach& reach : bilateral_passes(params)) {
     const auto run = [=](const StageCall& call) {
-      filter_working_copy(call, params.colour, white, params.border,
-                          [&](const auto& image, int x, int y, int first, int count, double* result) {
-                            filter_pixel(params, reach, image, x, y, first, count, result);
-                          });
+      filter_working_images(
+          call, params.colour, white, params.border,
+          [&](const WorkingImages& images, int x, int y, int first, int count, double* result) {
+            PixelSums sums{.values = std::vector<double>(static_cast<std::size_t>(count), 0.0)};
+            for (const BorderedPlanes<const double>& image : images.all) {
+              add_window(params, reach, images.image(), image, x, y, first, sums);
+            }
+            for (int c = 0; c < count; ++c)
+              result[c] = sums.values[static_cast<std::size_t>(c)] / sums.weights;
+          });
     };
     pipeline.stages.push_back(
         {.name = "bilateral", .reach = reach, .planes = spec.colour_channels(), .run = run});

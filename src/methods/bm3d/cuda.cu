@@ -13,6 +13,7 @@
 #include "methods/bm3d/bm3d.h"
 #include "methods/bm3d/cuda_filter.h"
 #include "methods/bm3d/scales.h"
+#include "methods/bm3d/time.h"
 #include "methods/bm3d/transforms.h"
 
 namespace ungrain {
@@ -23,6 +24,7 @@ using cuda::Bm3dCommonNoise;
 using cuda::Bm3dDeviationsCall;
 using cuda::Bm3dFast;
 using cuda::Bm3dFilterCall;
+using cuda::Bm3dFinishCall;
 using cuda::Bm3dGeneral;
 using cuda::Bm3dGeneralCall;
 using cuda::Bm3dGeneralMatch;
@@ -67,17 +69,6 @@ __global__ void pad_kernel(const ConstPlanes in, const Extent image, const Plane
                               border_index(Border::symmetric, y, image.height));
 }
 
-struct FinishCall {
-  Bm3dSums sums;
-  ConstPlanes noisy;
-  Planes out;
-  float to_colours[3][3];    // from opponent planes
-  float unit[max_channels];  // of the sums' values
-  bool lost;                 // the sums are of noisy minus estimate
-  bool to_rgb;
-  float window[32];
-};
-
 constexpr int most_patch = 32;
 constexpr int usual_patch = 8;
 
@@ -85,7 +76,7 @@ constexpr int usual_patch = 8;
 // Patch: its side, or 0 if it is known only at run time.
 template <int Patch>
 __global__ void __launch_bounds__(block_columns* block_rows)
-    finish_kernel(const __grid_constant__ FinishCall call) {
+    finish_kernel(const __grid_constant__ Bm3dFinishCall call) {
   constexpr int most = Patch > 0 ? Patch : most_patch;
   constexpr int most_columns = block_columns + most - 1;
   constexpr int most_rows = block_rows + most - 1;
@@ -543,7 +534,7 @@ class CudaStep {
   }
 
   void finish(const DeviceStageCall& call, const Bm3dSums& sums) const {
-    FinishCall finish{};
+    Bm3dFinishCall finish{};
     finish.sums = sums;
     finish.noisy = call.in[0];
     finish.out = call.out;
@@ -555,8 +546,7 @@ class CudaStep {
       finish.unit[plane] = static_cast<float>(finish.lost ? sigma_[plane] : white_);
     finish.to_rgb = settings_.opponent && index_ + 1 == settings_.steps;
     copy_window(finish.window);
-    cuda::launch(step_.patch == usual_patch ? finish_kernel<usual_patch> : finish_kernel<0>,
-                 blocks_of(call.out.rect), dim3(block_columns, block_rows), 0, call.stream, finish);
+    cuda::launch_bm3d_finish(finish, call.stream);
   }
 
   Bm3dSettings settings_;
@@ -586,11 +576,6 @@ class CudaStep {
   mutable cuda::PinnedBuffer table_;
 };
 
-void launch_opponent(const DeviceStageCall& call) {
-  cuda::launch(opponent_kernel, blocks_of(call.out.rect), dim3(block_columns, block_rows), 0, call.stream,
-               call.in[0], call.out, opponent());
-}
-
 Stage stage(const char* name, const Bm3dSettings& settings, const ImageSpec& spec, int index,
             std::vector<int> reads) {
   const auto step = std::make_shared<const CudaStep>(settings, spec, index);
@@ -606,10 +591,12 @@ Stage stage(const char* name, const Bm3dSettings& settings, const ImageSpec& spe
 Pipeline one_scale(const Bm3dParams& params, const ImageSpec& spec) {
   const Bm3dSettings settings = bm3d_settings(params, spec);
   if (is_identity(settings)) return {};
+  if (settings.over_time) return bm3d_time_cuda(settings, spec);
   Pipeline pipeline;
   int noisy = 0;
   if (settings.opponent) {
-    pipeline.stages.push_back({.name = "opponent", .planes = 3, .reads = {0}, .launch = launch_opponent});
+    pipeline.stages.push_back(
+        {.name = "opponent", .planes = 3, .reads = {0}, .launch = cuda::launch_bm3d_opponent});
     noisy = 1;
   }
   pipeline.stages.push_back(stage("threshold", settings, spec, 0, {noisy}));
@@ -618,6 +605,16 @@ Pipeline one_scale(const Bm3dParams& params, const ImageSpec& spec) {
 }
 
 }  // namespace
+
+void cuda::launch_bm3d_finish(const Bm3dFinishCall& call, Stream stream) {
+  launch(call.sums.patch == usual_patch ? finish_kernel<usual_patch> : finish_kernel<0>,
+         blocks_of(call.sums.rect), dim3(block_columns, block_rows), 0, stream, call);
+}
+
+void cuda::launch_bm3d_opponent(const DeviceStageCall& call) {
+  launch(opponent_kernel, blocks_of(call.out.rect), dim3(block_columns, block_rows), 0, call.stream,
+         call.in[0], call.out, opponent());
+}
 
 Pipeline bm3d_cuda(const Bm3dParams& params, const ImageSpec& spec) {
   return bm3d_in_scales(params, spec, cuda::scale_passes(), one_scale);

@@ -24,7 +24,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/half.h"
+#include "ungrain/half.h"
 #include "cuda/async_copy.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/products.cuh"

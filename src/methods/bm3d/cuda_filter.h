@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/method.h"
 #include "core/planes.h"
 #include "cuda/memory.h"
 #include "methods/bm3d/cuda_match.h"
@@ -42,6 +43,21 @@ struct Bm3dSums {
     return 2 * static_cast<std::size_t>(planes) * (pixels + begins);
   }
 };
+
+// From sums to pixels.
+struct Bm3dFinishCall {
+  Bm3dSums sums;
+  ConstPlanes noisy;
+  Planes out;
+  float to_colours[3][3];    // from opponent planes
+  float unit[max_channels];  // of the sums' values
+  bool lost;                 // the sums are of noisy minus estimate
+  bool to_rgb;
+  float window[32];
+};
+void launch_bm3d_finish(const Bm3dFinishCall& call, Stream stream);
+// A stage: rgb to luminance and colour differences.
+void launch_bm3d_opponent(const DeviceStageCall& call);
 
 // Covariances of two patches' noise, see PlaneNoise: [dy >= 0][dx][8][8], 1 on average at (0, 0), 0 beyond
 // the reaches.

@@ -1,7 +1,3 @@
-// Tiles of reference patches, each with its own sums of estimates. A batch of tiles runs at a time, in
-// reading order; then their sums are added to those of the rows, in the order of tiles. The image's
-// coordinates place the tiles, independent of the band, so that every sum has one order. Only rows with
-// incomplete estimates are kept.
 #include "methods/bm3d/fast.h"
 
 #include <algorithm>
@@ -17,14 +13,14 @@
 #include "core/scratch.h"
 #include "methods/bm3d/filter_simd.h"
 #include "methods/bm3d/match_simd.h"
+#include "methods/bm3d/opponent_rows.h"
+#include "methods/bm3d/tile_sums.h"
 #include "methods/bm3d/transforms.h"
 
 namespace ungrain {
 namespace {
 
 constexpr int patch = filter_patch;
-constexpr int tile_side = 72;        // pixels between tiles, about
-constexpr int tiles_in_flight = 48;  // at least, so that threads seldom wait for each other
 
 // Times the parts of a thread's work, if a benchmark asks for it.
 class PartClock {
@@ -51,40 +47,6 @@ class PartClock {
   std::int64_t last_ = 0;
 };
 
-constexpr int up_to(int step, int n) { return (n + step - 1) / step * step; }
-constexpr std::size_t line_up(std::size_t floats) { return (floats + 15) / 16 * 16; }
-
-// Reference patches along an axis: every spacing-th, and the last.
-struct Axis {
-  int last = 0;
-  int spacing = 1;
-
-  int count() const { return (last + spacing - 1) / spacing + 1; }
-  int position(int index) const { return std::min(index * spacing, last); }
-  // The first reference at or after a position; count() if there is none.
-  int index_from(int from) const {
-    if (from <= 0) return 0;
-    return from > last ? count() : (from + spacing - 1) / spacing;
-  }
-};
-
-// Sizes that all tiles have.
-struct TileShape {
-  int references = 0;  // along each axis
-  int reach = 0;       // of a group around its reference
-  int side = 0;        // pixels that its patches touch, along each axis
-  int pitch = 0;
-  std::size_t plane = 0;  // floats
-
-  TileShape(int spacing, int search) : reach(search / 2) {
-    references = 6 * std::max(1, static_cast<int>(std::lround(tile_side / 6.0 / spacing)));
-    side = (references - 1) * spacing + 2 * reach + patch;
-    pitch = up_to(16, side + 8);
-    if (pitch % 64 == 0) pitch += 16;  // avoids rows of a patch in the same cache set
-    plane = static_cast<std::size_t>(pitch) * side;
-  }
-};
-
 // Integers for pixels from black to white and a margin beyond: for noise, or for a filter's overshoot at
 // edges.
 MatchScale match_scale(double white, double sigma, bool basic) {
@@ -109,10 +71,9 @@ class FastStep {
         times_(times),
         index_(index),
         step_(index == 0 ? settings.first : settings.second),
-        shape_(step_.spacing, step_.search),
         planes_(spec.colour_channels()),
-        across_{spec.width - patch, step_.spacing},
-        down_{spec.height - patch, step_.spacing} {
+        sums_({spec.width, spec.height}, step_.spacing, step_.search / 2, planes_),
+        shape_(sums_.shape()) {
     const std::vector<double> window = patch_window(patch, step_.kaiser);
     std::copy_n(window.begin(), patch, window_);
     const double white = spec.white() * (settings.opponent ? std::sqrt(3.0) : 1);
@@ -123,58 +84,26 @@ class FastStep {
       scales_.push_back(match_scale(white, settings.sigma[plane], index == 1));
       if (model != nullptr && model->covariances != nullptr) add_covariances(plane);
     }
-    tiles_across_ = (across_.count() + shape_.references - 1) / shape_.references;
-    tiles_down_ = (down_.count() + shape_.references - 1) / shape_.references;
-    // Whole rows of tiles, or equal parts of a row.
-    rows_at_once_ = std::min(tiles_down_, (tiles_in_flight + tiles_across_ - 1) / tiles_across_);
-    const int parts = std::max(1, tiles_across_ / tiles_in_flight);
-    at_once_ = (rows_at_once_ * tiles_across_ + parts - 1) / parts;
-    kept_ = shape_.side + (rows_at_once_ - 1) * shape_.references * step_.spacing;
-    row_ = line_up(spec.width);
     const int positions = shape_.side - patch + 1;
     area_ = match_area({0, 0, positions, positions});
     most_ = step_.group;
   }
 
   std::size_t scratch() const { return memory_at(nullptr).floats + 32; }
-  // Floats of the sums of tiles and of rows.
-  std::size_t common() const {
-    return at_once_ * tile_sums() + 2 * static_cast<std::size_t>(planes_) * kept_ * row_ + 32;
-  }
+  std::size_t shared() const { return sums_.shared(); }
 
   void run(const StageCall& call) const {
-    const Rect& out = call.out.rect;
-    // References whose groups reach the output.
-    const Range columns = reaching(across_, out.x0, out.x1);
-    const Range rows = reaching(down_, out.y0, out.y1);
-    const int side = shape_.references;
-    const Range tile_columns{columns.begin / side, (columns.end - 1) / side + 1};
-    const Range tile_rows{rows.begin / side, (rows.end - 1) / side + 1};
-    const int across = tile_columns.end - tile_columns.begin;
-    const int tiles = across * (tile_rows.end - tile_rows.begin);
-    const auto column_of = [&](int tile) { return tile_columns.begin + tile % across; };
-    const auto row_of = [&](int tile) { return tile_rows.begin + tile / across; };
-    int done = out.y0;     // first row that is not divided yet
-    int started = out.y0;  // first row without sums
-    for (int begin = 0, end = 0; begin < tiles; begin = end) {
-      end = std::min({tiles, begin + at_once_, (begin / across + rows_at_once_) * across});
-      call.workers.for_each(end - begin, [&](std::int64_t item, int worker) {
-        const int tile = begin + static_cast<int>(item);
-        filter_tile(call, column_of(tile), row_of(tile), columns, rows, sums_of_tile(call, tile - begin),
-                    worker);
-      });
-      const int touched = std::clamp(first_row(row_of(end - 1)) + shape_.side, started, out.y1);
-      const int complete = end == tiles ? out.y1 : std::clamp(first_row(row_of(end)), done, out.y1);
-      for_rows(call, {done, touched}, [&](int y) {
-        if (y >= started) clear_row(call, y);
-        for (int tile = begin; tile < end; ++tile) {
-          add_row(call, tile - begin, first_column(column_of(tile)), y - first_row(row_of(tile)), y);
-        }
-        if (y < complete) divide_row(call, y);
-      });
-      done = complete;
-      started = touched;
-    }
+    sums_.run(
+        call.workers, call.out, call.shared.data(),
+        [&](const TileSums::Tile& tile, int worker) { filter_tile(call, tile, worker); },
+        [&](int y) {
+          if (settings_.opponent && index_ + 1 == settings_.steps) rgb_row(call.out, y);
+        },
+        [&](const auto& work) {
+          PartClock clock(times_, index_);
+          work();
+          clock.done(Bm3dPart::division);
+        });
   }
 
  private:
@@ -215,10 +144,7 @@ class FastStep {
     return result;
   }
 
-  struct Range {
-    int begin = 0;
-    int end = 0;
-  };
+  using Range = TileSums::Range;
 
   // A worker's memory.
   struct Memory {
@@ -260,43 +186,14 @@ class FastStep {
   }
 
   Memory memory_of(const StageCall& call, int worker) const {
-    return memory_at(aligned(call.scratch_of(worker)));
+    return memory_at(TileSums::aligned(call.scratch_of(worker)));
   }
 
-  Range reaching(const Axis& axis, int begin, int end) const {
-    // The last reference is closer to the previous one than the spacing: it is searched by itself.
-    const int to = end - 1 + shape_.reach;
-    return {axis.index_from(begin - (patch - 1) - shape_.reach),
-            to >= axis.last ? axis.count() : to / axis.spacing + 1};
-  }
-
-  std::size_t tile_sums() const { return 2 * static_cast<std::size_t>(planes_) * shape_.plane; }
-  int first_row(int ty) const { return down_.position(ty * shape_.references) - shape_.reach; }
-  int first_column(int tx) const { return across_.position(tx * shape_.references) - shape_.reach; }
-
-  static float* aligned(float* memory) {
-    constexpr std::uintptr_t line = 64;
-    const std::uintptr_t beyond = reinterpret_cast<std::uintptr_t>(memory) % line;
-    return memory + (beyond == 0 ? 0 : (line - beyond) / sizeof(float));
-  }
-
-  // Shared memory: the tiles' sums of weighted values, then of weights, for each plane; then those of rows.
-  static float* shared_of(const StageCall& call) { return aligned(call.shared.data()); }
-  float* sums_of_tile(const StageCall& call, int place) const {
-    return shared_of(call) + static_cast<std::size_t>(place) * tile_sums();
-  }
-  float* sums_of_row(const StageCall& call, int plane, int y) const {
-    return shared_of(call) + at_once_ * tile_sums() +
-           2 * row_ * (static_cast<std::size_t>(plane) * kept_ + y % kept_);
-  }
-
-  void filter_tile(const StageCall& call, int tx, int ty, const Range& columns, const Range& rows,
-                   float* sums, int worker) const {
-    const int side = shape_.references;
-    const Range xs{std::max(columns.begin, tx * side), std::min(columns.end, (tx + 1) * side)};
-    const Range ys{std::max(rows.begin, ty * side), std::min(rows.end, (ty + 1) * side)};
-    const int left = first_column(tx);
-    const int top = first_row(ty);
+  void filter_tile(const StageCall& call, const TileSums::Tile& at, int worker) const {
+    const Range& xs = at.xs;
+    const Range& ys = at.ys;
+    const int left = at.left;
+    const int top = at.top;
 
     Memory memory = memory_of(call, worker);
     MatchTile tile;
@@ -307,7 +204,7 @@ class FastStep {
     const ColumnTile columns_of{shape_.side, shape_.side, shape_.pitch};
 
     PartClock clock(times_, index_);
-    std::fill_n(sums, tile_sums(), 0.0F);
+    std::fill_n(at.sums, sums_.tile_floats(), 0.0F);
     clock.done(Bm3dPart::sums);
     for (int plane = 0; plane < planes_; ++plane) {
       const bool finds = !settings_.opponent || plane == 0;
@@ -325,8 +222,8 @@ class FastStep {
       clock.done(Bm3dPart::matching);
       transform_columns(step_.transform, columns_of, memory.image, memory.noisy);
       clock.done(Bm3dPart::columns);
-      float* values = sums + 2 * plane * shape_.plane;
-      float* weights = values + shape_.plane;
+      float* values = sums_.values_of(at, plane);
+      float* weights = sums_.weights_of(at, plane);
       std::fill_n(memory.filtered, columns_of.floats(), 0.0F);
       clock.done(Bm3dPart::sums);
       const std::int32_t* places = memory.places;
@@ -357,8 +254,8 @@ class FastStep {
         MatchGroup groups[most_references_at_once];
         int x[most_references_at_once];
         const int count = std::min(at_once, xs.end - xi);
-        for (int r = 0; r < count; ++r) x[r] = across_.position(xi + r);
-        const int y = down_.position(yi);
+        for (int r = 0; r < count; ++r) x[r] = sums_.across().position(xi + r);
+        const int y = sums_.down().position(yi);
         auto* match_memory = reinterpret_cast<std::uint32_t*>(memory.match);
         const MatchCall search{tile, step_.search, most_,  farthest(scale),         count, x,
                                y,    match_memory, groups, correction(plane, false)};
@@ -456,88 +353,15 @@ class FastStep {
     return {first, rect, shape_.pitch, 0, 1};
   }
 
-  static void opponent_row(const float* r, const float* g, const float* b, int plane, int width, float* to) {
-    const auto weight = [&](int channel) { return static_cast<float>(opponent_matrix[plane][channel]); };
-    const float of_r = weight(0);
-    const float of_g = weight(1);
-    const float of_b = weight(2);
-    for (int x = 0; x < width; ++x) to[x] = of_r * r[x] + of_g * g[x] + of_b * b[x];
-  }
-
-  // Calls body(y) for all rows.
-  template <class Body>
-  void for_rows(const StageCall& call, const Range& rows, Body body) const {
-    if (rows.begin >= rows.end) return;
-    constexpr int at_once = 8;
-    call.workers.for_each((rows.end - rows.begin + at_once - 1) / at_once, [&](std::int64_t item, int) {
-      PartClock clock(times_, index_);
-      const int begin = rows.begin + static_cast<int>(item) * at_once;
-      for (int y = begin; y < std::min(rows.end, begin + at_once); ++y) body(y);
-      clock.done(Bm3dPart::division);
-    });
-  }
-
-  void clear_row(const StageCall& call, int y) const {
-    for (int plane = 0; plane < planes_; ++plane) std::fill_n(sums_of_row(call, plane, y), 2 * row_, 0.0F);
-  }
-
-  // Adds a tile's row to the output's sums.
-  void add_row(const StageCall& call, int place, int left, int row, int y) const {
-    if (row < 0 || row >= shape_.side) return;
-    const Rect& out = call.out.rect;
-    const int begin = std::max(left, out.x0);
-    const int count = std::min(left + shape_.side, out.x1) - begin;
-    for (int plane = 0; plane < planes_; ++plane) {
-      const float* more_values =
-          sums_of_tile(call, place) + 2 * plane * shape_.plane + row * shape_.pitch + (begin - left);
-      const float* more_weights = more_values + shape_.plane;
-      float* values = sums_of_row(call, plane, y) + (begin - out.x0);
-      float* weights = values + row_;
-      for (int x = 0; x < count; ++x) {
-        values[x] += more_values[x];
-        weights[x] += more_weights[x];
-      }
-    }
-  }
-
-  void divide_row(const StageCall& call, int y) const {
-    for (int plane = 0; plane < planes_; ++plane) {
-      const float* values = sums_of_row(call, plane, y);
-      const float* weights = values + row_;
-      float* to = call.out.row(plane, y);
-      for (int x = 0; x < call.out.rect.width(); ++x) to[x] = values[x] / weights[x];
-    }
-    if (settings_.opponent && index_ + 1 == settings_.steps) rgb_row(call.out, y);
-  }
-
-  static void rgb_row(const Planes& planes, int y) {
-    float* row[3] = {planes.row(0, y), planes.row(1, y), planes.row(2, y)};
-    for (int x = 0; x < planes.rect.width(); ++x) {
-      const float from[3] = {row[0][x], row[1][x], row[2][x]};
-      for (int plane = 0; plane < 3; ++plane) {
-        float sum = 0;
-        for (int c = 0; c < 3; ++c) sum += static_cast<float>(opponent_matrix[c][plane]) * from[c];
-        row[plane][x] = sum;
-      }
-    }
-  }
-
   Bm3dSettings settings_;
   Bm3dTimes* times_;
   int index_;
   Bm3dStep step_;
-  TileShape shape_;
   int planes_;
-  Axis across_;
-  Axis down_;
-  int tiles_across_ = 0;
-  int tiles_down_ = 0;
-  int at_once_ = 1;       // tiles in a batch
-  int rows_at_once_ = 1;  // rows of tiles in a batch
-  int kept_ = 1;          // rows with sums
-  std::size_t row_ = 0;   // floats
-  int most_ = 1;          // patches of a group
-  Rect area_;             // of a tile at 0, 0
+  TileSums sums_;
+  TileSums::Shape shape_;
+  int most_ = 1;  // patches of a group
+  Rect area_;     // of a tile at 0, 0
   double window_[patch];
   std::unique_ptr<FilterTables[]> tables_;  // one for each plane
   std::vector<MatchScale> scales_;
@@ -575,7 +399,7 @@ Pipeline bm3d_fast(const Bm3dSettings& settings, const ImageSpec& spec, Bm3dTime
                                .planes = spec.colour_channels(),
                                .reads = index == 0 ? std::vector{0} : std::vector{0, 1},
                                .scratch = step->scratch(),
-                               .shared = step->common(),
+                               .shared = step->shared(),
                                .repeated_rows = reach,
                                .run = [step](const StageCall& call) { step->run(call); }});
   }

@@ -10,6 +10,7 @@
 #include "core/descriptor.h"
 #include "methods/bm3d/bm3d.h"
 #include "methods/bm3d/scales.h"
+#include "methods/bm3d/time.h"
 #include "noise/noise_model.h"
 #include "ungrain/error.h"
 #include "ungrain/estimate.h"
@@ -79,9 +80,39 @@ ProfileValues profile_values_of(Bm3dProfile profile, double noise) {
   return {};
 }
 
+// Over time groups have few patches of each image, and references may lie farther apart.
+ProfileValues profile_values_over_time(Bm3dProfile profile, int radius_t) {
+  ProfileValues ours{.spacing = 4,
+                     .wiener_spacing = 4,
+                     .search = 11,
+                     .wiener_search = 11,
+                     .group = 32,
+                     .wiener_group = 8,
+                     .wiener_max_distance = 500,
+                     .lambda = 3.1};
+  if (profile == Bm3dProfile::fast) {
+    ours.spacing = ours.wiener_spacing = 6;
+    ours.search = ours.wiener_search = 7;
+    ours.group = 12;
+    ours.wiener_group = 6;
+  } else if (profile == Bm3dProfile::high) {
+    ours.spacing = 3;
+    ours.wiener_spacing = 2;
+    ours.search = ours.wiener_search = 19;
+    ours.group = 64;
+  }
+  if (radius_t == 0) {
+    ours.search = ours.wiener_search = 19;
+    ours.group = ours.wiener_group = 16;
+    ours.lambda = 2.7;
+  }
+  return ours;
+}
+
 // Nothing while the noise is unknown.
 std::optional<ProfileValues> profile_values_of(const P& p, const ImageSpec& spec) {
   if (p.sigma.empty()) return std::nullopt;
+  if (is_over_time(p, spec)) return profile_values_over_time(p.profile, p.radius_t);
   return profile_values_of(p.profile, *std::max_element(p.sigma.begin(), p.sigma.end()) * 255 / spec.white());
 }
 
@@ -270,8 +301,39 @@ void check_model(const P& p, const ImageSpec& spec) {
   if (!has_model_patches(p)) fail("is for patches of 8 with transform dct");
 }
 
+// Over time there is one kind of patches, transforms and noise.
+void check_over_time(const P& p, const ImageSpec& spec) {
+  const char* const what = spec.colour == Colour::ycbcr ? "of ycbcr images"
+                           : p.pilot != nullptr         ? "with a pilot"
+                                                        : "with radius_t above 0";
+  const auto only = [&](bool fits, const char* parameter, const char* values) {
+    if (fits) return;
+    throw Error(ErrorCode::invalid_argument, fmt::format("bm3d: {} {} takes {}", parameter, what, values));
+  };
+  const auto known = [](const std::optional<PatchTransform>& transform) {
+    return !transform || *transform == PatchTransform::dct || *transform == PatchTransform::bior15;
+  };
+  only(p.patch.value_or(8) == 8, "patch", "8");
+  only(p.wiener_patch.value_or(8) == 8, "wiener_patch", "8");
+  only(known(p.transform), "transform", "dct and bior1.5");
+  only(known(p.wiener_transform), "wiener_transform", "dct and bior1.5");
+  only(p.group_transform.value_or(GroupTransform::haar) == GroupTransform::haar, "group_transform", "haar");
+  only(p.scales.value_or(1) == 1, "scales", "1");
+  if (p.sigma_map.data != nullptr)
+    throw Error(ErrorCode::invalid_argument, fmt::format("bm3d: there is no sigma_map {}", what));
+}
+
+void check_pilot(const P& p, const ImageSpec& spec) {
+  if (p.steps == 1)
+    throw Error(ErrorCode::invalid_argument, "bm3d: a pilot is for the second step, steps is 1");
+  if (!time_takes(spec))
+    throw Error(ErrorCode::invalid_argument, "bm3d: a pilot is for images of at least 8 x 8 pixels");
+}
+
 void check(const P& p, const ImageSpec& spec) {
   describe::check_squares(p, spec);
+  if (p.pilot != nullptr) check_pilot(p, spec);
+  if (is_over_time(p, spec)) check_over_time(p, spec);
   if (p.transform && p.patch) check_transform(*p.transform, *p.patch, "patch");
   if (p.wiener_transform && p.wiener_patch)
     check_transform(*p.wiener_transform, *p.wiener_patch, "wiener_patch");
@@ -299,7 +361,30 @@ void paper_002(P& p, double white) {
   p.lambda = 2.7;
 }
 
+// LOG.md has what more frames bring.
+int clip_radius_t(const P& p) {
+  if (p.profile == Bm3dProfile::fast) return 2;
+  return p.profile == Bm3dProfile::high ? 6 : 4;
+}
+
+// Over time a group's patches are most of the work: their search, their paths and their transforms.
+Cost cost_over_time(const Bm3dParams& p, const ImageSpec& spec) {
+  const ProfileValues values = profile_values_over_time(p.profile, p.radius_t);
+  const auto references = [](int spacing) { return 1.0 / (static_cast<double>(spacing) * spacing); };
+  const int images = 2 * p.radius_t + 1;
+  const auto patches = [&](int group) { return images * matches_for(group, images); };
+  const double planes =
+      spec.colour == Colour::ycbcr ? 1 + 2.0 / (spec.chroma.x * spec.chroma.y) : spec.colour_channels();
+  const double first =
+      references(p.spacing.value_or(values.spacing)) * patches(p.group.value_or(values.group));
+  const double second = p.steps > 1 ? 2 * references(p.wiener_spacing.value_or(values.wiener_spacing)) *
+                                          patches(p.wiener_group.value_or(values.wiener_group))
+                                    : 0;
+  return {.cpu_ns = (1 + planes) * 100 * (first + second), .gpu_ns = (1 + planes) * 0.3 * (first + second)};
+}
+
 Cost cost(const Bm3dParams& p, const ImageSpec& spec) {
+  if (is_over_time(p, spec)) return cost_over_time(p, spec);
   // A reference patch every `spacing` pixels: its search, and the filtering of its group.
   const ProfileValues values = profile_values_of(p.profile, 0);
   const auto references = [](int spacing) { return 1.0 / (static_cast<double>(spacing) * spacing); };
@@ -335,10 +420,12 @@ const Method& bm3d_method() {
               describe::derived(
                   &P::scales, "scales", {.min = 1, .max = 2}, "2 where the noise is coarse, as cameras leave it; else 1",
                   +[](const P& p, const ImageSpec& spec) -> std::optional<int> {
-                    return p.noise_model != nullptr ? bm3d_scales(*p.noise_model, spec) : 1;
+                    return p.noise_model != nullptr && !is_over_time(p, spec) ? bm3d_scales(*p.noise_model, spec) : 1;
                   },
                   "2: filtered at half the size first, which removes coarse noise"),
               describe::number(&P::steps, "steps", {.min = 1, .max = 2}, "1: thresholding only; 2: Wiener filtering after it"),
+              describe::number(&P::radius_t, "radius_t", {.min = 0, .max = most_time_radius},
+                               "images before and after each that take part, in a sequence"),
               describe::choice(&P::colour, "colour",
                                {{"opponent", Bm3dColour::opponent}, {"per-channel", Bm3dColour::per_channel}},
                                "rgb: luminance and two colour differences with luminance's groups, or each channel by itself"),
@@ -383,6 +470,8 @@ const Method& bm3d_method() {
       .noise_model = +[](P& p) -> std::shared_ptr<const NoiseModel>& { return p.noise_model; },
       .allows_model = allows_model,
       .cost = cost,
+      .clip_radius_t = clip_radius_t,
+      .takes_ycbcr = time_takes,
       .reference = bm3d_reference,
       .cpu = bm3d_cpu,
       .cuda = UNGRAIN_CUDA_VERSION(bm3d_cuda),

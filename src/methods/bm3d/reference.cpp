@@ -11,6 +11,7 @@
 #include "core/convert.h"
 #include "methods/bm3d/bm3d.h"
 #include "methods/bm3d/scales.h"
+#include "methods/bm3d/time.h"
 #include "methods/bm3d/transforms.h"
 
 namespace ungrain {
@@ -507,6 +508,7 @@ void run_step(const StageCall& call, const Bm3dSettings& settings, int index) {
 Pipeline one_scale(const Bm3dParams& params, const ImageSpec& spec) {
   const Bm3dSettings settings = bm3d_settings(params, spec);
   if (is_identity(settings)) return {};
+  if (settings.over_time) return bm3d_time_reference(settings, spec);
   const auto stage = [&](const char* name, int index, std::vector<int> reads) {
     const int reach = bm3d_reach(settings, index);
     return Stage{.name = name,

@@ -49,6 +49,9 @@ double least_variance(const PlaneNoise& noise);  // of any coefficient at any le
 
 struct Bm3dSettings {
   int steps = 2;
+  int radius_t = 0;
+  bool over_time = false;                   // methods/bm3d/time.h: of sequences and of ycbcr
+  std::shared_ptr<SliceReader> pilot = {};  // instead of step 1
   Bm3dStep first, second;
   std::vector<double> sigma;      // per plane, pixel units, after the opponent transform for colour
   bool opponent = false;          // three planes, matched on the first; otherwise every plane by itself
@@ -66,6 +69,18 @@ bool is_correlated(const Bm3dSettings& settings);
 double distance_correction(const Bm3dSettings& settings, int step, int plane, int dx, int dy);
 // The least correction, 0 or less.
 double least_correction(const Bm3dSettings& settings, int step, int plane);
+
+// Whether bm3d over time takes the image: every plane has room for a patch.
+inline bool time_takes(const ImageSpec& spec) {
+  constexpr int least = 7;  // pixels besides one
+  return (spec.width - 1) / spec.chroma.x >= least && (spec.height - 1) / spec.chroma.y >= least;
+}
+
+// Whether the settings are those of bm3d over time. Ycbcr too, because there luma's groups serve chroma; and
+// with a pilot.
+inline bool is_over_time(const Bm3dParams& params, const ImageSpec& spec) {
+  return (params.radius_t > 0 || spec.colour == Colour::ycbcr || params.pilot != nullptr) && time_takes(spec);
+}
 
 // Of resolved parameters: every optional has a value.
 Bm3dSettings bm3d_settings(const Bm3dParams& params, const ImageSpec& spec);

@@ -15,7 +15,11 @@ inline MethodCases median_cases() {
                        {"r2", P{.radius = 2}},
                        {"r5", P{.radius = 5}},
                        {"r7", P{.radius = 7}},
-                       {"r18", P{.radius = 18}, {}, true}},
+                       {"r18", P{.radius = 18}, {}, true},
+                       {"r1_t1", P{.radius = 1, .radius_t = 1}},
+                       {"r0_t2", P{.radius = 0, .radius_t = 2}},
+                       {"r3_t1", P{.radius = 3, .radius_t = 1}},
+                       {"r11_t1", P{.radius = 11, .radius_t = 1}, {}, true}},
           .borders = true,
           .cpu_tolerance = 1e-7,
           .cuda_tolerance = 1e-7};

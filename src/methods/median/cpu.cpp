@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/border.h"
 #include "core/convert_simd.h"
 #include "core/sample_types.h"
 #include "core/samples.h"
@@ -296,9 +297,170 @@ Direct direct_median(const MedianParams& params, const ImageSpec& spec) {
   });
 }
 
+// ---- over several images of a sequence
+
+// Windows of up to so many values have networks; in larger ones the middle is selected pixel by pixel.
+constexpr int most_network_values = 33 * 33;
+
+// The images around one of a sequence that take part; no data: all zeros.
+std::vector<ConstPlanes> images_around(const StageCall& call, Border border) {
+  std::vector<ConstPlanes> images;
+  for (int offset = -call.reach.before; offset <= call.reach.after; ++offset) {
+    const ConstPlanes& image = call.at(0, offset);
+    if (image.data != nullptr || border != Border::shrink) images.push_back(image);
+  }
+  return images;
+}
+
+// A tile's shape and memory: its rows of one image after the other, then the network's values.
+struct ImagesTile {
+  ImagesTile(int radius, int images) {
+    has_network = images % 2 == 1 && side(radius) * side(radius) * images <= most_network_values;
+    constexpr int cache = 40 << 10;
+    const int values = has_network ? median_network(radius, images).values : 1;
+    const int bytes = std::clamp(cache / values / 64 * 64, 256, 2048);
+    width = std::max(8, bytes / static_cast<int>(sizeof(float)) - 2 * radius);
+    pitch = width + 2 * radius + median_slack / static_cast<std::ptrdiff_t>(sizeof(float));
+    rows_of_image = height + 2 * radius;
+    rows_beside = values;
+  }
+  static int side(int radius) { return 2 * radius + 1; }
+  std::size_t scratch_floats(int radius, int images) const {
+    return static_cast<std::size_t>(pitch) * static_cast<std::size_t>(images * rows_of_image + rows_beside) +
+           window_pixels(radius) * static_cast<std::size_t>(images);
+  }
+
+  static constexpr int height = 32;
+  bool has_network;
+  int width;
+  std::ptrdiff_t pitch;
+  int rows_of_image;
+  int rows_beside;
+};
+
+class MedianOfImages {
+ public:
+  MedianOfImages(const MedianParams& params, const StageCall& call)
+      : params_(params),
+        call_(call),
+        images_(images_around(call, params.border)),
+        shape_(params.radius, count()) {}
+
+  void run() const {
+    for_tiles(call_.workers, call_.out.rect, shape_.width, ImagesTile::height,
+              [&](const Rect& tile, int worker) {
+                for (int plane = 0; plane < call_.out.count; ++plane)
+                  filter(tile, plane, call_.scratch_of(worker));
+              });
+  }
+
+ private:
+  int count() const { return static_cast<int>(images_.size()); }
+
+  void filter(const Rect& tile, int plane, float* memory) const {
+    const int r = params_.radius;
+    const Rect all{tile.x0 - r, tile.y0 - r, tile.x1 + r, tile.y1 + r};
+    for (int image = 0; image < count(); ++image) {
+      const ConstPlanes& from = images_[static_cast<std::size_t>(image)];
+      float* const to = memory + image * shape_.rows_of_image * shape_.pitch;
+      if (from.data == nullptr) {
+        std::fill_n(to, shape_.rows_of_image * shape_.pitch, 0.0F);
+      } else {
+        gather(from, plane, call_.image, params_.border, all, to, shape_.pitch);
+      }
+    }
+    if (shape_.has_network) filter_by_network(tile, plane, memory);
+    select_rest(tile, plane, memory);
+    for (int y = tile.y0; y < tile.y1; ++y) {
+      // Makes zeros positive: their sign must not depend on the order of exchanges.
+      float* const row = &call_.out.at(plane, tile.x0, y);
+      for (int x = 0; x < tile.width(); ++x) row[x] += 0.0F;
+    }
+  }
+
+  void filter_by_network(const Rect& tile, int plane, float* memory) const {
+    const MedianNetwork& network = median_network(params_.radius, count());
+    const int rows_each = network.inputs / count();
+    const int last = tile.height() + 2 * params_.radius - 1;
+    float* const beside = memory + shape_.pitch * count() * shape_.rows_of_image;
+    std::vector<float*> values(static_cast<std::size_t>(network.values));
+    for (int i = network.inputs; i < network.values; ++i) {
+      values[static_cast<std::size_t>(i)] = beside + shape_.pitch * (i - network.inputs);
+    }
+    for (int row = 0; row < tile.height(); row += network.rows) {
+      for (int i = 0; i < network.inputs; ++i) {
+        const int at = i / rows_each * shape_.rows_of_image + std::min(row + i % rows_each, last);
+        values[static_cast<std::size_t>(i)] = memory + shape_.pitch * at;
+      }
+      run_network(network, values.data(), tile.width(), 1);
+      for (int i = 0; i < network.rows && row + i < tile.height(); ++i) {
+        std::copy_n(values[network.outputs[static_cast<std::size_t>(i)]], tile.width(),
+                    &call_.out.at(plane, tile.x0, tile.y0 + row + i));
+      }
+    }
+  }
+
+  // Pixels whose window has no network: all, or under a shrinking border those near the edge.
+  void select_rest(const Rect& tile, int plane, float* memory) const {
+    const int r = params_.radius;
+    const bool shrinks = params_.border == Border::shrink;
+    if (shape_.has_network && !shrinks) return;
+    const auto at_edge = [&](int position, int size) { return position < r || position >= size - r; };
+    for (int y = tile.y0; y < tile.y1; ++y) {
+      for (int x = tile.x0; x < tile.x1; ++x) {
+        const bool done =
+            shape_.has_network && !at_edge(y, call_.image.height) && !at_edge(x, call_.image.width);
+        if (!done) call_.out.at(plane, x, y) = select(tile, x, y, memory);
+      }
+    }
+  }
+
+  float select(const Rect& tile, int x, int y, float* memory) const {
+    const int r = params_.radius;
+    Rect window{x - r, y - r, x + r + 1, y + r + 1};
+    if (params_.border == Border::shrink) {
+      window = {std::max(window.x0, 0), std::max(window.y0, 0), std::min(window.x1, call_.image.width),
+                std::min(window.y1, call_.image.height)};
+    }
+    float* const values = memory + shape_.pitch * (count() * shape_.rows_of_image + shape_.rows_beside);
+    float* end = values;
+    for (int image = 0; image < count(); ++image) {
+      for (int wy = window.y0; wy < window.y1; ++wy) {
+        const int row = image * shape_.rows_of_image + wy - (tile.y0 - r);
+        const float* const from = memory + shape_.pitch * row + (window.x0 - (tile.x0 - r));
+        end = std::copy_n(from, window.width(), end);
+      }
+    }
+    return select_median(values, static_cast<std::size_t>(end - values));
+  }
+
+  const MedianParams& params_;
+  const StageCall& call_;
+  std::vector<ConstPlanes> images_;
+  ImagesTile shape_;
+};
+
+Pipeline median_of_images(const MedianParams& params, const ImageSpec& spec) {
+  std::size_t scratch = 0;
+  for (int images = 1; images <= 2 * params.radius_t + 1; ++images) {
+    scratch = std::max(scratch, ImagesTile(params.radius, images).scratch_floats(params.radius, images));
+  }
+  return {.stages = {{.name = "median",
+                      .reach = {.x = params.radius,
+                                .y = params.radius,
+                                .before = params.radius_t,
+                                .after = params.radius_t},
+                      .planes = spec.colour_channels(),
+                      .scratch = scratch,
+                      .run = [params](const StageCall& call) { MedianOfImages(params, call).run(); }}},
+          .wraps = params.border == Border::wrap,
+          .slow_border = params.border};
+}
+
 }  // namespace
 
 Pipeline median_cpu(const MedianParams& params, const ImageSpec& spec) {
+  if (params.radius_t > 0) return median_of_images(params, spec);
   if (params.radius == 0) return {};
   const auto run = [params](const StageCall& call) {
     for (int plane = 0; plane < call.out.count; ++plane) {

@@ -14,10 +14,23 @@ using cuda::BorderedPlane;
 
 constexpr int tile = 16;
 
+constexpr int most_images = 2 * 16 + 1;
+
 struct Medians {
-  BorderedPlane in;
+  BorderedPlane in;  // the image that is filtered
   Planes out;
   int radius;
+  // The images whose windows take part, which lie like `in`; null: all zeros.
+  int images = 0;
+  const float* image_data[most_images] = {};
+  int images_at_once = 1;  // that large_median holds in shared memory
+
+  __device__ float at(int image, int plane, int x, int y) const {
+    if (image_data[image] == nullptr) return 0;
+    BorderedPlane from = in;
+    from.planes.data = image_data[image];
+    return from.at(plane, x, y, 0.0F);
+  }
 };
 
 struct DirectMedians {
@@ -33,9 +46,8 @@ __device__ void sort_pair(float& a, float& b) {
 
 // The middle of the window's pixels, which come one by one. The extremes of one more than half of them cannot
 // be the middle.
-template <int Radius, class Pixel>
+template <int count, class Pixel>
 __device__ float middle_of(Pixel pixel) {
-  constexpr int count = (2 * Radius + 1) * (2 * Radius + 1);
   constexpr int held = count / 2 + 2;
   float values[held];
 #pragma unroll
@@ -60,7 +72,7 @@ template <int Radius, class Reader>
 __device__ float median_at(const Reader& reader, int channel, int x, int y, bool& finite) {
   constexpr int side = 2 * Radius + 1;
   const bool whole = reader.holds(x - Radius, y - Radius, x + Radius + 1, y + Radius + 1);
-  return middle_of<Radius>([&](int i) {
+  return middle_of<side * side>([&](int i) {
     const int px = x - Radius + i % side;
     const int py = y - Radius + i / side;
     const float value = whole ? reader.inside(channel, px, py) : reader.at(channel, px, py, 0.0F);
@@ -81,6 +93,19 @@ __global__ void small_median(const __grid_constant__ Medians m) {
   bool finite = true;
   for (int plane = 0; plane < m.out.count; ++plane) {
     m.out.at(plane, x, y) = median_at<Radius>(m.in, plane, x, y, finite);
+  }
+}
+
+// The same of radius 1 over three images of a sequence.
+__global__ void small_median_of_images(const __grid_constant__ Medians m) {
+  constexpr int side = 3;
+  const Rect& area = m.out.rect;
+  const int x = area.x0 + static_cast<int>(blockIdx.x * block_width + threadIdx.x);
+  const int y = area.y0 + cuda::block_row() * block_height + static_cast<int>(threadIdx.y);
+  if (x >= area.x1 || y >= area.y1) return;
+  for (int plane = 0; plane < m.out.count; ++plane) {
+    m.out.at(plane, x, y) = middle_of<side * side * side>(
+        [&](int i) { return m.at(i / (side * side), plane, x - 1 + i % side, y - 1 + i / side % side); });
   }
 }
 
@@ -116,56 +141,111 @@ __device__ float from_ordered(unsigned key) {
 
 constexpr unsigned no_key = 0xffffffffU;  // above every number: excluded pixels
 
-// The rank-th smallest (from 0) of the window.
-__device__ unsigned select(const unsigned* window, int pitch, int side, int rank) {
-  unsigned found = 0;
-  for (unsigned bit = 0x80000000U; bit != 0; bit >>= 1U) {
-    const unsigned trial = found | bit;
-    int below = 0;
-    for (int row = 0; row < side; ++row) {
-      for (int column = 0; column < side; ++column) below += window[row * pitch + column] < trial ? 1 : 0;
-    }
-    if (below <= rank) found = trial;
+// A block's tiles of keys in shared memory, of as many images at once as fit.
+class KeyTiles {
+ public:
+  __device__ KeyTiles(const Medians& medians, unsigned* keys)
+      : m_(medians),
+        keys_(keys),
+        pitch_(tile + 2 * medians.radius),
+        left_(medians.out.rect.x0 + static_cast<int>(blockIdx.x) * tile),
+        top_(medians.out.rect.y0 + cuda::block_row() * tile) {}
+
+  __device__ int x() const { return left_ + static_cast<int>(threadIdx.x); }
+  __device__ int y() const { return top_ + static_cast<int>(threadIdx.y); }
+
+  // How many values the windows of the thread's pixel have.
+  __device__ int count() const {
+    const int side = 2 * m_.radius + 1;
+    if (m_.in.border != Border::shrink) return side * side * m_.images;
+    const int columns = min(x() + m_.radius, m_.in.image.width - 1) - max(x() - m_.radius, 0) + 1;
+    const int rows = min(y() + m_.radius, m_.in.image.height - 1) - max(y() - m_.radius, 0) + 1;
+    return columns * rows * m_.images;
   }
-  return found;
-}
+
+  __device__ void start_plane(int plane) {
+    plane_ = plane;
+    if (all_at_once()) load(0);
+  }
+
+  // The rank-th smallest (from 0) of the thread's windows. Called by all threads of the block.
+  __device__ unsigned select(int rank) {
+    unsigned found = 0;
+    for (unsigned bit = 0x80000000U; bit != 0; bit >>= 1U) {
+      const unsigned trial = found | bit;
+      int below = 0;
+      for (int image = 0; image < m_.images; image += m_.images_at_once) {
+        if (!all_at_once()) load(image);
+        below += count_below(min(m_.images_at_once, m_.images - image), trial);
+      }
+      if (below <= rank) found = trial;
+    }
+    return found;
+  }
+
+ private:
+  __device__ bool all_at_once() const { return m_.images_at_once >= m_.images; }
+
+  __device__ void load(int first_image) {
+    const bool shrink = m_.in.border == Border::shrink;
+    const int size = pitch_ * pitch_;
+    const int images = min(m_.images_at_once, m_.images - first_image);
+    __syncthreads();
+    for (int image = 0; image < images; ++image) {
+      for (int i = static_cast<int>(threadIdx.y * tile + threadIdx.x); i < size; i += tile * tile) {
+        const int px = left_ - m_.radius + i % pitch_;
+        const int py = top_ - m_.radius + i / pitch_;
+        const bool counts =
+            !shrink || (px >= 0 && py >= 0 && px < m_.in.image.width && py < m_.in.image.height);
+        keys_[image * size + i] = counts ? ordered(m_.at(first_image + image, plane_, px, py)) : no_key;
+      }
+    }
+    __syncthreads();
+  }
+
+  __device__ int count_below(int images, unsigned trial) const {
+    const int side = 2 * m_.radius + 1;
+    const unsigned* window = keys_ + threadIdx.y * pitch_ + threadIdx.x;
+    int below = 0;
+    for (int image = 0; image < images; ++image, window += pitch_ * pitch_) {
+      for (int row = 0; row < side; ++row) {
+        for (int column = 0; column < side; ++column) below += window[row * pitch_ + column] < trial ? 1 : 0;
+      }
+    }
+    return below;
+  }
+
+  const Medians& m_;
+  unsigned* keys_;
+  int pitch_;
+  int left_;
+  int top_;
+  int plane_ = 0;
+};
 
 __global__ void large_median(const __grid_constant__ Medians m) {
   extern __shared__ unsigned keys[];
-  const int side = 2 * m.radius + 1;
-  const int pitch = tile + 2 * m.radius;
+  KeyTiles tiles(m, keys);
   const Rect& area = m.out.rect;
-  const int left = area.x0 + static_cast<int>(blockIdx.x) * tile;
-  const int top = area.y0 + cuda::block_row() * tile;
-  const int x = left + static_cast<int>(threadIdx.x);
-  const int y = top + static_cast<int>(threadIdx.y);
-  const bool shrink = m.in.border == Border::shrink;
+  const bool is_mine = tiles.x() < area.x1 && tiles.y() < area.y1;
+  // Threads beyond the area and those whose window has an odd number of values take the same steps as all.
+  const int count = tiles.count();
+  const bool averages = __syncthreads_or(is_mine && count % 2 == 0 ? 1 : 0) != 0;
   for (int plane = 0; plane < m.out.count; ++plane) {
-    __syncthreads();
-    for (int i = static_cast<int>(threadIdx.y * tile + threadIdx.x); i < pitch * pitch; i += tile * tile) {
-      const int px = left - m.radius + i % pitch;
-      const int py = top - m.radius + i / pitch;
-      const bool counts = !shrink || (px >= 0 && py >= 0 && px < m.in.image.width && py < m.in.image.height);
-      keys[i] = counts ? ordered(m.in.at(plane, px, py, 0.0F)) : no_key;
+    tiles.start_plane(plane);
+    float middle = from_ordered(tiles.select(count / 2));
+    if (averages) {
+      const float before = from_ordered(tiles.select(count / 2 - 1));
+      if (count % 2 == 0) middle = static_cast<float>((static_cast<double>(before) + middle) / 2);
     }
-    __syncthreads();
-    if (x >= area.x1 || y >= area.y1) continue;
-    int count = side * side;
-    if (shrink) {
-      const int columns = min(x + m.radius, m.in.image.width - 1) - max(x - m.radius, 0) + 1;
-      count = columns * (min(y + m.radius, m.in.image.height - 1) - max(y - m.radius, 0) + 1);
-    }
-    const unsigned* window = keys + threadIdx.y * pitch + threadIdx.x;
-    float middle = from_ordered(select(window, pitch, side, count / 2));
-    if (count % 2 == 0) {
-      const float before = from_ordered(select(window, pitch, side, count / 2 - 1));
-      middle = static_cast<float>((static_cast<double>(before) + middle) / 2);
-    }
-    m.out.at(plane, x, y) = middle;
+    if (is_mine) m.out.at(plane, tiles.x(), tiles.y()) = middle;
   }
 }
 
-bool is_small(const MedianParams& params) { return params.radius <= 2 && params.border != Border::shrink; }
+// Windows of one image that are held in registers.
+bool is_small(const MedianParams& params) {
+  return params.radius_t == 0 && params.radius <= 2 && params.border != Border::shrink;
+}
 
 dim3 small_grid(const Rect& area) {
   return cuda::tall_grid(cuda::blocks_for(area.width(), block_width),
@@ -181,30 +261,52 @@ void launch_direct(const MedianParams& params, int channels, const DeviceDirectC
   });
 }
 
+Medians medians_of(const MedianParams& params, const DeviceStageCall& call) {
+  Medians medians{{call.at(0, 0), call.image, params.border}, call.out, params.radius};
+  for (int offset = -call.reach.before; offset <= call.reach.after; ++offset) {
+    const float* const data = call.at(0, offset).data;
+    if (data != nullptr || params.border != Border::shrink) medians.image_data[medians.images++] = data;
+  }
+  return medians;
+}
+
 void launch_median(const MedianParams& params, const DeviceStageCall& call) {
-  const Medians medians{{call.in[0], call.image, params.border}, call.out, params.radius};
+  Medians medians = medians_of(params, call);
   const Rect& area = call.out.rect;
   if (is_small(params)) {
     cuda::launch(params.radius == 1 ? small_median<1> : small_median<2>, small_grid(area),
                  {block_width, block_height}, 0, call.stream, medians);
     return;
   }
+  if (params.radius == 1 && params.radius_t == 1 && params.border != Border::shrink) {
+    cuda::launch(small_median_of_images, small_grid(area), {block_width, block_height}, 0, call.stream,
+                 medians);
+    return;
+  }
   const std::size_t pitch = static_cast<std::size_t>(tile + 2 * params.radius);
+  const std::size_t bytes = pitch * pitch * sizeof(unsigned);  // of one image: at most 81 KB
+  constexpr std::size_t most_bytes = 96 * 1024;
+  medians.images_at_once = std::min(medians.images, static_cast<int>(most_bytes / bytes));
   const dim3 grid =
       cuda::tall_grid(cuda::blocks_for(area.width(), tile), cuda::blocks_for(area.height(), tile));
-  cuda::launch(large_median, grid, dim3(tile, tile), pitch * pitch * sizeof(unsigned), call.stream, medians);
+  cuda::launch(large_median, grid, dim3(tile, tile), bytes * static_cast<std::size_t>(medians.images_at_once),
+               call.stream, medians);
 }
 
 }  // namespace
 
 Pipeline median_cuda(const MedianParams& params, const ImageSpec& spec) {
-  if (params.radius == 0) return {};
+  if (params.radius == 0 && params.radius_t == 0) return {};
   Pipeline pipeline{
       .stages = {{.name = "median",
-                  .reach = {.x = params.radius, .y = params.radius},
+                  .reach = {.x = params.radius,
+                            .y = params.radius,
+                            .before = params.radius_t,
+                            .after = params.radius_t},
                   .planes = spec.colour_channels(),
                   .launch = [params](const DeviceStageCall& call) { launch_median(params, call); }}},
-      .wraps = params.border == Border::wrap};
+      .wraps = params.border == Border::wrap,
+      .slow_border = params.border};
   if (is_small(params) && !pipeline.wraps) {
     pipeline.direct.launch = [params, channels = spec.colour_channels()](const DeviceDirectCall& call) {
       launch_direct(params, channels, call);

@@ -9,8 +9,9 @@ Cost cost(const MedianParams& p, const ImageSpec& spec) {
   // Sorting networks, whose length grows a little faster than the window does.
   const double side = 2 * p.radius + 1;
   const double wide = is_float(spec.type) ? 4 : static_cast<double>(bytes_per_sample(spec.type));
-  return {.cpu_ns = 0.006 * side * side * side * wide * spec.channels,
-          .gpu_ns = 0.001 * side * side * side * spec.channels};
+  const double images = 2 * p.radius_t + 1;
+  return {.cpu_ns = 0.006 * side * side * side * images * wide * spec.channels,
+          .gpu_ns = 0.001 * side * side * side * images * spec.channels};
 }
 
 }  // namespace
@@ -23,6 +24,7 @@ const Method& median_method() {
           {
               describe::number(&P::radius, "radius", {.min = 0, .max = 64, .unit = Unit::pixels},
                                "half-width of the window"),
+              describe::radius_t(&P::radius_t),
               describe::border(&P::border),
           },
       .cost = cost,

@@ -29,7 +29,12 @@ struct SortedList {
 
 class Builder {
  public:
-  Builder(int radius, int rows) : side_(2 * radius + 1), inputs_(2 * radius + rows), values_(inputs_) {
+  Builder(int radius, int images, int rows)
+      : side_(2 * radius + 1),
+        images_(images),
+        rows_of_image_(2 * radius + rows),
+        inputs_(images * rows_of_image_),
+        values_(inputs_) {
     std::vector<int> outputs(static_cast<std::size_t>(rows));
     const SortedList shared = sorted_block(rows - 1, side_ - 1);
     finish(shared, 0, rows, outputs);
@@ -57,10 +62,12 @@ class Builder {
     finish(add(shared, sorted_block(top + side_, top + side_ + half - 1)), top + half, half, outputs);
   }
 
-  // All values of the window's columns in the input rows first to last, sorted.
+  // All values of the window's columns in the rows first to last of every image, sorted.
   SortedList sorted_block(int first, int last) {
     std::vector<ShiftedValue> column;
-    for (int row = first; row <= last; ++row) column.push_back({row, 0});
+    for (int image = 0; image < images_; ++image) {
+      for (int row = first; row <= last; ++row) column.push_back({image * rows_of_image_ + row, 0});
+    }
     std::vector<SortedList> wide{{sort(column)}};  // 1, 2, 4 … columns
     for (int columns = 1; 2 * columns <= side_; columns *= 2) {
       const SortedList& half = wide.back();
@@ -84,7 +91,7 @@ class Builder {
   SortedList add(const SortedList& a, const SortedList& b) {
     SortedList all{{}, a.below + b.below, a.above + b.above};
     const int count = static_cast<int>(a.values.size() + b.values.size());
-    const int others = side_ * side_ / 2;  // on either side of the median
+    const int others = side_ * side_ * images_ / 2;  // on either side of the median
     const int drop_below = std::clamp(count + all.above - 1 - others, 0, count);
     const int drop_above = std::clamp(count + all.below - 1 - others, 0, count);
     if (drop_below + drop_above == count - 1) {
@@ -231,6 +238,8 @@ class Builder {
   }
 
   int side_;
+  int images_;
+  int rows_of_image_;
   int inputs_;
   int values_;
   std::vector<Made> made_;
@@ -243,13 +252,14 @@ int rows_at_once(int radius) { return radius < 5 ? 2 : radius < 9 ? 4 : 8; }
 
 }  // namespace
 
-const MedianNetwork& median_network(int radius) {
+const MedianNetwork& median_network(int radius, int images) {
   static std::mutex mutex;
-  static std::map<int, MedianNetwork> networks;
+  static std::map<std::pair<int, int>, MedianNetwork> networks;
   const std::lock_guard lock(mutex);
-  const auto found = networks.find(radius);
+  const std::pair key(radius, images);
+  const auto found = networks.find(key);
   if (found != networks.end()) return found->second;
-  return networks.emplace(radius, Builder(radius, rows_at_once(radius)).take()).first->second;
+  return networks.emplace(key, Builder(radius, images, rows_at_once(radius)).take()).first->second;
 }
 
 }  // namespace ungrain

@@ -21,8 +21,9 @@ struct Exchange {
   std::uint16_t extent;  // pixels of the results needed beyond the output's width
 };
 
-// The medians of `rows` output rows at a time. Values 0 to inputs - 1 are the image's rows, from `radius`
-// above the first output row on, each beginning `radius` pixels left of the output.
+// The medians of `rows` output rows at a time. Values 0 to inputs - 1 are the rows of the first image, then
+// those of the next: for each image from `radius` above the first output row on, each row beginning `radius`
+// pixels left of the output.
 struct MedianNetwork {
   int radius;
   int rows;
@@ -32,7 +33,7 @@ struct MedianNetwork {
   std::vector<std::uint16_t> outputs;  // the value that holds each output row
 };
 
-// Created once for each radius and kept.
-const MedianNetwork& median_network(int radius);
+// Of windows over so many images, an odd number. Created once for each and kept.
+const MedianNetwork& median_network(int radius, int images = 1);
 
 }  // namespace ungrain

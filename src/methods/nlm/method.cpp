@@ -86,7 +86,8 @@ Cost cost(const NlmParams& p, const ImageSpec& spec) {
     const double pixels = static_cast<double>(spec.width) * spec.height;
     return {.cpu_ns = 0.3 * pixels * colours, .gpu_ns = 1e-4 * pixels * colours};
   }
-  const double candidates = static_cast<double>(p.search) * p.search;
+  const double images = 2 * p.radius_t + 1;
+  const double candidates = static_cast<double>(p.search) * p.search * images;
   return {.cpu_ns = 0.5 * candidates * colours, .gpu_ns = 0.0006 * candidates * colours};
 }
 
@@ -98,6 +99,7 @@ const Method& nlm_method() {
       .descriptors =
           {
               describe::search(&P::search),
+              describe::radius_t(&P::radius_t),
               describe::derived(
                   &P::patch_sigma, "patch_sigma", {.min = 0, .unit = Unit::pixels},
                   "0.5 + sigma / 15.4, from 1 to 2.8; whole-image: 0.3 + sigma / 9.6, from 1 to 4; 0 where "
@@ -119,7 +121,7 @@ const Method& nlm_method() {
               describe::border(&P::border),
               describe::precision(&P::precision),
           },
-      .check = describe::check_colour_mode<P>,
+      .check = describe::check_search<P>,
       .presets = {{{"paper-003", "whole-image search of [003]'s experiment, for patches of any side"},
                    paper_003},
                   {{"paper-004", "the window and patch of [004]'s tables"}, paper_004}},

@@ -20,7 +20,8 @@ Cost cost(const NlmBilateralParams& p, const ImageSpec& spec) {
     const double pixels = static_cast<double>(spec.width) * spec.height;
     return {.cpu_ns = 0.3 * pixels * colours, .gpu_ns = 1e-4 * pixels * colours};
   }
-  const double candidates = static_cast<double>(p.search) * p.search;
+  const double images = 2 * p.radius_t + 1;
+  const double candidates = static_cast<double>(p.search) * p.search * images;
   return {.cpu_ns = 0.5 * candidates * colours, .gpu_ns = 0.0006 * candidates * colours};
 }
 
@@ -33,6 +34,7 @@ const Method& nlm_bilateral_method() {
       .descriptors =
           {
               describe::search(&P::search),
+              describe::radius_t(&P::radius_t),
               describe::derived(
                   &P::patch, "patch", describe::patch_sides,
                   "3, 5 from a sigma of 20 on, 7 from 35 on or where sigma is not known; for joint "
@@ -58,7 +60,7 @@ const Method& nlm_bilateral_method() {
               describe::border(&P::border),
               describe::precision(&P::precision),
           },
-      .check = describe::check_colour_mode<P>,
+      .check = describe::check_search<P>,
       .cost = cost,
       .reference = nlm_bilateral_reference,
       .cpu = nlm_bilateral_cpu,
