@@ -27,6 +27,7 @@ class Window {
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
+  int first() const { return first_; }
   const VSFrame* at(int frame) const {
     const auto index = static_cast<std::size_t>(frame - first_);
     if (frame < first_ || index >= frames_.size()) {
@@ -394,15 +395,20 @@ const VSFrame* DenoisedClip::run(FrameStream& stream, int frame, const Windows& 
 // are made first: for them the stream would otherwise have to go back, which is to start anew.
 void DenoisedClip::run_missed(FrameStream& stream, int frame, const Windows& windows, VSCore& core) {
   if (!looks_along() || stream.at() < 0) return;
-  // The stream holds what these need from before the window.
-  const int from = std::max(stream.at() + 1, frame - reach_.slices() + 1);
+  // The stream holds what these need from before the window; themselves and what follows lie in it.
+  const int from = std::max({stream.at() + 1, frame - reach_.slices() + 1, windows.clip.first()});
   for (int missed = from; missed < frame; ++missed) {
     {
       const std::lock_guard lock(mutex_);
       if (requested_.count(missed) == 0 || made_.count(missed) > 0) continue;
     }
     if (missed != stream.at() + 1) return;
-    const VSFrame* made = run(stream, missed, windows, core);
+    const VSFrame* made = nullptr;
+    try {
+      made = run(stream, missed, windows, core);
+    } catch (const std::exception&) {
+      return;  // it is tried again with a window of its own, and tells what is wrong
+    }
     const std::lock_guard lock(mutex_);
     const bool wanted = requested_.count(missed) > 0 && made_.emplace(missed, made).second;
     if (!wanted) api_.freeFrame(made);  // another stream was quicker

@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
 from concurrent.futures import wait
 from pathlib import Path
 
@@ -238,6 +239,45 @@ def test_any_order_gives_the_same_bits(name: str, num_streams: int):
         assert same(samples_of(futures[n].result()), expected[n]), n
     for n in range(39, -1, -7):
         assert same(samples_of(denoised.get_frame(n)), expected[n]), n
+
+
+@pytest.mark.parametrize("gap", [2, 5, 6, 7, 8, 9])
+def test_a_frame_that_was_asked_for_first_and_comes_later(gap: int):
+    """A frame waits for its input while one `gap` frames later is made from where the stream stands."""
+    clip, _ = noisy_clip(vs.YUV420P8, 64, 48, frames=40)
+    near, far = 21, 21 + gap
+    expected = {n: samples_of(core.ungrain.BM3D(clip, sigma=8).get_frame(n)) for n in (near, far)}
+    is_held, go_on = threading.Event(), threading.Event()
+
+    def hold(n: int, f: vs.VideoFrame) -> vs.VideoFrame:
+        if is_held.is_set() or not hold.is_on:
+            return f
+        is_held.set()
+        go_on.wait(timeout=20)
+        return f
+
+    hold.is_on = False
+    threads = core.num_threads
+    core.num_threads = 4
+    # The later frame needs none of the part that is held, as far as the gap allows.
+    start = core.std.ModifyFrame(clip[:17], clip[:17], hold)
+    source = start + clip[17:]
+    for node in (start, source):
+        core.std.SetVideoCache(node, mode=0)
+    denoised = core.ungrain.BM3D(source, sigma=8, num_streams=1)
+    denoised.get_frame(near - 1)  # the stream stands here
+    hold.is_on = True
+    first = denoised.get_frame_async(near)
+    assert is_held.wait(timeout=20)
+    second = denoised.get_frame_async(far)
+    try:
+        second.result(timeout=2)
+    except TimeoutError:
+        pass  # it needs frames that are held
+    go_on.set()
+    assert same(samples_of(second.result()), expected[far])
+    assert same(samples_of(first.result()), expected[near])
+    core.num_threads = threads
 
 
 def test_a_reference_clip_takes_the_place_of_the_first_step():
