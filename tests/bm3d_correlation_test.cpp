@@ -9,7 +9,7 @@
 #include "bm3d_scenes.h"
 #include "methods/bm3d/bm3d.h"
 #include "methods/bm3d/fast.h"
-#include "methods/bm3d/match_simd.h"
+#include "groups/match_simd.h"
 #include "methods/bm3d/scales.h"
 #include "noise/correlation.h"
 #include "test_images.h"

@@ -10,7 +10,7 @@
 
 #include "cpu/simd.h"
 #include "methods/bm3d/filter_simd.h"
-#include "methods/bm3d/match_simd.h"
+#include "groups/match_simd.h"
 #include "methods/bm3d/transforms.h"
 
 namespace ungrain::testing {

@@ -17,7 +17,8 @@
   METHOD(adaptive_bilateral)    \
   METHOD(nlm)                   \
   METHOD(nlm_bilateral)         \
-  METHOD(bm3d)
+  METHOD(bm3d)                  \
+  METHOD(ridge)
 
 namespace ungrain {
 

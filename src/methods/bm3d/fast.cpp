@@ -10,11 +10,10 @@
 #include <limits>
 #include <memory>
 
+#include "core/opponent_rows.h"
 #include "core/scratch.h"
+#include "groups/tile_search.h"
 #include "methods/bm3d/filter_simd.h"
-#include "methods/bm3d/match_simd.h"
-#include "methods/bm3d/opponent_rows.h"
-#include "methods/bm3d/tile_sums.h"
 #include "methods/bm3d/transforms.h"
 
 namespace ungrain {
@@ -72,8 +71,11 @@ class FastStep {
         index_(index),
         step_(index == 0 ? settings.first : settings.second),
         planes_(spec.colour_channels()),
-        sums_({spec.width, spec.height}, step_.spacing, step_.search / 2, planes_),
-        shape_(sums_.shape()) {
+        sums_({spec.width, spec.height}, {.side = patch, .spacing = step_.spacing, .reach = step_.search / 2},
+              planes_),
+        shape_(sums_.shape()),
+        search_(shape_.side, step_.search, step_.spacing, step_.group),
+        most_(step_.group) {
     const std::vector<double> window = patch_window(patch, step_.kaiser);
     std::copy_n(window.begin(), patch, window_);
     const double white = spec.white() * (settings.opponent ? std::sqrt(3.0) : 1);
@@ -84,9 +86,6 @@ class FastStep {
       scales_.push_back(match_scale(white, settings.sigma[plane], index == 1));
       if (model != nullptr && model->covariances != nullptr) add_covariances(plane);
     }
-    const int positions = shape_.side - patch + 1;
-    area_ = match_area({0, 0, positions, positions});
-    most_ = step_.group;
   }
 
   std::size_t scratch() const { return memory_at(nullptr).floats + 32; }
@@ -152,11 +151,7 @@ class FastStep {
     float* noisy = nullptr;  // columns
     float* basic = nullptr;
     float* filtered = nullptr;
-    float* words = nullptr;
-    float* energies = nullptr;
-    float* match = nullptr;
-    float* words_beyond = nullptr;  // of one reference's window
-    float* energies_beyond = nullptr;
+    TileSearch::Memory search;
     std::int32_t* places = nullptr;  // most_ for each reference
     std::int32_t* sizes = nullptr;
     float* levels = nullptr;  // of the groups, for a model
@@ -172,12 +167,7 @@ class FastStep {
     m.noisy = pieces.take<float>(tile.floats());
     m.basic = index_ == 1 ? pieces.take<float>(tile.floats()) : nullptr;
     m.filtered = pieces.take<float>(tile.floats());
-    m.words = pieces.take<float>(match_words(area_));
-    m.energies = pieces.take<float>(match_words(area_));
-    m.match = pieces.take<float>(match_scratch);
-    const Rect window = match_area({0, 0, 2 * shape_.reach + 1, 2 * shape_.reach + 1});
-    m.words_beyond = pieces.take<float>(match_words(window));
-    m.energies_beyond = pieces.take<float>(match_words(window));
+    m.search = search_.take_memory(pieces);
     m.places = pieces.take<std::int32_t>(references * most_);
     m.sizes = pieces.take<std::int32_t>(references);
     m.levels = pieces.take<float>(references);
@@ -196,11 +186,6 @@ class FastStep {
     const int top = at.top;
 
     Memory memory = memory_of(call, worker);
-    MatchTile tile;
-    tile.area = {left, top, left + area_.width(), top + area_.height()};
-    tile.pitch = match_pitch(area_);
-    tile.words = reinterpret_cast<std::uint32_t*>(memory.words);
-    tile.energies = reinterpret_cast<std::int32_t*>(memory.energies);
     const ColumnTile columns_of{shape_.side, shape_.side, shape_.pitch};
 
     PartClock clock(times_, index_);
@@ -211,14 +196,14 @@ class FastStep {
       if (index_ == 1) {
         const ConstPlanes basic = copy(call.in[1], plane, false, left, top, memory.image);
         clock.done(Bm3dPart::copies);
-        if (finds) find_groups(call, basic, tile, plane, xs, ys, left, top, memory, clock);
+        if (finds) find_groups(call, basic, plane, at, memory, clock);
         clock.done(Bm3dPart::matching);
         transform_columns(step_.transform, columns_of, memory.image, memory.basic);
         clock.done(Bm3dPart::columns);
       }
       const ConstPlanes noisy = copy(call.in[0], plane, settings_.opponent, left, top, memory.image);
       clock.done(Bm3dPart::copies);
-      if (index_ == 0 && finds) find_groups(call, noisy, tile, plane, xs, ys, left, top, memory, clock);
+      if (index_ == 0 && finds) find_groups(call, noisy, plane, at, memory, clock);
       clock.done(Bm3dPart::matching);
       transform_columns(step_.transform, columns_of, memory.image, memory.noisy);
       clock.done(Bm3dPart::columns);
@@ -240,33 +225,17 @@ class FastStep {
     }
   }
 
-  void find_groups(const StageCall& call, const ConstPlanes& image, MatchTile& tile, int plane,
-                   const Range& xs, const Range& ys, int left, int top, const Memory& memory,
-                   PartClock& clock) const {
-    const MatchScale& scale = scales_[plane];
-    tile.deep = scale.deep;
-    const bool within = fill_match_tile(image, 0, call.image, scale, tile);
+  void find_groups(const StageCall& call, const ConstPlanes& image, int plane, const TileSums::Tile& at,
+                   const Memory& memory, PartClock& clock) const {
+    const TileSearch::Scales scales{scales_[plane], scale_beyond(plane), correction(plane, false),
+                                    correction(plane, true), step_.max_distance};
+    const TileSearch::Integers integers = search_.integers(image, call.image, scales, at, memory.search);
     clock.done(Bm3dPart::integers);
-    const int at_once = within ? references_at_once(step_.search, step_.spacing, scale.deep) : 1;
     int number = 0;
-    for (int yi = ys.begin; yi < ys.end; ++yi) {
-      for (int xi = xs.begin; xi < xs.end; xi += at_once) {
-        MatchGroup groups[most_references_at_once];
-        int x[most_references_at_once];
-        const int count = std::min(at_once, xs.end - xi);
-        for (int r = 0; r < count; ++r) x[r] = sums_.across().position(xi + r);
-        const int y = sums_.down().position(yi);
-        auto* match_memory = reinterpret_cast<std::uint32_t*>(memory.match);
-        const MatchCall search{tile, step_.search, most_,  farthest(scale),         count, x,
-                               y,    match_memory, groups, correction(plane, false)};
-        if (within || window_is_within(image, call.image, scale, x[0], y)) {
-          find_matches(search);
-        } else {
-          find_beyond(image, call.image, plane, search, memory);
-        }
-        for (int r = 0; r < count; ++r) keep_group(groups[r], x[r] - left, y - top, number++, memory);
-      }
-    }
+    search_.find(image, call.image, scales, integers, sums_, at, memory.search,
+                 [&](const MatchGroup& group, int x, int y) {
+                   keep_group(group, x - at.left, y - at.top, number++, memory);
+                 });
   }
 
   const MatchCorrection* correction(int plane, bool beyond) const {
@@ -274,51 +243,9 @@ class FastStep {
     return &corrections_[plane][beyond ? 1 : 0];
   }
 
-  // The pixels of a reference's candidates.
-  Rect window_of(const Extent& image, int x, int y) const {
-    const int reach = shape_.reach;
-    return {std::max(0, x - reach), std::max(0, y - reach), std::min(image.width, x + reach + patch),
-            std::min(image.height, y + reach + patch)};
-  }
-
-  bool window_is_within(const ConstPlanes& image, const Extent& extent, const MatchScale& scale, int x,
-                        int y) const {
-    const Rect window = window_of(extent, x, y);
-    const float most = scale.most / scale.inverse_step;
-    bool within = true;
-    for (int row = window.y0; row < window.y1; ++row) {
-      const float* pixels = image.row(0, row) - image.rect.x0;
-      for (int column = window.x0; column < window.x1; ++column) {
-        within &= std::abs(pixels[column] - scale.middle) <= most;
-      }
-    }
-    return within;
-  }
-
   // The scale with the middle at 0.
   MatchScale scale_beyond(int plane) const {
     return {0, static_cast<float>(8 / settings_.sigma[plane]), true, match_depth(true)};
-  }
-
-  // Searches with integers around the reference's own mean, for pixels far outside the range that the white
-  // level gives.
-  void find_beyond(const ConstPlanes& image, const Extent& extent, int plane, const MatchCall& search,
-                   const Memory& memory) const {
-    const int x = search.x[0];
-    const int y = search.y;
-    MatchScale scale = scale_beyond(plane);
-    for (int row = y; row < y + patch; ++row) {
-      for (int column = x; column < x + patch; ++column)
-        scale.middle += image.at(0, column, row) / (patch * patch);
-    }
-    const int reach = shape_.reach;
-    const Rect area = match_area({x - reach, y - reach, x + reach + 1, y + reach + 1});
-    const MatchTile around{area, match_pitch(area), true,
-                           reinterpret_cast<std::uint32_t*>(memory.words_beyond),
-                           reinterpret_cast<std::int32_t*>(memory.energies_beyond)};
-    fill_match_tile(image, 0, extent, scale, around);
-    find_matches({around, search.search, search.most, farthest(scale), 1, search.x, y, search.scratch,
-                  search.groups, correction(plane, true)});
   }
 
   void keep_group(const MatchGroup& group, int x, int y, int number, const Memory& memory) const {
@@ -326,12 +253,6 @@ class FastStep {
     memory.sizes[number] = size;
     std::int32_t* places = memory.places + static_cast<std::ptrdiff_t>(number) * most_;
     for (int i = 0; i < size; ++i) places[i] = (y + group.dy[i]) * shape_.pitch + (x + group.dx[i]);
-  }
-
-  // Half the sum of squared differences that the group's patches may have.
-  std::uint32_t farthest(const MatchScale& scale) const {
-    const double per_pixel = step_.max_distance * scale.inverse_step * scale.inverse_step;
-    return static_cast<std::uint32_t>(std::min(per_pixel * patch * patch / 2, 1e9));
   }
 
   // Copies the pixels around a tile, as far as the image has them; of rgb planes, one of luminance and colour
@@ -360,8 +281,8 @@ class FastStep {
   int planes_;
   TileSums sums_;
   TileSums::Shape shape_;
-  int most_ = 1;  // patches of a group
-  Rect area_;     // of a tile at 0, 0
+  TileSearch search_;
+  int most_;  // patches of a group
   double window_[patch];
   std::unique_ptr<FilterTables[]> tables_;  // one for each plane
   std::vector<MatchScale> scales_;

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "methods/bm3d/vector_targets.h"
+#include "cpu/vector_targets.h"
 
 #undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (UNGRAIN_BM3D_UNUSED_TARGETS | HWY_AVX3_DL)
+#define HWY_DISABLED_TARGETS (UNGRAIN_UNUSED_TARGETS | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "methods/bm3d/filter_correlation_simd.cpp"
 #include <hwy/foreach_target.h>
@@ -21,7 +21,7 @@ HWY_BEFORE_NAMESPACE();
 namespace ungrain::HWY_NAMESPACE {
 namespace {
 
-#if !UNGRAIN_BM3D_HAS_VECTORS
+#if !UNGRAIN_HAS_VECTORS
 
 void FilterCorrelatedGroup(const FilterCall&) {}
 

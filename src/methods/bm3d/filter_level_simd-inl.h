@@ -10,7 +10,7 @@
 
 #include "methods/bm3d/filter_simd-inl.h"
 
-#if UNGRAIN_BM3D_HAS_VECTORS
+#if UNGRAIN_HAS_VECTORS
 
 HWY_BEFORE_NAMESPACE();
 namespace ungrain::HWY_NAMESPACE {
@@ -76,6 +76,6 @@ void FilterByLevel(const FilterCall& call) {
 }  // namespace ungrain::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // UNGRAIN_BM3D_HAS_VECTORS
+#endif  // UNGRAIN_HAS_VECTORS
 
 #endif  // include guard

@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include "methods/bm3d/filter_simd.h"
-#include "methods/bm3d/vector_targets.h"
+#include "cpu/vector_targets.h"
 
 #if defined(UNGRAIN_METHODS_BM3D_FILTER_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef UNGRAIN_METHODS_BM3D_FILTER_SIMD_INL_H_
@@ -24,7 +24,7 @@
 #define UNGRAIN_METHODS_BM3D_FILTER_SIMD_INL_H_
 #endif
 
-#if UNGRAIN_BM3D_HAS_VECTORS
+#if UNGRAIN_HAS_VECTORS
 
 HWY_BEFORE_NAMESPACE();
 namespace ungrain::HWY_NAMESPACE {
@@ -600,6 +600,6 @@ HWY_INLINE float ShrinkGroup(const FilterCall& call, Arguments... arguments) {
 }  // namespace ungrain::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // UNGRAIN_BM3D_HAS_VECTORS
+#endif  // UNGRAIN_HAS_VECTORS
 
 #endif  // include guard

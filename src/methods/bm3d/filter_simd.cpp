@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "methods/bm3d/vector_targets.h"
+#include "cpu/vector_targets.h"
 
 #undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (UNGRAIN_BM3D_UNUSED_TARGETS | HWY_AVX3_DL)
+#define HWY_DISABLED_TARGETS (UNGRAIN_UNUSED_TARGETS | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "methods/bm3d/filter_simd.cpp"
 #include <hwy/foreach_target.h>
@@ -22,7 +22,7 @@ HWY_BEFORE_NAMESPACE();
 namespace ungrain::HWY_NAMESPACE {
 namespace {
 
-#if !UNGRAIN_BM3D_HAS_VECTORS
+#if !UNGRAIN_HAS_VECTORS
 
 void FilterGroupBySigma(const FilterCall&) {}
 void FillTables(const Bm3dStep&, bool, double, const PlaneNoise*, std::span<const double, filter_patch>,

@@ -5,15 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "core/channel_noise.h"
 #include "core/choices.h"
-#include "core/convert.h"
 #include "core/descriptor.h"
 #include "methods/bm3d/bm3d.h"
 #include "methods/bm3d/scales.h"
 #include "methods/bm3d/time.h"
 #include "noise/noise_model.h"
 #include "ungrain/error.h"
-#include "ungrain/estimate.h"
 
 namespace ungrain {
 namespace {
@@ -178,49 +177,15 @@ Descriptor patch_transform(std::optional<PatchTransform> P::*to, std::string nam
       std::move(help));
 }
 
-// The root mean square of each channel of a map, by which the profile chooses.
-std::vector<double> levels_of(const ConstImageView& map) {
-  std::vector<double> levels;
-  std::vector<float> row(static_cast<std::size_t>(map.spec.width));
-  for (int c = 0; c < map.spec.channels; ++c) {
-    double squares = 0;
-    for (int y = 0; y < map.spec.height; ++y) {
-      load_row(map, y, c, row.data());
-      for (const float sigma : row) squares += static_cast<double>(sigma) * sigma;
-    }
-    levels.push_back(std::sqrt(squares / map.spec.width / map.spec.height));
-  }
-  return levels;
-}
-
+// A model takes the place of both.
 Descriptor noise_level() {
-  Descriptor d =
-      describe::per_channel(&P::sigma, "sigma", {.min = 0, .unit = Unit::intensity}, Fallback::automatic,
-                            "the noise's standard deviation; 0 returns the input");
-  d.info.default_text = "auto (measured)";
-  d.needed = [](const void* params) {
-    const P& p = *static_cast<const P*>(params);
-    return p.sigma_map.data == nullptr && p.noise_model == nullptr;
-  };
-  d.derive = [](void* params, const ImageSpec&) {
+  Descriptor d = describe::channel_sigma<P>(
+      +[](const P& p) { return p.sigma_map.data == nullptr && p.noise_model == nullptr; });
+  d.derive = [without_model = d.derive](void* params, const ImageSpec& spec) {
+    without_model(params, spec);
     auto* p = static_cast<P*>(params);
-    if (p->sigma.empty() && p->sigma_map.data != nullptr) p->sigma = levels_of(p->sigma_map);
     if (p->noise_model != nullptr) p->sigma = {mean_deviation(*p->noise_model, 0)};
   };
-  return d;
-}
-
-Descriptor noise_correlation() {
-  Descriptor d =
-      describe::optional_number(&P::correlation, "correlation", {.min = 0, .max = 1}, Fallback::automatic,
-                                "rgb: how much the channels' noise has in common, 0 to 1");
-  d.info.default_text = "auto (measured with sigma; 0 where that is given)";
-  d.needed = [](const void* params) {
-    const P& p = *static_cast<const P*>(params);
-    return p.sigma.empty() && p.sigma_map.data == nullptr && p.noise_model == nullptr &&
-           p.colour == Bm3dColour::opponent;
-  };
-  d.measured = [](const NoiseEstimate& estimate) -> ParamValue { return estimate.correlation; };
   return d;
 }
 
@@ -245,29 +210,6 @@ void check_spacing(const std::optional<int>& spacing, const std::optional<int>& 
   throw Error(
       ErrorCode::invalid_argument,
       fmt::format("bm3d: {} takes at most the side of the patches, {}, got {}", parameter, *patch, *spacing));
-}
-
-void check_map(const ConstImageView& map, const ImageSpec& spec) {
-  if (map.data == nullptr) return;
-  const auto fail = [](const std::string& why) {
-    throw Error(ErrorCode::invalid_argument, "bm3d: sigma_map " + why);
-  };
-  if (map.space.memory != Space::Memory::host) fail("must lie in the host's memory");
-  if (map.spec.width != spec.width || map.spec.height != spec.height)
-    fail(fmt::format("is {} x {}, the image {} x {}", map.spec.width, map.spec.height, spec.width,
-                     spec.height));
-  if (map.spec.channels != 1 && map.spec.channels != spec.colour_channels())
-    fail(fmt::format("has {} channels, the image {} colours", map.spec.channels, spec.colour_channels()));
-  std::vector<float> row(static_cast<std::size_t>(map.spec.width));
-  for (int c = 0; c < map.spec.channels; ++c) {
-    for (int y = 0; y < map.spec.height; ++y) {
-      load_row(map, y, c, row.data());
-      for (int x = 0; x < map.spec.width; ++x) {
-        if (row[x] >= 0 && std::isfinite(row[x])) continue;
-        fail(fmt::format("takes numbers from 0 up, got {} at ({}, {})", row[x], x, y));
-      }
-    }
-  }
 }
 
 bool has_opponent_planes(const P& p, const ImageSpec& spec) {
@@ -339,7 +281,7 @@ void check(const P& p, const ImageSpec& spec) {
     check_transform(*p.wiener_transform, *p.wiener_patch, "wiener_patch");
   check_spacing(p.spacing, p.patch, "spacing");
   if (p.steps > 1) check_spacing(p.wiener_spacing, p.wiener_patch, "wiener_spacing");
-  check_map(p.sigma_map, spec);
+  check_sigma_map(P::method, p.sigma_map, spec);
   if (p.noise_model != nullptr) check_model(p, spec);
   const bool known = p.noise_model != nullptr || !p.sigma.empty() || p.sigma_map.data != nullptr;
   if (p.scales.value_or(1) > 1 && known && p.noise_model == nullptr)
@@ -415,8 +357,11 @@ const Method& bm3d_method() {
                                 {"matlab", Bm3dProfile::matlab}},
                                "time for quality; or the article's numbers, or its authors' program's"),
               noise_level(),
-              noise_correlation(),
-              describe::image(&P::sigma_map, "sigma_map", "the noise's standard deviation at every pixel, instead of sigma"),
+              describe::channel_correlation<P>(+[](const P& p) {
+                return p.sigma.empty() && p.sigma_map.data == nullptr && p.noise_model == nullptr &&
+                       p.colour == Bm3dColour::opponent;
+              }),
+              describe::sigma_map<P>(),
               describe::derived(
                   &P::scales, "scales", {.min = 1, .max = 2}, "2 where the noise is coarse, as cameras leave it; else 1",
                   +[](const P& p, const ImageSpec& spec) -> std::optional<int> {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/channel_noise.h"
 #include "noise/noise_model.h"
 
 namespace ungrain {
@@ -95,25 +96,8 @@ Bm3dSettings bm3d_settings(const Bm3dParams& params, const ImageSpec& spec) {
   settings.sigma_map = params.sigma_map;
 
   const int planes = spec.colour_channels();
-  std::vector<double> sigma(static_cast<std::size_t>(planes), params.sigma.at(0));
-  if (params.sigma.size() > 1) sigma = params.sigma;
-  settings.sigma = sigma;
-  if (settings.opponent) {
-    // If all channels had the same noise, their differences would have none: implausible, and impossible to
-    // filter.
-    constexpr double most = 0.98;
-    const double correlation = std::min(params.correlation.value_or(0), most);
-    for (int plane = 0; plane < 3; ++plane) {
-      double variance = 0;
-      for (int a = 0; a < 3; ++a) {
-        for (int b = 0; b < 3; ++b) {
-          variance += opponent_matrix[plane][a] * sigma[a] * opponent_matrix[plane][b] * sigma[b] *
-                      (a == b ? 1 : correlation);
-        }
-      }
-      settings.sigma[plane] = std::sqrt(variance);
-    }
-  }
+  const std::vector<double> sigma = channel_deviations(params.sigma, planes);
+  settings.sigma = settings.opponent ? opponent_deviations(sigma, params.correlation.value_or(0)) : sigma;
   if (params.noise_model != nullptr) {
     const double level_scale = settings.opponent ? std::sqrt(3.0) : 1;
     for (int plane = 0; plane < planes; ++plane) {

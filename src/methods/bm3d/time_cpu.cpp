@@ -3,11 +3,11 @@
 #include <cstring>
 #include <memory>
 
+#include "core/opponent_rows.h"
 #include "core/scratch.h"
 #include "cpu/tiles.h"
-#include "methods/bm3d/opponent_rows.h"
+#include "groups/tile_sums.h"
 #include "methods/bm3d/pilot.h"
-#include "methods/bm3d/tile_sums.h"
 #include "methods/bm3d/time.h"
 #include "methods/bm3d/time_simd.h"
 #include "methods/bm3d/transforms.h"
@@ -245,9 +245,12 @@ class PartStep {
         opponent_(settings.opponent),
         model_(settings.model),
         along_(time_transforms(settings.radius_t)),
-        sums_(part.extent, step_.spacing,
-              std::max(part_reach(step_.search, part.step.x), part_reach(step_.search, part.step.y)),
-              part.planes),
+        sums_(
+            part.extent,
+            {.side = time_patch,
+             .spacing = step_.spacing,
+             .reach = std::max(part_reach(step_.search, part.step.x), part_reach(step_.search, part.step.y))},
+            part.planes),
         tables_(std::make_unique<FilterTables[]>(static_cast<std::size_t>(part.planes))) {
     const Bm3dStep& from = index == 0 ? settings.first : settings.second;
     const std::vector<double> window = patch_window(time_patch, from.kaiser);

@@ -10,7 +10,7 @@
 #include "cuda/warp.cuh"
 #include "methods/bm3d/cuda_filter.h"
 #include "methods/bm3d/pilot.h"
-#include "methods/bm3d/tile_sums.h"
+#include "groups/tile_sums.h"
 #include "methods/bm3d/time.h"
 #include "methods/bm3d/transforms.h"
 #include "motion/cuda.h"

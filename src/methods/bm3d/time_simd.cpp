@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "methods/bm3d/vector_targets.h"
+#include "cpu/vector_targets.h"
 
 // A vector of sixteen would hold two patches; rows of eight are simpler, and AVX2 has them.
 #undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (UNGRAIN_BM3D_UNUSED_TARGETS | HWY_AVX3_DL | HWY_AVX3)
+#define HWY_DISABLED_TARGETS (UNGRAIN_UNUSED_TARGETS | HWY_AVX3_DL | HWY_AVX3)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "methods/bm3d/time_simd.cpp"
 #include <hwy/foreach_target.h>
@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace ungrain::HWY_NAMESPACE {
 namespace {
 
-#if !UNGRAIN_BM3D_HAS_VECTORS
+#if !UNGRAIN_HAS_VECTORS
 
 bool HasVectors() { return false; }
 void PatchDistances(const DistanceCall&) {}

@@ -14,24 +14,26 @@
 
 namespace ungrain {
 
-// Reference patches along an axis: every spacing-th, and the last.
+// Reference patches along an axis: every spacing-th, the first and the last.
 struct ReferenceAxis {
   int last = 0;
   int spacing = 1;
+  int lead = 0;  // how far the grid is moved towards 0, less than the spacing
 
-  int count() const { return (last + spacing - 1) / spacing + 1; }
-  int position(int index) const { return std::min(index * spacing, last); }
+  int count() const { return (last + lead + spacing - 1) / spacing + 1; }
+  int position(int index) const { return std::clamp(index * spacing - lead, 0, last); }
   // The first reference at or after a position; count() if there is none.
   int index_from(int from) const {
     if (from <= 0) return 0;
-    return from > last ? count() : (from + spacing - 1) / spacing;
+    return from > last ? count() : (from + lead + spacing - 1) / spacing;
   }
+  // The first reference after a position before the last one, which is closer to the previous one than the
+  // spacing.
+  int index_after(int position) const { return position >= last ? count() : (position + lead) / spacing + 1; }
 };
 
 class TileSums {
  public:
-  static constexpr int patch = 8;
-
   // Sizes that all tiles have.
   struct Shape {
     int references = 0;  // along each axis
@@ -53,17 +55,32 @@ class TileSums {
     Range ys;
     int left = 0;  // of the pixels that its patches touch; may lie beyond the image
     int top = 0;
-    float* sums = nullptr;  // to be filled: weighted values and weights of plane 0, then of plane 1 …
+    float* sums = nullptr;  // to be filled: weighted values and weights of part 0, then of part 1 …
   };
 
-  // A group's patches lie at most `reach` pixels from its reference along each axis.
-  TileSums(const Extent& image, int spacing, int reach, int planes)
-      : planes_(planes), across_{image.width - patch, spacing}, down_{image.height - patch, spacing} {
+  struct Patches {
+    int side = 8;
+    int spacing = 1;  // of references
+    int reach = 0;    // of a group: its patches lie at most so many pixels from its reference along each axis
+    int lead_x = 0;   // ReferenceAxis::lead
+    int lead_y = 0;
+  };
+
+  // Each part has weights of its own, and `sharing` planes of values that share them: its planes of the
+  // output follow each other.
+  TileSums(const Extent& image, const Patches& patches, int parts, int sharing = 1)
+      : parts_(parts),
+        sharing_(sharing),
+        patch_(patches.side),
+        across_{image.width - patches.side, patches.spacing, patches.lead_x},
+        down_{image.height - patches.side, patches.spacing, patches.lead_y} {
+    const int spacing = patches.spacing;
+    const int reach = patches.reach;
     constexpr int tile_side = 72;        // pixels between tiles, about
     constexpr int tiles_in_flight = 48;  // at least, so that threads seldom wait for each other
     shape_.reach = reach;
     shape_.references = 6 * std::max(1, static_cast<int>(std::lround(tile_side / 6.0 / spacing)));
-    shape_.side = (shape_.references - 1) * spacing + 2 * reach + patch;
+    shape_.side = (shape_.references - 1) * spacing + 2 * reach + patch_;
     shape_.pitch = up_to(16, shape_.side + 8);
     if (shape_.pitch % 64 == 0) shape_.pitch += 16;  // avoids rows of a patch in the same cache set
     shape_.plane = static_cast<std::size_t>(shape_.pitch) * shape_.side;
@@ -72,8 +89,8 @@ class TileSums {
     const int tiles_down = (down_.count() + shape_.references - 1) / shape_.references;
     // Whole rows of tiles, or equal parts of a row.
     rows_at_once_ = std::min(tiles_down, (tiles_in_flight + tiles_across - 1) / tiles_across);
-    const int parts = std::max(1, tiles_across / tiles_in_flight);
-    at_once_ = (rows_at_once_ * tiles_across + parts - 1) / parts;
+    const int parts_of_row = std::max(1, tiles_across / tiles_in_flight);
+    at_once_ = (rows_at_once_ * tiles_across + parts_of_row - 1) / parts_of_row;
     kept_ = shape_.side + (rows_at_once_ - 1) * shape_.references * spacing;
     row_ = static_cast<std::size_t>(up_to(16, image.width));
   }
@@ -81,13 +98,15 @@ class TileSums {
   const Shape& shape() const { return shape_; }
   const ReferenceAxis& across() const { return across_; }
   const ReferenceAxis& down() const { return down_; }
-  std::size_t tile_floats() const { return 2 * static_cast<std::size_t>(planes_) * shape_.plane; }
-  float* values_of(const Tile& tile, int plane) const { return tile.sums + 2 * plane * shape_.plane; }
-  float* weights_of(const Tile& tile, int plane) const { return values_of(tile, plane) + shape_.plane; }
+  std::size_t tile_floats() const { return static_cast<std::size_t>(arrays()) * shape_.plane; }
+  float* values_of(const Tile& tile, int part, int plane = 0) const {
+    return tile.sums + (part * (sharing_ + 1) + plane) * shape_.plane;
+  }
+  float* weights_of(const Tile& tile, int part) const { return values_of(tile, part, sharing_); }
 
   // Floats that run() shares between its workers.
   std::size_t shared() const {
-    return at_once_ * tile_floats() + 2 * static_cast<std::size_t>(planes_) * kept_ * row_ + 32;
+    return at_once_ * tile_floats() + static_cast<std::size_t>(arrays()) * kept_ * row_ + 32;
   }
 
   // Makes the means of all estimates. filter(tile, worker) fills a tile's sums; done(y) follows when a row of
@@ -145,13 +164,12 @@ class TileSums {
   }
 
  private:
+  int arrays() const { return parts_ * (sharing_ + 1); }
+
   static constexpr int up_to(int step, int n) { return (n + step - 1) / step * step; }
 
   Range reaching(const ReferenceAxis& axis, int begin, int end) const {
-    // The last reference is closer to the previous one than the spacing: it is searched by itself.
-    const int to = end - 1 + shape_.reach;
-    return {axis.index_from(begin - (patch - 1) - shape_.reach),
-            to >= axis.last ? axis.count() : to / axis.spacing + 1};
+    return {axis.index_from(begin - (patch_ - 1) - shape_.reach), axis.index_after(end - 1 + shape_.reach)};
   }
 
   int first_row(int ty) const { return down_.position(ty * shape_.references) - shape_.reach; }
@@ -161,9 +179,9 @@ class TileSums {
   float* sums_of_tile(float* shared, int place) const {
     return shared + static_cast<std::size_t>(place) * tile_floats();
   }
-  float* sums_of_row(float* shared, int plane, int y) const {
+  float* sums_of_row(float* shared, int part, int y) const {
     return shared + at_once_ * tile_floats() +
-           2 * row_ * (static_cast<std::size_t>(plane) * kept_ + y % kept_);
+           (sharing_ + 1) * row_ * (static_cast<std::size_t>(part) * kept_ + y % kept_);
   }
 
   // Calls body(y) for all rows.
@@ -180,7 +198,8 @@ class TileSums {
   }
 
   void clear_row(float* shared, int y) const {
-    for (int plane = 0; plane < planes_; ++plane) std::fill_n(sums_of_row(shared, plane, y), 2 * row_, 0.0F);
+    for (int part = 0; part < parts_; ++part)
+      std::fill_n(sums_of_row(shared, part, y), (sharing_ + 1) * row_, 0.0F);
   }
 
   // Adds a tile's row to the output's sums.
@@ -188,29 +207,30 @@ class TileSums {
     if (row < 0 || row >= shape_.side) return;
     const int begin = std::max(left, out.rect.x0);
     const int count = std::min(left + shape_.side, out.rect.x1) - begin;
-    for (int plane = 0; plane < planes_; ++plane) {
-      const float* more_values =
-          sums_of_tile(shared, place) + 2 * plane * shape_.plane + row * shape_.pitch + (begin - left);
-      const float* more_weights = more_values + shape_.plane;
-      float* values = sums_of_row(shared, plane, y) + (begin - out.rect.x0);
-      float* weights = values + row_;
-      for (int x = 0; x < count; ++x) {
-        values[x] += more_values[x];
-        weights[x] += more_weights[x];
+    for (int part = 0; part < parts_; ++part) {
+      for (int plane = 0; plane <= sharing_; ++plane) {
+        const float* more = sums_of_tile(shared, place) + (part * (sharing_ + 1) + plane) * shape_.plane +
+                            row * shape_.pitch + (begin - left);
+        float* sums = sums_of_row(shared, part, y) + plane * row_ + (begin - out.rect.x0);
+        for (int x = 0; x < count; ++x) sums[x] += more[x];
       }
     }
   }
 
   void divide_row(float* shared, const Planes& out, int y) const {
-    for (int plane = 0; plane < planes_; ++plane) {
-      const float* values = sums_of_row(shared, plane, y);
-      const float* weights = values + row_;
-      float* to = out.row(plane, y);
-      for (int x = 0; x < out.rect.width(); ++x) to[x] = values[x] / weights[x];
+    for (int part = 0; part < parts_; ++part) {
+      const float* values = sums_of_row(shared, part, y);
+      const float* weights = values + sharing_ * row_;
+      for (int plane = 0; plane < sharing_; ++plane, values += row_) {
+        float* to = out.row(part * sharing_ + plane, y);
+        for (int x = 0; x < out.rect.width(); ++x) to[x] = values[x] / weights[x];
+      }
     }
   }
 
-  int planes_;
+  int parts_;
+  int sharing_;
+  int patch_;
   ReferenceAxis across_;
   ReferenceAxis down_;
   Shape shape_;

@@ -4,7 +4,7 @@
 // column. Bisection finds a threshold that the best of as many columns reach as patches are wanted. Pass 2
 // lists the candidates up to the threshold; their keys (the distance, then the place in reading order) are
 // sorted by insertion into registers.
-#include "methods/bm3d/match_simd.h"
+#include "groups/match_simd.h"
 
 #include <algorithm>
 #include <bit>
@@ -12,20 +12,20 @@
 #include <cstring>
 
 #include "cpu/simd.h"
-#include "methods/bm3d/vector_targets.h"
+#include "cpu/vector_targets.h"
 
 // Dot products of bytes are instructions of this target; no other code of the library gains by it.
 #define HWY_WANT_AVX3_DL
 #undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS UNGRAIN_BM3D_UNUSED_TARGETS
+#define HWY_DISABLED_TARGETS UNGRAIN_UNUSED_TARGETS
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "methods/bm3d/match_simd.cpp"
+#define HWY_TARGET_INCLUDE "groups/match_simd.cpp"
 #include <hwy/foreach_target.h>
 // foreach_target.h must come before what it includes again.
 #include <hwy/highway.h>
 
-#ifndef UNGRAIN_METHODS_BM3D_MATCH_SIMD_CPP_
-#define UNGRAIN_METHODS_BM3D_MATCH_SIMD_CPP_
+#ifndef UNGRAIN_GROUPS_MATCH_SIMD_CPP_
+#define UNGRAIN_GROUPS_MATCH_SIMD_CPP_
 namespace ungrain {
 namespace {
 
@@ -65,7 +65,7 @@ namespace ungrain::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-#if !UNGRAIN_BM3D_HAS_VECTORS
+#if !UNGRAIN_HAS_VECTORS
 
 void FindMatches(const MatchCall&) {}
 bool FillMatchTile(const ConstPlanes&, int, const Extent&, const MatchScale&, const MatchTile&) {

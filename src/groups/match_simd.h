@@ -1,4 +1,4 @@
-// The search for similar patches: the innermost part of bm3d on a CPU.
+// The search for similar patches on a CPU.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/planes.h"
+#include "groups/match_scale.h"
 
 namespace ungrain {
 
@@ -18,15 +19,8 @@ constexpr int match_columns = 64;
 constexpr int most_matches = 64;
 constexpr int most_references_at_once = 4;
 
-// Conversion of pixels to integers: round((value - middle) / step), clamped to the depth's ends.
-struct MatchScale {
-  float middle = 0;
-  float inverse_step = 1;
-  bool deep = false;  // 12 bits in 16, where 8 are too coarse for the noise
-  float most = 127;   // the ends in both directions: match_depth()
-};
-
-// The largest integer of a pixel; bytes have 7 bits on processors that add products in 16.
+// The largest integer of a pixel, of 12 bits where `deep`; bytes have 7 bits on processors that add products
+// in 16.
 float match_depth(bool deep);
 
 // The part of an image in which one tile's groups are searched, as integers.

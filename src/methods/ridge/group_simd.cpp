@@ -1,0 +1,412 @@
+// With the group's mean subtracted from its patches, X of the guide and Z of the partly denoised image, a
+// patch each row, the estimates are Xc (Xc^T Xc + d)^-1 Xc^T Zc. The Cholesky factor of the matrix in the
+// middle, L L^T, makes this W W^T Zc with W = Xc L^-T, whose rows are at most 1 long: all that remains are
+// products of matrices with well-sized numbers. The noise left in row i is |w_i|^2 - d |w_i L^-1|^2.
+//
+// What is added to the sums are the estimates less Z: the mean drops out, and constants stay as they are.
+#include "methods/ridge/group_simd.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "core/scratch.h"
+#include "cpu/vector_targets.h"
+
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS (UNGRAIN_UNUSED_TARGETS | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "methods/ridge/group_simd.cpp"
+#include <hwy/foreach_target.h>
+// foreach_target.h must come before what it includes again.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace ungrain::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if !UNGRAIN_HAS_VECTORS
+
+void CombineGroup(const CombineCall&) {}
+
+#else
+
+using D = hn::CappedTag<float, 16>;
+using V = hn::Vec<D>;
+constexpr D d;
+constexpr int lanes = static_cast<int>(HWY_MIN(HWY_LANES(float), std::size_t{16}));
+using D4 = hn::FixedTag<float, 4>;
+using D2 = hn::FixedTag<float, 2>;
+constexpr D4 d4;
+constexpr D2 d2;
+constexpr int rows_at_once = 4;  // with three vectors of columns: 12 sums in registers
+
+constexpr int UpTo(int step, int n) { return (n + step - 1) / step * step; }
+
+// Four numbers of one row or column of the left matrix, one at a time in all lanes.
+struct Four {
+#if HWY_TARGET == HWY_NEON
+  // Multiplications take a lane of a register: no loads that also replicate, which cost an arithmetic slot.
+  hn::Vec<D4> numbers;
+  HWY_INLINE explicit Four(const float* from) : numbers(hn::LoadU(d4, from)) {}
+  template <int Lane>
+  HWY_INLINE V Get() const {
+    return hn::Broadcast<Lane>(numbers);
+  }
+#else
+  const float* numbers;
+  HWY_INLINE explicit Four(const float* from) : numbers(from) {}
+  template <int Lane>
+  HWY_INLINE V Get() const {
+    return hn::Set(d, numbers[Lane]);
+  }
+#endif
+};
+
+template <int N, int Lane>
+HWY_INLINE void AddMultiples(const Four& left, const V (&right)[N], V (&sums)[N]) {
+  const V number = left.template Get<Lane>();
+#pragma GCC unroll 4
+  for (int n = 0; n < N; ++n) sums[n] = hn::MulAdd(number, right[n], sums[n]);
+}
+
+// A matrix whose rows lie `pitch` floats apart.
+struct Matrix {
+  float* data = nullptr;
+  int pitch = 0;
+  HWY_INLINE float* Row(int row) const { return data + row * pitch; }
+};
+
+// Four rows and N vectors of columns of the product of left's transpose, from column `row` of left on, with
+// right.
+template <int N>
+HWY_INLINE void TransposedBlock(const Matrix& left, const Matrix& right, int inner, int row, int column,
+                                const Matrix& to) {
+  V sums[rows_at_once][N];
+#pragma GCC unroll 4
+  for (int r = 0; r < rows_at_once; ++r) {
+#pragma GCC unroll 4
+    for (int n = 0; n < N; ++n) sums[r][n] = hn::Zero(d);
+  }
+  for (int k = 0; k < inner; ++k) {
+    const Four numbers(left.Row(k) + row);
+    V some[N];
+#pragma GCC unroll 4
+    for (int n = 0; n < N; ++n) some[n] = hn::LoadU(d, right.Row(k) + column + n * lanes);
+    AddMultiples<N, 0>(numbers, some, sums[0]);
+    AddMultiples<N, 1>(numbers, some, sums[1]);
+    AddMultiples<N, 2>(numbers, some, sums[2]);
+    AddMultiples<N, 3>(numbers, some, sums[3]);
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < rows_at_once; ++r) {
+#pragma GCC unroll 4
+    for (int n = 0; n < N; ++n) hn::StoreU(sums[r][n], d, to.Row(row + r) + column + n * lanes);
+  }
+}
+
+// Four rows and N vectors of columns of a product; inner a multiple of 4.
+template <int N>
+HWY_INLINE void ProductBlock(const Matrix& left, const Matrix& right, int first, int end, int row, int column,
+                             V (&sums)[rows_at_once][N]) {
+#pragma GCC unroll 4
+  for (int r = 0; r < rows_at_once; ++r) {
+#pragma GCC unroll 4
+    for (int n = 0; n < N; ++n) sums[r][n] = hn::Zero(d);
+  }
+  const auto add = [&](const V(&some)[N], const Four(&numbers)[rows_at_once], auto lane) HWY_ATTR {
+#pragma GCC unroll 4
+    for (int r = 0; r < rows_at_once; ++r) AddMultiples<N, decltype(lane)::value>(numbers[r], some, sums[r]);
+  };
+  for (int k = first; k < end; k += 4) {
+    const Four numbers[rows_at_once] = {Four(left.Row(row) + k), Four(left.Row(row + 1) + k),
+                                        Four(left.Row(row + 2) + k), Four(left.Row(row + 3) + k)};
+    const auto add_row = [&](auto lane) HWY_ATTR {
+      V some[N];
+#pragma GCC unroll 4
+      for (int n = 0; n < N; ++n) {
+        some[n] = hn::LoadU(d, right.Row(k + decltype(lane)::value) + column + n * lanes);
+      }
+      add(some, numbers, lane);
+    };
+    add_row(std::integral_constant<int, 0>{});
+    add_row(std::integral_constant<int, 1>{});
+    add_row(std::integral_constant<int, 2>{});
+    add_row(std::integral_constant<int, 3>{});
+  }
+}
+
+// Calls body(first column, a constant with the number of vectors) for all columns.
+template <class Body>
+HWY_INLINE void ForColumns(int columns, const Body& body) {
+  int column = 0;
+  for (; columns - column >= 3 * lanes; column += 3 * lanes) body(column, std::integral_constant<int, 3>{});
+  if (columns - column > lanes) {
+    body(column, std::integral_constant<int, 2>{});
+  } else if (columns - column > 0) {
+    body(column, std::integral_constant<int, 1>{});
+  }
+}
+
+// The sizes and the memory of one group's matrices.
+struct Group {
+  int side;
+  int pixels;   // of a patch
+  int columns;  // the same, whole vectors
+  int count;    // patches
+  int rows;     // the same, whole blocks; rows beyond are 0
+  Matrix guide;
+  Matrix partly;
+  Matrix factor;    // n x n: the matrix, then the upper factor's inverse
+  Matrix inverse;   // of the lower factor
+  Matrix product;   // n x n: W^T Z
+  Matrix combined;  // W
+
+  explicit Group(const CombineCall& call)
+      : side(call.patch),
+        pixels(side * side),
+        columns(UpTo(std::max(lanes, 4), pixels)),
+        count(call.count),
+        rows(UpTo(rows_at_once, count)) {
+    ScratchPieces pieces(call.scratch);
+    const auto matrix = [&](int height) {
+      return Matrix{pieces.take<float>(static_cast<std::size_t>(height) * columns + 16), columns};
+    };
+    guide = matrix(rows);
+    partly = matrix(rows);
+    combined = matrix(rows);
+    factor = matrix(columns);
+    inverse = matrix(columns);
+    product = matrix(columns);
+  }
+};
+
+// A patch's rows side by side, then zeros. Rows are copied as two overlapping vectors.
+HWY_INLINE void Gather(const Group& g, const float* from, int pitch, float* to) {
+  for (int y = 0; y < g.side; ++y) {
+    const float* row = from + y * pitch;
+    const auto end = hn::LoadU(d4, row + g.side - 4);
+    hn::StoreU(hn::LoadU(d4, row), d4, to + y * g.side);
+    hn::StoreU(end, d4, to + y * g.side + g.side - 4);
+  }
+  for (int i = g.pixels; i < g.columns; ++i) to[i] = 0;
+}
+
+// The group's patches less their mean, with the patches' precisions as weights, and each multiplied with the
+// root of its precision. The mean is taken of differences from the reference: of equal patches it is exact.
+HWY_INLINE void GatherCentred(const Group& g, const CombineCall& call, const float* from, const float* roots,
+                              const Matrix& to) {
+  for (int i = 0; i < g.count; ++i) Gather(g, from + call.places[i], call.pitch, to.Row(i));
+  float all = static_cast<float>(g.count);
+  if (call.precisions != nullptr) {
+    all = 0;
+    for (int i = 0; i < g.count; ++i) all += call.precisions[i];
+  }
+  const V share = hn::Set(d, 1 / all);
+  for (int column = 0; column < g.columns; column += lanes) {
+    const V first = hn::LoadU(d, to.Row(0) + column);
+    V sum = hn::Zero(d);
+    for (int i = 1; i < g.count; ++i) {
+      const V difference = hn::Sub(hn::LoadU(d, to.Row(i) + column), first);
+      if (call.precisions != nullptr) {
+        sum = hn::MulAdd(hn::Set(d, call.precisions[i]), difference, sum);
+      } else {
+        sum = hn::Add(sum, difference);
+      }
+    }
+    const V mean = hn::Mul(sum, share);  // less the reference
+    for (int i = 0; i < g.count; ++i) {
+      V value = hn::Sub(hn::Sub(hn::LoadU(d, to.Row(i) + column), first), mean);
+      if (roots != nullptr) value = hn::Mul(value, hn::Set(d, roots[i]));
+      hn::StoreU(value, d, to.Row(i) + column);
+    }
+  }
+  std::fill(to.Row(g.count), to.Row(g.rows), 0.0F);
+}
+
+// The upper triangle of X^T X + noise, in whole blocks.
+HWY_INLINE void FillFactor(const Group& g, float noise) {
+  for (int row = 0; row < g.columns; row += rows_at_once) {
+    ForColumns(g.columns, [&](int column, auto vectors) HWY_ATTR {
+      constexpr int n = decltype(vectors)::value;
+      if (column + n * lanes <= row) return;
+      TransposedBlock<n>(g.guide, g.guide, g.count, row, column, g.factor);
+    });
+  }
+  for (int i = 0; i < g.columns; ++i) g.factor.Row(i)[i] += noise;
+}
+
+// In place: the upper Cholesky factor, and 1 over its diagonal.
+HWY_INLINE void Factorise(const Group& g, float* reciprocals) {
+  for (int j = 0; j < g.columns; ++j) {
+    float* own = g.factor.Row(j);
+    const float reciprocal = 1 / std::sqrt(own[j]);
+    reciprocals[j] = reciprocal;
+    const V scale = hn::Set(d, reciprocal);
+    for (int column = j / lanes * lanes; column < g.columns; column += lanes) {
+      hn::StoreU(hn::Mul(hn::LoadU(d, own + column), scale), d, own + column);
+    }
+    for (int i = j + 1; i < g.columns; ++i) {
+      float* row = g.factor.Row(i);
+      const V number = hn::Set(d, own[i]);
+      for (int column = i / lanes * lanes; column < g.columns; column += lanes) {
+        hn::StoreU(hn::NegMulAdd(number, hn::LoadU(d, own + column), hn::LoadU(d, row + column)), d,
+                   row + column);
+      }
+    }
+  }
+}
+
+// The inverse of the lower factor, row by row, and its transpose in place of the upper factor.
+HWY_INLINE void InvertFactor(const Group& g, const float* reciprocals) {
+  for (int i = 0; i < g.columns; ++i) {
+    float* row = g.inverse.Row(i);
+    std::fill_n(row, g.columns, 0.0F);
+    const V scale = hn::Set(d, reciprocals[i]);
+    for (int column = 0; column < i; column += lanes) {
+      V sum = hn::Zero(d);
+      // Rows above their diagonal are 0.
+      for (int k = column; k < i; ++k) {
+        sum = hn::NegMulAdd(hn::Set(d, g.factor.Row(k)[i]), hn::LoadU(d, g.inverse.Row(k) + column), sum);
+      }
+      hn::StoreU(hn::Mul(sum, scale), d, row + column);
+    }
+    row[i] = reciprocals[i];
+  }
+  for (int i = 0; i < g.columns; ++i) {
+    std::fill_n(g.factor.Row(i), i, 0.0F);
+    for (int k = i; k < g.columns; ++k) g.factor.Row(i)[k] = g.inverse.Row(k)[i];
+  }
+}
+
+// W = X U^-1
+HWY_INLINE void FillCombined(const Group& g) {
+  for (int row = 0; row < g.rows; row += rows_at_once) {
+    ForColumns(g.columns, [&](int column, auto vectors) HWY_ATTR {
+      constexpr int n = decltype(vectors)::value;
+      V sums[rows_at_once][n];
+      ProductBlock<n>(g.guide, g.factor, 0, column + n * lanes, row, column, sums);
+      for (int r = 0; r < rows_at_once; ++r) {
+        for (int v = 0; v < n; ++v) hn::StoreU(sums[r][v], d, g.combined.Row(row + r) + column + v * lanes);
+      }
+    });
+  }
+}
+
+// The noise left in each row, besides the mean's, in units of the noise.
+HWY_INLINE void NoiseLeft(const Group& g, float noise, float* left) {
+  for (int row = 0; row < g.rows; row += rows_at_once) {
+    V squares[rows_at_once];
+    for (int r = 0; r < rows_at_once; ++r) {
+      squares[r] = hn::Zero(d);
+      for (int column = 0; column < g.columns; column += lanes) {
+        const V number = hn::LoadU(d, g.combined.Row(row + r) + column);
+        squares[r] = hn::MulAdd(number, number, squares[r]);
+      }
+    }
+    const V factor = hn::Set(d, noise);
+    ForColumns(g.columns, [&](int column, auto vectors) HWY_ATTR {
+      constexpr int n = decltype(vectors)::value;
+      V sums[rows_at_once][n];
+      ProductBlock<n>(g.combined, g.inverse, column, g.columns, row, column, sums);
+      for (int r = 0; r < rows_at_once; ++r) {
+        for (int v = 0; v < n; ++v) {
+          squares[r] = hn::NegMulAdd(hn::Mul(sums[r][v], factor), sums[r][v], squares[r]);
+        }
+      }
+    });
+    for (int r = 0; r < rows_at_once; ++r) left[row + r] = hn::GetLane(hn::SumOfLanes(d, squares[r]));
+  }
+}
+
+// The estimates less Z, in place of the guide.
+HWY_INLINE void FillDifferences(const Group& g, const float* roots) {
+  for (int row = 0; row < g.columns; row += rows_at_once) {
+    ForColumns(g.columns, [&](int column, auto vectors) HWY_ATTR {
+      TransposedBlock<decltype(vectors)::value>(g.combined, g.partly, g.count, row, column, g.product);
+    });
+  }
+  for (int row = 0; row < g.rows; row += rows_at_once) {
+    ForColumns(g.columns, [&](int column, auto vectors) HWY_ATTR {
+      constexpr int n = decltype(vectors)::value;
+      V sums[rows_at_once][n];
+      ProductBlock<n>(g.combined, g.product, 0, g.columns, row, column, sums);
+      for (int r = 0; r < rows_at_once; ++r) {
+        for (int v = 0; v < n; ++v) {
+          V value = hn::Sub(sums[r][v], hn::LoadU(d, g.partly.Row(row + r) + column + v * lanes));
+          if (roots != nullptr && row + r < g.count) value = hn::Mul(value, hn::Set(d, 1 / roots[row + r]));
+          hn::StoreU(value, d, g.guide.Row(row + r) + column + v * lanes);
+        }
+      }
+    });
+  }
+}
+
+// Adds a patch, times a weight.
+HWY_INLINE void Scatter(const Group& g, const float* from, float weight, int pitch, float* to) {
+  const auto factor = hn::Set(d4, weight);
+  for (int y = 0; y < g.side; ++y) {
+    const float* row = from + y * g.side;
+    float* sums = to + y * pitch;
+    hn::StoreU(hn::MulAdd(factor, hn::LoadU(d4, row), hn::LoadU(d4, sums)), d4, sums);
+    int x = 4;
+    for (; x + 2 <= g.side; x += 2) {
+      hn::StoreU(hn::MulAdd(hn::Set(d2, weight), hn::LoadU(d2, row + x), hn::LoadU(d2, sums + x)), d2,
+                 sums + x);
+    }
+    for (; x < g.side; ++x) sums[x] += weight * row[x];
+  }
+}
+
+void CombineGroup(const CombineCall& call) {
+  const Group g(call);
+  float roots[most_combined];
+  float all = static_cast<float>(g.count);
+  if (call.precisions != nullptr) {
+    all = 0;
+    for (int i = 0; i < g.count; ++i) {
+      roots[i] = std::sqrt(call.precisions[i]);
+      all += call.precisions[i];
+    }
+  }
+  const float* const scaled = call.precisions != nullptr ? roots : nullptr;
+  GatherCentred(g, call, call.guide, scaled, g.guide);
+  GatherCentred(g, call, call.partly, scaled, g.partly);
+
+  float reciprocals[longest_patch * longest_patch + 16];
+  FillFactor(g, call.noise);
+  Factorise(g, reciprocals);
+  InvertFactor(g, reciprocals);
+  FillCombined(g);
+  float left[most_combined];
+  NoiseLeft(g, call.noise, left);
+  FillDifferences(g, scaled);
+
+  const float least = 1 / static_cast<float>(g.count);
+  for (int i = 0; i < g.count; ++i) {
+    float noise = 1 / all;
+    noise += scaled != nullptr ? left[i] / call.precisions[i] : left[i];
+    const float weight = call.weight / std::max(noise, least);
+    const std::int32_t place = call.places[i];
+    if (call.guide_sums != nullptr) Scatter(g, g.guide.Row(i), weight, call.pitch, call.guide_sums + place);
+    Scatter(g, g.guide.Row(i), weight * call.step, call.pitch, call.partly_sums + place);
+    call.weight_sums[place] += weight;
+  }
+}
+
+#endif
+
+}  // namespace
+}  // namespace ungrain::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ungrain {
+
+HWY_EXPORT(CombineGroup);
+
+void combine_group(const CombineCall& call) { HWY_DYNAMIC_DISPATCH(CombineGroup)(call); }
+
+}  // namespace ungrain
+#endif

@@ -1,0 +1,99 @@
+// The resolved settings of ridge's backends: every value set, nothing optional.
+#pragma once
+
+#include <vector>
+
+#include "core/method.h"
+#include "groups/match_scale.h"
+#include "ungrain/image.h"
+#include "ungrain/methods/ridge.h"
+
+namespace ungrain {
+
+struct RidgeSettings {
+  int passes = 5;
+  double keep = 0.6;          // tau0
+  double strength = 1;        // factor on the noise's variance
+  int patch = 6;              // side
+  int spacing = 5;            // from one reference patch to the next
+  int search = 39;            // side of the window of candidate positions, odd, centred on the reference
+  int group = 48;             // patches at most
+  std::vector<double> sigma;  // of each plane, pixel units, after the opponent transform for colour
+  bool opponent = false;      // three planes, matched on the first; otherwise every plane by itself
+  ConstImageView sigma_map;   // instead of sigma where it has data; sigma is then the root mean square
+  double white = 1;           // of the planes
+  ImageSpec spec;
+
+  int planes() const { return spec.colour_channels(); }
+  // Whether a plane's groups are searched in it, not in the first.
+  bool finds_groups(int plane) const { return plane == 0 || !opponent; }
+};
+
+// Of resolved parameters: every optional has a value.
+RidgeSettings ridge_settings(const RidgeParams& params, const ImageSpec& spec);
+
+// Whether the output is the input.
+bool is_identity(const RidgeSettings& settings);
+
+// The share of the noise that the result of a pass (from 0) keeps, tau.
+inline double kept_by(const RidgeSettings& settings, int pass) {
+  return settings.keep * (1 - (pass + 1.0) / settings.passes);
+}
+
+// Below this the share of noise that a group is found to have counts as this.
+inline constexpr double least_share = 0.05;
+
+// The grid of reference patches moves from pass to pass, so that a wide one serves: by so much to the left
+// and up.
+struct GridShift {
+  int x = 0;
+  int y = 0;
+};
+inline GridShift grid_shift(const RidgeSettings& settings, int pass) {
+  return {2 * (pass + 1) % settings.spacing, (pass + 1) % settings.spacing};
+}
+
+// Patches are compared as the 8 x 8 integers around them: more pixels tell patches better from noise. Pixels
+// beyond the image are its mirror's.
+inline constexpr int compared_side = 8;
+inline int compared_margin(const RidgeSettings& settings) { return (compared_side - settings.patch) / 2; }
+
+// The integers of a plane. Of windows with pixels beyond their ends, those of match_scale_beyond() around the
+// mean of the reference.
+MatchScale match_scale(const RidgeSettings& settings, int plane);
+MatchScale match_scale_beyond(const RidgeSettings& settings, int plane);
+
+// A patch's noise counts at least this share of its group's mean: where a map has zeros, weights stay finite.
+inline constexpr double least_noise_share = 1e-4;
+// The factor on the weights of a group whose noise has the variance `group`, in a plane with `plane` on
+// average. Bounded, for regions without noise.
+inline double weight_by_noise(double plane, double group) {
+  constexpr double most = 1024;
+  return group * most > plane ? plane / group : most;
+}
+
+// The rows (or columns) around a pixel that its value depends on in one pass: the references of its patches,
+// those references' windows, and the pixels around these that are compared.
+inline int ridge_reach(const RidgeSettings& settings) {
+  return 2 * (settings.search / 2) + settings.patch - 1 + compared_side - settings.patch;
+}
+
+// The plane of a result in which a plane's guide lies, and its partly denoised image. The first result holds
+// the pilot and the noisy image.
+inline int guide_plane(int plane) { return 2 * plane; }
+inline int partly_plane(int plane) { return 2 * plane + 1; }
+
+// How a backend computes the passes.
+struct RidgePasses {
+  // in: the image, the pilot; out: both as the passes read them, guide_plane() and partly_plane().
+  Stage start;
+  // in: the first result, and that of the pass before. The last makes the image.
+  std::function<Stage(int pass)> pass;
+};
+
+// bm3d's stages for a backend.
+Pipeline ridge_pilot(const RidgeParams& params, const ImageSpec& spec, Device::Kind device);
+// The pilot's stages, then the passes.
+Pipeline ridge_pipeline(Pipeline pilot, const RidgeSettings& settings, const RidgePasses& passes);
+
+}  // namespace ungrain
