@@ -43,6 +43,43 @@ std::string clip_default(const MethodInfo& method) {
 
 }  // namespace
 
+void MethodOptions::check_one_choice(bool& given) {
+  given = true;
+  if (method_given_ && quality_given_)
+    throw UsageError("--quality chooses the method: it and --method exclude each other");
+}
+
+// The best of a single image does not look along a clip, and bm3d does.
+void MethodOptions::add_quality(OptionTable& table, For what) {
+  struct Quality {
+    std::string name;
+    std::string method;
+    std::string profile;
+  };
+  const Quality best = what == For::clips ? Quality{"best", "bm3d", "high"} : Quality{"best", "ridge", ""};
+  const std::vector<Quality> all{{"fast", "bm3d", "fast"}, {"normal", "bm3d", ""}, best};
+  std::vector<std::string> names;
+  std::vector<std::string> meanings;
+  for (const Quality& quality : all) {
+    names.push_back(quality.name);
+    meanings.push_back(fmt::format("{} ({}{})", quality.name, quality.method,
+                                   quality.profile.empty() ? "" : " --profile " + quality.profile));
+  }
+  Option& option = table.add(
+      "--quality WHICH", fmt::format("instead of --method: {}", fmt::join(meanings, ", ")),
+      [this, all, names](const std::string& text) {
+        const auto found = std::find_if(all.begin(), all.end(),
+                                        [&](const Quality& quality) { return quality.name == text; });
+        if (found == all.end())
+          throw UsageError(fmt::format("--quality takes one of {}, got '{}'", fmt::join(names, ", "), text));
+        words_.method = found->method;
+        if (!found->profile.empty()) words_.given["profile"] = found->profile;
+        check_one_choice(quality_given_);
+      });
+  option.choices = names;
+  option.chooses_method = true;
+}
+
 void MethodOptions::add_to(OptionTable& table, For what) {
   const std::string common_group = "Options";
   table.begin_group(common_group);
@@ -53,9 +90,11 @@ void MethodOptions::add_to(OptionTable& table, For what) {
       table.add("-m,--method NAME", fmt::format("{} (default {})", fmt::join(names, ", "), default_method),
                 [this](const std::string& text) {
                   words_.method = naming_option("method", [&] { return method_info(text).name; });
+                  check_one_choice(method_given_);
                 });
   choice.choices = names;
   choice.chooses_method = true;
+  add_quality(table, what);
   table.follow_method(words_.method);
   for (const MethodInfo& method : all) {
     table.begin_group(

@@ -48,10 +48,14 @@ class MethodOptions {
   std::string images_text() const;
 
  private:
+  void add_quality(OptionTable& table, For what);
+  void check_one_choice(bool& given);
   const Image& image(const std::string& parameter, double white) const;
 
   ReadImage read_image_;
   MethodWords words_;
+  bool method_given_ = false;
+  bool quality_given_ = false;
   // By parameter and white level: samples of files are on the 0-255 scale, like all strengths, unless they
   // are floats up to the white level of an image whose white is lower.
   mutable std::map<std::pair<std::string, double>, Image> images_;

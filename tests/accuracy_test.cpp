@@ -26,11 +26,10 @@ struct LargestError {
 };
 
 std::vector<LargestError> largest_errors(const MethodCases& method) {
-  const std::string settings = method.cpu_pictures    ? "`patch` other than 8"
-                               : method.of_halves > 0 ? "all but the next line's"
-                                                      : "all";
-  std::vector<LargestError> errors{{method.cpu_pictures ? settings : "all", "cpu", method.cpu_tolerance},
-                                   {settings, "cuda", method.cuda_tolerance}};
+  if (method.bounded_settings.empty()) return {};
+  const std::string on_cuda = method.of_halves > 0 ? "all but the next line's" : method.bounded_settings;
+  std::vector<LargestError> errors{{method.bounded_settings, "cpu", method.cpu_tolerance},
+                                   {on_cuda, "cuda", method.cuda_tolerance}};
   if (method.of_halves > 0) {
     // A result's difference of less than a step changes it by one step at most.
     const int steps = static_cast<int>(std::floor(method.of_halves * 65535)) + 1;
@@ -102,13 +101,16 @@ PictureAccuracy measured(const Image& clean, const Image& expected, const Image&
 }
 
 // Against the reference, which takes seconds for these few pixels.
+template <class Params>
 void expect_pictures(Device device, const PictureAccuracy& accuracy) {
   for (const int channels : {1, 3}) {
     for (const double sigma : {10.0, 50.0}) {
       SCOPED_TRACE(fmt::format("{} channels, sigma {}", channels, sigma));
       const Image clean = scene_of(128, 96, channels);
       const Image noisy = noisy_of(clean, sigma);
-      const Bm3dParams params{.sigma = {sigma}, .search = 19};
+      Params params;
+      params.sigma = {sigma};
+      params.search = 19;
       const PictureAccuracy found =
           measured(clean, filtered(params, noisy.view(), {.device = {Device::Kind::reference}}),
                    filtered(params, noisy.view(), {.device = device}), sigma);
@@ -120,12 +122,16 @@ void expect_pictures(Device device, const PictureAccuracy& accuracy) {
 }
 
 TEST(Accuracy, Bm3dOnTheCpuHoldsOverPictures) {
-  expect_pictures({Device::Kind::cpu}, bm3d_cases().cpu_pictures.value());
+  expect_pictures<Bm3dParams>({Device::Kind::cpu}, bm3d_cases().cpu_pictures.value());
+}
+
+TEST(Accuracy, RidgeOnTheCpuHoldsOverPictures) {
+  expect_pictures<RidgeParams>({Device::Kind::cpu}, ridge_cases().cpu_pictures.value());
 }
 
 TEST(Accuracy, Bm3dOnCudaHoldsOverPictures) {
   UNGRAIN_NEEDS_GPU();
-  expect_pictures({Device::Kind::cuda}, bm3d_cases().cuda_pictures.value());
+  expect_pictures<Bm3dParams>({Device::Kind::cuda}, bm3d_cases().cuda_pictures.value());
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "bm3d_scenes.h"
+#include "groups/match_simd.h"
 #include "methods/bm3d/bm3d.h"
 #include "methods/bm3d/fast.h"
-#include "groups/match_simd.h"
 #include "methods/bm3d/scales.h"
 #include "noise/correlation.h"
 #include "test_images.h"

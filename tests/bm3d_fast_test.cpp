@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "cpu/simd.h"
-#include "methods/bm3d/filter_simd.h"
 #include "groups/match_simd.h"
+#include "methods/bm3d/filter_simd.h"
 #include "methods/bm3d/transforms.h"
 
 namespace ungrain::testing {

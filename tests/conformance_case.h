@@ -37,7 +37,9 @@ struct MethodCases {
   std::string method;
   std::vector<Variant> variants;
   bool borders = false;  // it has a border parameter
-  // Largest error against the reference, as a share of the range.
+  // Largest error against the reference, as a share of the range, and for which settings it holds, in words;
+  // empty: for none, because groups differ in all.
+  std::string bounded_settings = "all";
   double cpu_tolerance = 2e-5;
   double cuda_tolerance = 1e-4;
   // Largest error of Variant::halves; 0: the method has none.

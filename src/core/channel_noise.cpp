@@ -48,6 +48,18 @@ void check_sigma_map(std::string_view method, const ConstImageView& map, const I
   }
 }
 
+void check_noise_model(std::string_view method, const NoiseModel& model, const ConstImageView& map,
+                       const ImageSpec& spec) {
+  const auto fail = [&](const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("{}: noise_model {}", method, why));
+  };
+  validate(model);
+  if (map.data != nullptr) fail("and sigma_map exclude each other");
+  if (static_cast<int>(model.channels.size()) != spec.colour_channels()) {
+    fail(fmt::format("has {} channels, the image {} colours", model.channels.size(), spec.colour_channels()));
+  }
+}
+
 std::vector<double> channel_deviations(const std::vector<double>& sigma, int planes) {
   if (sigma.size() > 1) return sigma;
   return std::vector<double>(static_cast<std::size_t>(planes), sigma.at(0));

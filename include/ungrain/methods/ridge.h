@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "ungrain/image.h"
+#include "ungrain/noise_model.h"
 
 namespace ungrain {
 
@@ -30,14 +32,19 @@ struct RidgeParams {
   // Instead of sigma: the standard deviation at every pixel, in the pixel units of the filtered image. As
   // large as that image, with one channel or one for each of its colour channels. Must outlive the Denoiser.
   ConstImageView sigma_map = {};
+  // Instead of sigma: the noise by level and frequency, of the channels that are filtered. No name on the
+  // command line yet.
+  std::shared_ptr<const NoiseModel> noise_model = {};
   std::optional<int> passes = {};
+  // The share of the noise that the passes start with: 1, the noisy image; less, with the pilot mixed in.
+  std::optional<double> start = {};
   // The share of the noise that the first of very many passes would keep; the last keeps none.
   std::optional<double> keep = {};
-  std::optional<double> strength = {};  // factor on the noise's variance that combinations are made for
-  std::optional<int> patch = {};        // pixels: side of a patch
-  std::optional<int> spacing = {};      // pixels from one reference patch to the next
-  std::optional<int> search = {};       // pixels: side of the window that is searched, odd
-  std::optional<int> group = {};        // patches at most
+  std::optional<double> noise_factor = {};  // factor on the noise's variance that combinations are made for
+  std::optional<int> patch = {};            // pixels: side of a patch
+  std::optional<int> spacing = {};          // pixels from one reference patch to the next
+  std::optional<int> search = {};           // pixels: side of the window that is searched, odd
+  std::optional<int> group = {};            // patches at most
 };
 
 }  // namespace ungrain

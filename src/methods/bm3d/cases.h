@@ -79,8 +79,8 @@ inline MethodCases bm3d_cases() {
            {"dabov", near({.profile = Bm3dProfile::dabov2007, .sigma = {0.2}}), {}, slow},
            // Only the GPU's fast kernel runs a part of it: step 1.
            {"matlab", near({.profile = Bm3dProfile::matlab, .sigma = {0.2}}), {}, slow, other_groups},
-           // Over time patches are compared as integers, so groups differ only where rounding moves a pixel from
-           // one integer to the next.
+           // Over time patches are compared as integers, so groups differ only where rounding moves a pixel
+           // from one integer to the next.
            {"over_time", P{.sigma = {0.1}, .radius_t = 1, .search = 7, .group = 8}, {}, slow, 0.02},
            {"over_time_dct",
             P{.sigma = {0.05}, .steps = 1, .radius_t = 2, .transform = dct, .search = 5, .group = 4},
@@ -88,6 +88,7 @@ inline MethodCases bm3d_cases() {
             slow,
             0.02},
            {"zero_strength", P{.sigma = {0.0}}}},
+      .bounded_settings = "`patch` other than 8",
       .cpu_pictures = PictureAccuracy{.rms = 0.05, .far_pixels = 0.001, .psnr_difference = 0.02},
       .cuda_pictures = PictureAccuracy{.rms = 0.08, .far_pixels = 0.005, .psnr_difference = 0.03},
       .averages = false,

@@ -177,18 +177,6 @@ Descriptor patch_transform(std::optional<PatchTransform> P::*to, std::string nam
       std::move(help));
 }
 
-// A model takes the place of both.
-Descriptor noise_level() {
-  Descriptor d = describe::channel_sigma<P>(
-      +[](const P& p) { return p.sigma_map.data == nullptr && p.noise_model == nullptr; });
-  d.derive = [without_model = d.derive](void* params, const ImageSpec& spec) {
-    without_model(params, spec);
-    auto* p = static_cast<P*>(params);
-    if (p->noise_model != nullptr) p->sigma = {mean_deviation(*p->noise_model, 0)};
-  };
-  return d;
-}
-
 constexpr NumberRange patch_sides{.min = 1, .max = 32, .unit = Unit::pixels};
 constexpr NumberRange spacings{.min = 1, .max = 32, .unit = Unit::pixels};
 constexpr NumberRange search_sides{.min = 1, .max = 127, .unit = Unit::pixels, .odd = true};
@@ -233,12 +221,7 @@ void check_model(const P& p, const ImageSpec& spec) {
   const auto fail = [](const std::string& why) {
     throw Error(ErrorCode::invalid_argument, "bm3d: noise_model " + why);
   };
-  validate(*p.noise_model);
-  if (p.sigma_map.data != nullptr) fail("and sigma_map exclude each other");
-  if (static_cast<int>(p.noise_model->channels.size()) != spec.colour_channels()) {
-    fail(fmt::format("has {} channels, the image {} colours", p.noise_model->channels.size(),
-                     spec.colour_channels()));
-  }
+  check_noise_model(P::method, *p.noise_model, p.sigma_map, spec);
   if (!has_opponent_planes(p, spec)) fail("is for colour = opponent");
   if (!has_model_patches(p)) fail("is for patches of 8 with transform dct");
 }
@@ -356,11 +339,9 @@ const Method& bm3d_method() {
                                 {"dabov2007", Bm3dProfile::dabov2007},
                                 {"matlab", Bm3dProfile::matlab}},
                                "time for quality; or the article's numbers, or its authors' program's"),
-              noise_level(),
-              describe::channel_correlation<P>(+[](const P& p) {
-                return p.sigma.empty() && p.sigma_map.data == nullptr && p.noise_model == nullptr &&
-                       p.colour == Bm3dColour::opponent;
-              }),
+              describe::channel_sigma<P>(),
+              describe::channel_correlation<P>(
+                  +[](const P& p) { return p.colour == Bm3dColour::opponent; }),
               describe::sigma_map<P>(),
               describe::derived(
                   &P::scales, "scales", {.min = 1, .max = 2}, "2 where the noise is coarse, as cameras leave it; else 1",

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/opponent.h"
-#include "noise/correlation.h"
+#include "noise/plane_noise.h"
 #include "ungrain/image.h"
 #include "ungrain/methods/bm3d.h"
 #include "ungrain/noise_model.h"
@@ -28,24 +28,6 @@ struct Bm3dStep {
   // lambda2D: above 0, patches are compared by their 2-D coefficients, those up to lambda2D sigma set to 0
   double prefilter = 0;
 };
-
-// The noise of one plane by the level of a group and by the coefficient of its patches.
-struct PlaneNoise {
-  std::vector<double> levels;     // of the matched plane, ascending
-  std::vector<double> variances;  // at these levels
-  NoiseModel::Spectrum shares{};  // of each coefficient: its variance over the level's
-  double strength = 1;            // factor on the deviation for thresholds and shrinkage, kappa
-  // Covariances of neighbouring pixels' noise, if known; else null. With them a group's coefficients have
-  // variances that follow from the places of its patches. Shares are 1 on average.
-  std::shared_ptr<const PatchCovariances> covariances = {};
-
-  double variance(double level) const;
-};
-// Lower bound of the share of a group's coefficient. Noise that patches share cancels in their differences,
-// and the filter divides by shares.
-inline constexpr double least_share = 1e-4;
-double mean_share(const PlaneNoise& noise);
-double least_variance(const PlaneNoise& noise);  // of any coefficient at any level
 
 struct Bm3dSettings {
   int steps = 2;

@@ -28,6 +28,7 @@ inline MethodCases ridge_cases() {
                     other_pilot},
                    {"patch_8", near({.sigma = {0.1}, .passes = 2, .patch = 8}), {}, slow, other_pilot},
                    {"zero_strength", P{.sigma = {0.0}}}},
+      .bounded_settings = "",
       .cpu_pictures = PictureAccuracy{.rms = 0.06, .far_pixels = 0.002, .psnr_difference = 0.02},
       .averages = false,
       .constants_move = 1e-3};

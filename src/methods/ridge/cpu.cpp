@@ -106,6 +106,8 @@ class Pass {
     float* removed = nullptr;  // noise that was removed so far: sums over patches, and of squares
     float* removed_squares = nullptr;
     float* variances = nullptr;  // of the map: sums over patches
+    float* levels = nullptr;     // with a model, of the plane that is matched: sums over patches of the guide
+    double* group_levels = nullptr;
     TileSearch::Memory search;
     float* combine = nullptr;
     std::int32_t* places = nullptr;  // settings_.group for each reference
@@ -127,6 +129,8 @@ class Pass {
     m.removed = pieces.take<float>(plane);
     m.removed_squares = pieces.take<float>(plane);
     m.variances = settings_.sigma_map.data != nullptr ? pieces.take<float>(plane) : nullptr;
+    m.levels = settings_.model.empty() ? nullptr : pieces.take<float>(plane);
+    m.group_levels = pieces.take<double>(references);
     m.search = search_.take_memory(pieces);
     m.combine = pieces.take<float>(combine_scratch_floats);
     m.places = pieces.take<std::int32_t>(references * settings_.group);
@@ -134,6 +138,9 @@ class Pass {
     m.floats = pieces.floats();
     return m;
   }
+
+  // Whether no noise was removed so far.
+  bool starts_noisy() const { return pass_ == 0 && settings_.start == 1; }
 
   void filter_tile(const StageCall& call, const TileSums::Tile& at, int worker) const {
     const Memory memory = memory_at(TileSums::aligned(call.scratch_of(worker)));
@@ -200,20 +207,22 @@ class Pass {
       std::memcpy(memory.guide + to, before.row(guide_plane(plane), y) + (rect.x0 - before.rect.x0),
                   width * sizeof(float));
       std::memcpy(memory.partly + to, partly, width * sizeof(float));
-      if (pass_ == 0) continue;
-      const float* noisy = first.row(partly_plane(plane), y) + (rect.x0 - first.rect.x0);
+      if (starts_noisy()) continue;
+      const float* started = first.row(partly_plane(plane), y) + (rect.x0 - first.rect.x0);
+      const float* pilot = first.row(guide_plane(plane), y) + (rect.x0 - first.rect.x0);
       float* removed = memory.removed + to;
       float* squares = memory.removed_squares + to;
       for (std::size_t x = 0; x < width; ++x) {
-        removed[x] = noisy[x] - partly[x];
+        removed[x] = unmixed(settings_, started[x], pilot[x]) - partly[x];
         squares[x] = removed[x] * removed[x];
       }
     }
-    if (pass_ > 0) {
+    if (!starts_noisy()) {
       sum_patches(memory.removed, shape_.side, shape_.pitch, settings_.patch);
       sum_patches(memory.removed_squares, shape_.side, shape_.pitch, settings_.patch);
     }
     if (memory.variances != nullptr) sum_variances(call, at, plane, memory);
+    if (memory.levels != nullptr && settings_.finds_groups(plane)) find_levels(at, memory);
   }
 
   void sum_variances(const StageCall& call, const TileSums::Tile& at, int plane, const Memory& memory) const {
@@ -237,10 +246,22 @@ class Pass {
     sum_patches(memory.variances, shape_.side, shape_.pitch, settings_.patch);
   }
 
+  void find_levels(const TileSums::Tile& at, const Memory& memory) const {
+    std::copy_n(memory.guide, shape_.plane, memory.levels);
+    sum_patches(memory.levels, shape_.side, shape_.pitch, settings_.patch);
+    const double pixels = static_cast<double>(settings_.patch) * settings_.patch;
+    for (int group = 0; group < at.xs.count() * at.ys.count(); ++group) {
+      const std::int32_t* places = memory.places + static_cast<std::ptrdiff_t>(group) * settings_.group;
+      double sum = 0;
+      for (int i = 0; i < memory.sizes[group]; ++i) sum += memory.levels[places[i]];
+      memory.group_levels[group] = sum / pixels / memory.sizes[group];
+    }
+  }
+
   // The noise that a group has left, as a share of all noise.
   double share_of(const std::int32_t* places, int count, double variance, const Memory& memory) const {
     const double kept = kept_by(settings_, pass_);
-    if (pass_ == 0) return std::max({1.0, kept, least_share});
+    if (starts_noisy()) return 1;
     double sum = 0;
     double squares = 0;
     for (int i = 0; i < count; ++i) {
@@ -249,7 +270,7 @@ class Pass {
     }
     const double entries = static_cast<double>(count) * settings_.patch * settings_.patch;
     const double deviation = std::sqrt(std::max(0.0, squares / entries - sum / entries * (sum / entries)));
-    return std::max({1 - deviation / std::sqrt(variance), kept, least_share});
+    return std::max({1 - deviation / std::sqrt(variance), kept, least_left});
   }
 
   void combine(const TileSums::Tile& at, int plane, int group, const Memory& memory) const {
@@ -259,6 +280,7 @@ class Pass {
     const double plane_variance = settings_.sigma[plane] * settings_.sigma[plane];
     double variance = plane_variance;
     float precisions[most_combined];
+    if (memory.levels != nullptr) variance = variance_at(settings_, plane, memory.group_levels[group]);
     if (memory.variances != nullptr) {
       variance = 0;
       for (int i = 0; i < count; ++i) variance += memory.variances[places[i]] / pixels / count;
@@ -282,7 +304,7 @@ class Pass {
     call.pitch = shape_.pitch;
     call.guide = memory.guide;
     call.partly = memory.partly;
-    call.noise = static_cast<float>(settings_.strength * pixels * variance * share * share);
+    call.noise = static_cast<float>(settings_.noise_factor * pixels * variance * share * share);
     call.precisions = memory.variances != nullptr ? precisions : nullptr;
     call.step = static_cast<float>(1 - kept_by(settings_, pass_) / share);
     call.weight = static_cast<float>(weight);
@@ -331,6 +353,9 @@ void run_start(const StageCall& call, const RidgeSettings& settings) {
     for (int plane = 0; plane < settings.planes(); ++plane) {
       fill(call.in[1], plane, guide_plane(plane));
       fill(call.in[0], plane, partly_plane(plane));
+      const float* pilot = call.out.row(guide_plane(plane), y);
+      float* partly = call.out.row(partly_plane(plane), y);
+      for (int x = 0; x < area.width(); ++x) partly[x] = mixed(settings, partly[x], pilot[x]);
     }
   });
 }

@@ -17,6 +17,7 @@ Pipeline ridge_pilot(const RidgeParams& params, const ImageSpec& spec, Device::K
   pilot.sigma = params.sigma;
   pilot.correlation = params.correlation;
   pilot.sigma_map = params.sigma_map;
+  pilot.noise_model = params.noise_model;
   const MethodParams resolved = resolve_derived(pilot, spec);
   return build_for(find_method(Bm3dParams::method), {device})(&resolved.as<Bm3dParams>(), spec);
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "core/border.h"
@@ -271,8 +272,8 @@ Estimate estimate(const RidgeSettings& settings, int plane, int pass, const Matr
   for (const double sum : noise) mean += sum / pixels / static_cast<double>(count);
   const double kept = kept_by(settings, pass);
   if (mean > 0) {
-    const double share = std::max({1 - deviation(noisy, partly) / std::sqrt(mean), kept, least_share});
-    const double assumed = settings.strength * share * share;
+    const double share = std::max({1 - deviation(noisy, partly) / std::sqrt(mean), kept, least_left});
+    const double assumed = settings.noise_factor * share * share;
     for (double& sum : noise) sum = std::max(sum, least_noise_share * pixels * mean) * assumed;
     const Matrix theta = combinations(guide, noise);
     for (std::size_t i = 0; i < count; ++i) {
@@ -364,15 +365,34 @@ void run_pass(const StageCall& call, const RidgeSettings& settings, int pass) {
   const auto plane_of = [&](int result, int plane) {
     return WorkingPlane(call.in[static_cast<std::size_t>(result)], call.image, plane);
   };
-  const auto filter = [&](int plane, const std::vector<Place>& group) {
+  // The mean of a group in the guide of the plane that it was found in.
+  const auto level_of = [&](int plane, const std::vector<Place>& group) {
+    double sum = 0;
+    for (const Row& patch : plane_of(1, guide_plane(plane)).patches(group, settings.patch))
+      sum += std::accumulate(patch.begin(), patch.end(), 0.0);
+    return sum / static_cast<double>(group.size() * settings.patch * settings.patch);
+  };
+  const auto noisy_patches = [&](int plane, const std::vector<Place>& group) {
+    Matrix noisy = plane_of(0, partly_plane(plane)).patches(group, settings.patch);
+    const Matrix pilot = plane_of(0, guide_plane(plane)).patches(group, settings.patch);
+    for (std::size_t i = 0; i < noisy.size(); ++i) {
+      for (std::size_t n = 0; n < noisy[i].size(); ++n)
+        noisy[i][n] = unmixed(settings, noisy[i][n], pilot[i][n]);
+    }
+    return noisy;
+  };
+  const auto filter = [&](int plane, const std::vector<Place>& group, double level) {
     const NoiseVariance variance(settings, plane);
     Row noise;
-    for (const Place& place : group) noise.push_back(variance.of_patch(place));
+    for (const Place& place : group) {
+      noise.push_back(settings.model.empty()
+                          ? variance.of_patch(place)
+                          : settings.patch * settings.patch * variance_at(settings, plane, level));
+    }
     const int side = settings.patch;
-    sums[plane].add(group,
-                    estimate(settings, plane, pass, plane_of(0, partly_plane(plane)).patches(group, side),
-                             plane_of(1, guide_plane(plane)).patches(group, side),
-                             plane_of(1, partly_plane(plane)).patches(group, side), noise));
+    sums[plane].add(group, estimate(settings, plane, pass, noisy_patches(plane, group),
+                                    plane_of(1, guide_plane(plane)).patches(group, side),
+                                    plane_of(1, partly_plane(plane)).patches(group, side), noise));
   };
 
   // References whose groups may reach the area. Rows are taken one after the other, so that every pixel's
@@ -387,10 +407,12 @@ void run_pass(const StageCall& call, const RidgeSettings& settings, int pass) {
          x <= std::min(search.last_x(), area.x1 - 1 + reach); ++x) {
       if (!is_reference(x, search.last_x(), settings.spacing, shift.x)) continue;
       std::vector<Place> group;
+      double level = 0;
       for (int plane = 0; plane < settings.planes(); ++plane) {
         if (settings.finds_groups(plane))
           group = search.group(plane_of(1, partly_plane(plane)), plane, {x, y});
-        filter(plane, group);
+        if (settings.finds_groups(plane)) level = level_of(plane, group);
+        filter(plane, group, level);
       }
     }
   };
@@ -414,7 +436,8 @@ void run_start(const StageCall& call, const RidgeSettings& settings) {
     for (int plane = 0; plane < settings.planes(); ++plane) {
       for (int x = area.x0; x < area.x1; ++x) {
         call.out.at(guide_plane(plane), x, y) = working(call.in[1], plane, x);
-        call.out.at(partly_plane(plane), x, y) = working(call.in[0], plane, x);
+        const float pilot = call.out.at(guide_plane(plane), x, y);
+        call.out.at(partly_plane(plane), x, y) = mixed(settings, working(call.in[0], plane, x), pilot);
       }
     }
   });

@@ -4,14 +4,16 @@
 #include <cmath>
 
 #include "core/channel_noise.h"
+#include "noise/noise_model.h"
 
 namespace ungrain {
 
 RidgeSettings ridge_settings(const RidgeParams& params, const ImageSpec& spec) {
   RidgeSettings settings;
   settings.passes = params.passes.value();
+  settings.start = params.start.value();
   settings.keep = params.keep.value();
-  settings.strength = params.strength.value();
+  settings.noise_factor = params.noise_factor.value();
   settings.patch = params.patch.value();
   settings.spacing = params.spacing.value();
   settings.search = params.search.value();
@@ -23,7 +25,19 @@ RidgeSettings ridge_settings(const RidgeParams& params, const ImageSpec& spec) {
   settings.white = spec.white() * (settings.opponent ? std::sqrt(3.0) : 1);
   const std::vector<double> sigma = channel_deviations(params.sigma, spec.colour_channels());
   settings.sigma = settings.opponent ? opponent_deviations(sigma, params.correlation.value_or(0)) : sigma;
+  if (params.noise_model != nullptr) {
+    const double level_scale = settings.opponent ? std::sqrt(3.0) : 1;
+    for (int plane = 0; plane < settings.planes(); ++plane) {
+      settings.model.push_back(plane_noise(params.noise_model->channels[plane], level_scale));
+      settings.sigma[plane] = mean_deviation(*params.noise_model, plane);
+    }
+  }
   return settings;
+}
+
+double variance_at(const RidgeSettings& settings, int plane, double level) {
+  const PlaneNoise& noise = settings.model[plane];
+  return noise.variance(level) * mean_share(noise);
 }
 
 bool is_identity(const RidgeSettings& settings) {

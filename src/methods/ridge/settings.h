@@ -5,6 +5,7 @@
 
 #include "core/method.h"
 #include "groups/match_scale.h"
+#include "noise/plane_noise.h"
 #include "ungrain/image.h"
 #include "ungrain/methods/ridge.h"
 
@@ -12,16 +13,18 @@ namespace ungrain {
 
 struct RidgeSettings {
   int passes = 5;
-  double keep = 0.6;          // tau0
-  double strength = 1;        // factor on the noise's variance
-  int patch = 6;              // side
-  int spacing = 5;            // from one reference patch to the next
-  int search = 39;            // side of the window of candidate positions, odd, centred on the reference
-  int group = 48;             // patches at most
-  std::vector<double> sigma;  // of each plane, pixel units, after the opponent transform for colour
-  bool opponent = false;      // three planes, matched on the first; otherwise every plane by itself
-  ConstImageView sigma_map;   // instead of sigma where it has data; sigma is then the root mean square
-  double white = 1;           // of the planes
+  double start = 1;               // share of the noise that the passes start with
+  double keep = 0.6;              // tau0
+  double noise_factor = 1;        // factor on the noise's variance
+  int patch = 6;                  // side
+  int spacing = 5;                // from one reference patch to the next
+  int search = 39;                // side of the window of candidate positions, odd, centred on the reference
+  int group = 48;                 // patches at most
+  std::vector<double> sigma;      // of each plane, pixel units, after the opponent transform for colour
+  bool opponent = false;          // three planes, matched on the first; otherwise every plane by itself
+  std::vector<PlaneNoise> model;  // instead of sigma where it is not empty: one for each plane
+  ConstImageView sigma_map;       // instead of sigma where it has data; sigma is then the root mean square
+  double white = 1;               // of the planes
   ImageSpec spec;
 
   int planes() const { return spec.colour_channels(); }
@@ -37,11 +40,11 @@ bool is_identity(const RidgeSettings& settings);
 
 // The share of the noise that the result of a pass (from 0) keeps, tau.
 inline double kept_by(const RidgeSettings& settings, int pass) {
-  return settings.keep * (1 - (pass + 1.0) / settings.passes);
+  return settings.start * settings.keep * (1 - (pass + 1.0) / settings.passes);
 }
 
 // Below this the share of noise that a group is found to have counts as this.
-inline constexpr double least_share = 0.05;
+inline constexpr double least_left = 0.05;
 
 // The grid of reference patches moves from pass to pass, so that a wide one serves: by so much to the left
 // and up.
@@ -63,6 +66,10 @@ inline int compared_margin(const RidgeSettings& settings) { return (compared_sid
 MatchScale match_scale(const RidgeSettings& settings, int plane);
 MatchScale match_scale_beyond(const RidgeSettings& settings, int plane);
 
+// The variance of a pixel's noise in a group, of a model, where the group's mean in the matched plane of the
+// guide is `level`.
+double variance_at(const RidgeSettings& settings, int plane, double level);
+
 // A patch's noise counts at least this share of its group's mean: where a map has zeros, weights stay finite.
 inline constexpr double least_noise_share = 1e-4;
 // The factor on the weights of a group whose noise has the variance `group`, in a plane with `plane` on
@@ -79,9 +86,20 @@ inline int ridge_reach(const RidgeSettings& settings) {
 }
 
 // The plane of a result in which a plane's guide lies, and its partly denoised image. The first result holds
-// the pilot and the noisy image.
+// the pilot, and the noisy image with the pilot mixed in.
 inline int guide_plane(int plane) { return 2 * plane; }
 inline int partly_plane(int plane) { return 2 * plane + 1; }
+
+// That partly denoised image, and the noisy one again.
+template <class T>
+T mixed(const RidgeSettings& settings, T noisy, T pilot) {
+  const T start = static_cast<T>(settings.start);
+  return start == 1 ? noisy : start * noisy + (1 - start) * pilot;
+}
+template <class T>
+T unmixed(const RidgeSettings& settings, T partly, T pilot) {
+  return settings.start == 1 ? partly : pilot + (partly - pilot) / static_cast<T>(settings.start);
+}
 
 // How a backend computes the passes.
 struct RidgePasses {
