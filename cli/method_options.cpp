@@ -66,7 +66,7 @@ void MethodOptions::add_quality(OptionTable& table, For what) {
                                    quality.profile.empty() ? "" : " --profile " + quality.profile));
   }
   Option& option = table.add(
-      "--quality WHICH", fmt::format("instead of --method: {}", fmt::join(meanings, ", ")),
+      "--quality WHICH", fmt::format("instead of --method: {} (default normal)", fmt::join(meanings, ", ")),
       [this, all, names](const std::string& text) {
         const auto found = std::find_if(all.begin(), all.end(),
                                         [&](const Quality& quality) { return quality.name == text; });
@@ -78,6 +78,7 @@ void MethodOptions::add_quality(OptionTable& table, For what) {
       });
   option.choices = names;
   option.chooses_method = true;
+  option.yields = true;  // bilateral has one, too
 }
 
 void MethodOptions::add_to(OptionTable& table, For what) {

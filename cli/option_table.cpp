@@ -63,7 +63,12 @@ Option& OptionTable::add(std::string_view spelling, std::string help, SetText se
 }
 
 bool OptionTable::chosen(const Option& option) const {
-  return option.method.empty() || (method_ != nullptr && option.method == *method_);
+  const auto of_method = [this](const Option& other) {
+    return method_ != nullptr && !other.method.empty() && other.method == *method_;
+  };
+  if (!option.yields) return option.method.empty() || of_method(option);
+  return std::none_of(options_.begin(), options_.end(),
+                      [&](const Option& other) { return of_method(other) && other.names == option.names; });
 }
 
 const Option* OptionTable::find(std::string_view name, bool of_any_method) const {
@@ -122,9 +127,12 @@ std::vector<OptionTable::TypedOption> OptionTable::split(const Arguments& words,
 bool OptionTable::read(const Arguments& words) {
   Arguments files;
   const std::vector<TypedOption> typed = split(words, files);
-  for (const TypedOption& each : typed) {
-    const Option* option = find(each.name, true);
-    if (option != nullptr && option->chooses_method && each.value) option->set(*each.value);
+  for (const bool yields : {false, true}) {
+    for (const TypedOption& each : typed) {
+      const Option* option = find(each.name, !yields);
+      if (option != nullptr && option->chooses_method && option->yields == yields && each.value)
+        option->set(*each.value);
+    }
   }
   for (const auto& [word, name, value] : typed) {
     const Option* option = find(name, false);

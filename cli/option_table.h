@@ -36,6 +36,7 @@ struct Option {
   bool file = false;            // the value is a file's name
   bool repeated = false;        // by position: takes all remaining words
   bool chooses_method = false;  // set before the others, which depend on it
+  bool yields = false;          // to an option of the chosen method with the same name
   std::string method = {};      // that it belongs to; empty: to all
 
   bool positional() const { return !names.front().starts_with('-'); }

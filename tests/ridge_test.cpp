@@ -11,10 +11,14 @@
 #include "core/registry.h"
 #include "device/backends.h"
 #include "methods/ridge/ridge.h"
+#include "scene/scene.h"
 #include "test_images.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
 #include "ungrain/methods.h"
+#include "ungrain/metrics.h"
+#include "ungrain/noise.h"
+#include "ungrain/noise_model.h"
 
 namespace ungrain::testing {
 namespace {
@@ -93,7 +97,8 @@ INSTANTIATE_TEST_SUITE_P(
     Settings, RidgeAgainstDefinition,
     ::testing::Values(
         Setting{"normal", whole({.sigma = {0.1}})}, Setting{"weak", whole({.sigma = {0.004}})},
-        Setting{"strong", whole({.sigma = {0.3}})}, Setting{"one_pass", whole({.sigma = {0.1}, .passes = 1})},
+        Setting{"very_weak", whole({.sigma = {1e-5}})}, Setting{"strong", whole({.sigma = {0.3}})},
+        Setting{"one_pass", whole({.sigma = {0.1}, .passes = 1})},
         Setting{"high", whole({.profile = RidgeProfile::high, .sigma = {0.1}})},
         Setting{"patch_4", whole({.sigma = {0.1}, .passes = 2, .patch = 4, .spacing = 3})},
         Setting{"patch_5", whole({.sigma = {0.1}, .passes = 2, .patch = 5, .spacing = 4})},
@@ -107,6 +112,130 @@ INSTANTIATE_TEST_SUITE_P(
         Setting{"deep_choice", {.sigma = {0.004}, .passes = 1, .search = 15, .group = 20}},
         Setting{"beyond_white", {.sigma = {0.5}, .passes = 1, .search = 15, .group = 20}, Colour::gray, 30}),
     [](const auto& of) { return of.param.name; });
+
+// ---- noise that is not the same everywhere
+
+void expect_agreement(const RidgeParams& params, const TestImage& in) {
+  const Difference found = difference(run(params, in, false), run(params, in, true));
+  EXPECT_TRUE(found.finite);
+  EXPECT_LE(found.largest, 2e-4) << found.where;
+}
+
+TEST(RidgeNoise, FollowsAMap) {
+  for (const Colour colour : {Colour::gray, Colour::rgb}) {
+    const ImageSpec spec = floats(41, 33, colour);
+    // From none at the left to much at the right; one channel or as many as the image.
+    for (const int channels : {1, spec.channels}) {
+      ImageSpec of_map = floats(41, 33, channels == 3 ? Colour::rgb : Colour::gray);
+      TestImage map(of_map, Layout::interleaved);
+      for (int y = 0; y < 33; ++y) {
+        for (int x = 0; x < 41; ++x) {
+          for (int c = 0; c < channels; ++c) map.set(x, y, c, std::max(0, x - 8) * 0.005 * (1 + c));
+        }
+      }
+      RidgeParams params = whole({.passes = 3});
+      params.sigma_map = std::as_const(map).view();
+      expect_agreement(params, picture(spec));
+    }
+  }
+}
+
+TEST(RidgeNoise, AMapOfOneNumberIsThatSigma) {
+  const ImageSpec spec = floats(41, 33);
+  TestImage map(spec, Layout::interleaved);
+  fill_with(map, 0.1);
+  RidgeParams with_map = whole({.passes = 3, .noise_factor = 1.1});
+  with_map.sigma_map = std::as_const(map).view();
+  const RidgeParams with_sigma = whole({.sigma = {0.1}, .passes = 3, .noise_factor = 1.1});
+  const TestImage in = picture(spec);
+  const Difference found = difference(run(with_map, in, false), run(with_sigma, in, false));
+  EXPECT_LE(found.largest, 1e-5) << found.where;
+}
+
+TEST(RidgeNoise, FollowsAModel) {
+  for (const Colour colour : {Colour::gray, Colour::rgb}) {
+    const ImageSpec spec = floats(41, 33, colour);
+    RidgeParams params = whole({.passes = 3});
+    params.noise_model = std::make_shared<const NoiseModel>(poisson_gaussian_model(spec, 0.02, 1e-4));
+    EXPECT_EQ(resolved(params, spec).start, 1);  // it is white
+    expect_agreement(params, picture(spec));
+    params.start = 0.3;
+    expect_agreement(params, picture(spec));
+  }
+}
+
+TEST(RidgeNoise, StartsFromThePilotWhereNoiseIsCoarse) {
+  const ImageSpec spec = floats(41, 33);
+  NoiseModel model = white_noise_model(spec, {0.1});
+  for (std::size_t i = 0; i < model.channels[0].spectrum.size(); ++i)
+    model.channels[0].spectrum[i] = 2.0 / (1.0 + static_cast<double>(i % 8 + i / 8));
+  RidgeParams params;
+  params.noise_model = std::make_shared<const NoiseModel>(model);
+  EXPECT_LT(resolved(params, spec).start.value(), 0.2);
+  EXPECT_LT(resolved(params, spec).passes.value(), 4);
+}
+
+// ---- what the definition promises
+
+TEST(Ridge, AConstantComesBackExactly) {
+  for (const double level : {0.0, 1.0 / 3, 0.9}) {
+    TestImage in(floats(70, 50), Layout::interleaved);
+    fill_with(in, level);
+    EXPECT_EQ(difference(run({.sigma = {0.1}}, in, false), in).largest, 0) << level;
+  }
+}
+
+TEST(Ridge, AnAddedConstantComesBack) {
+  const ImageSpec spec = floats(41, 33);
+  const RidgeParams params = whole({.sigma = {0.1}});
+  const TestImage plain = run(params, picture(spec), false);
+  TestImage moved = run(params, picture(spec, 1, 0.25), false);
+  for (int y = 0; y < spec.height; ++y) {
+    for (int x = 0; x < spec.width; ++x) moved.set(x, y, 0, moved.at(x, y, 0) - 0.25);
+  }
+  const Difference found = difference(moved, plain);
+  EXPECT_LE(found.largest, 1e-5) << found.where;
+}
+
+TEST(Ridge, BandsGiveTheSameBits) {
+  const TestImage in = picture(floats(90, 150));
+  const RidgeParams params{.sigma = {0.1}, .passes = 3, .search = 15, .group = 20};
+  const TestImage whole_image = run(params, in, false);
+  for (const int rows : {1, 17, 64})
+    EXPECT_EQ(difference(run(params, in, false, rows), whole_image).largest, 0) << rows;
+}
+
+// Far above bm3d on a picture whose patches repeat, and above it on any.
+TEST(Ridge, IsBetterThanBm3d) {
+  const ImageSpec spec = floats(160, 120);
+  const Image clean = render_scene(spec);
+  Image noisy(spec);
+  add_noise(clean.view(), noisy.view(), {NoiseKind::gaussian, 25.0 / 255 * spec.white(), 5});
+  const auto quality = [&](const MethodParams& params) {
+    Image out(spec);
+    Denoiser::create(params, spec, {.device = {Device::Kind::cpu}})
+        .run(std::as_const(noisy).view(), out.view());
+    return psnr(clean.view(), std::as_const(out).view());
+  };
+  const double sigma = 25.0 / 255 * spec.white();
+  EXPECT_GT(quality(RidgeParams{.sigma = {sigma}}), quality(Bm3dParams{.sigma = {sigma}}) + 0.2);
+}
+
+TEST(Ridge, RefusesWhatDoesNotFit) {
+  const ImageSpec spec = floats(41, 33);
+  const auto message = [&](const RidgeParams& params) -> std::string {
+    try {
+      Denoiser::create(params, spec);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message({.sigma = {0.1}, .patch = 5, .spacing = 6}),
+            "ridge: spacing takes at most the side of the patches, 5, got 6");
+  EXPECT_NE(message({.sigma = {0.1}, .search = 51}).find("search"), std::string::npos);
+  EXPECT_NE(message({.sigma = {0.1}, .group = 65}).find("group"), std::string::npos);
+}
 
 }  // namespace
 }  // namespace ungrain::testing

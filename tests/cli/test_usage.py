@@ -943,6 +943,12 @@ class Tell(Workspace):
                     for param in method["params"]:
                         self.assertIn(param["name"], report["params"])
 
+    def test_quality_chooses_the_method(self) -> None:
+        for quality, method, profile in (("fast", "bm3d", "fast"), ("normal", "bm3d", "normal"), ("best", "ridge", "normal")):
+            report = json.loads(self.done("gray.pgm", "--quality", quality, "--sigma", "20", "--json").out)
+            self.assertEqual((report["method"], report["params"]["profile"]), (method, profile))
+        self.done("gray.pgm", "-m", "bilateral", "--quality", "grid", "--sigma", "20")  # its own
+
     def test_every_option_is_taken(self) -> None:
         """The default that is told is a value that the option takes."""
         for method in self.methods():
@@ -974,7 +980,7 @@ class Tell(Workspace):
         nowhere = {**os.environ, "UNGRAIN_PYTHON": "/nowhere/python"}
         self.assertIn("--scheduler ADDRESS", self.done("cluster", "--help", env=nowhere).out)
         for words, told in ((("--method", "nlm", "--patch", "4"), "--patch takes an odd whole number from 1 to 31, or auto"),
-                            (("--patch", "5", "--method", "box"), "--patch is an option of nlm, nlm-bilateral, bm3d, not"),
+                            (("--patch", "5", "--method", "box"), "--patch is an option of nlm, nlm-bilateral, bm3d, ridge, not"),
                             (("--workrs", "4"), "no option --workrs; did you mean --workers?"),
                             (("--block", "0"), "--block: takes a whole number from 1 up, got '0'"),
                             (("--workers", "1", "--scheduler", "tcp://a:1"), "--scheduler and --workers exclude each other")):

@@ -24,7 +24,8 @@ from clips import RAW_NAMES, clean_plane, clip_of, core, dtype_of, noisy_clip, p
 FLOATS = [vs.GRAYS, vs.GRAYH, vs.YUV420PH, vs.YUV444PH, vs.YUV420PS, vs.YUV422PS, vs.YUV444PS, vs.RGBS, vs.RGBH]
 FORMATS = [*RAW_NAMES, vs.RGB30, vs.YUV420P12, vs.YUV420P14, vs.YUV440P8, vs.YUV410P8, *FLOATS]
 METHODS = {"BM3D": "bm3d", "NLM": "nlm", "Bilateral": "bilateral", "NLMBilateral": "nlm-bilateral",
-           "AdaptiveBilateral": "adaptive-bilateral", "Median": "median", "Gaussian": "gaussian", "Box": "box"}
+           "AdaptiveBilateral": "adaptive-bilateral", "Median": "median", "Gaussian": "gaussian", "Box": "box",
+           "Ridge": "ridge"}
 needs_program = pytest.mark.skipif("UNGRAIN" not in os.environ, reason="UNGRAIN does not name the program")
 
 

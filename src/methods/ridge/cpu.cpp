@@ -305,6 +305,7 @@ class Pass {
     call.guide = memory.guide;
     call.partly = memory.partly;
     call.noise = static_cast<float>(settings_.noise_factor * pixels * variance * share * share);
+    call.least_noise = static_cast<float>(least_noise_of_energy);
     call.precisions = memory.variances != nullptr ? precisions : nullptr;
     call.step = static_cast<float>(1 - kept_by(settings_, pass_) / share);
     call.weight = static_cast<float>(weight);

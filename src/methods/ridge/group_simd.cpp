@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "core/scratch.h"
@@ -193,6 +194,9 @@ HWY_INLINE void Gather(const Group& g, const float* from, int pitch, float* to) 
   for (int i = g.pixels; i < g.columns; ++i) to[i] = 0;
 }
 
+// Its square, and sums of squares, are finite.
+constexpr float largest = 1e17F;
+
 // The group's patches less their mean, with the patches' precisions as weights, and each multiplied with the
 // root of its precision. The mean is taken of differences from the reference: of equal patches it is exact.
 HWY_INLINE void GatherCentred(const Group& g, const CombineCall& call, const float* from, const float* roots,
@@ -218,6 +222,7 @@ HWY_INLINE void GatherCentred(const Group& g, const CombineCall& call, const flo
     const V mean = hn::Mul(sum, share);  // less the reference
     for (int i = 0; i < g.count; ++i) {
       V value = hn::Sub(hn::Sub(hn::LoadU(d, to.Row(i) + column), first), mean);
+      value = hn::Clamp(value, hn::Set(d, -largest), hn::Set(d, largest));
       if (roots != nullptr) value = hn::Mul(value, hn::Set(d, roots[i]));
       hn::StoreU(value, d, to.Row(i) + column);
     }
@@ -225,8 +230,8 @@ HWY_INLINE void GatherCentred(const Group& g, const CombineCall& call, const flo
   std::fill(to.Row(g.count), to.Row(g.rows), 0.0F);
 }
 
-// The upper triangle of X^T X + noise, in whole blocks.
-HWY_INLINE void FillFactor(const Group& g, float noise) {
+// The upper triangle of X^T X + noise, in whole blocks. Returns the noise, at least what float can tell.
+HWY_INLINE float FillFactor(const Group& g, const CombineCall& call) {
   for (int row = 0; row < g.columns; row += rows_at_once) {
     ForColumns(g.columns, [&](int column, auto vectors) HWY_ATTR {
       constexpr int n = decltype(vectors)::value;
@@ -234,14 +239,19 @@ HWY_INLINE void FillFactor(const Group& g, float noise) {
       TransposedBlock<n>(g.guide, g.guide, g.count, row, column, g.factor);
     });
   }
+  float energy = 0;
+  for (int i = 0; i < g.columns; ++i) energy = std::max(energy, g.factor.Row(i)[i]);
+  const float noise = std::max(call.noise, call.least_noise * energy);
   for (int i = 0; i < g.columns; ++i) g.factor.Row(i)[i] += noise;
+  return noise;
 }
 
-// In place: the upper Cholesky factor, and 1 over its diagonal.
-HWY_INLINE void Factorise(const Group& g, float* reciprocals) {
+// In place: the upper Cholesky factor, and 1 over its diagonal. No pivot is below the noise, unless rounding
+// makes it so beside pixels that are millions of times as far apart.
+HWY_INLINE void Factorise(const Group& g, float noise, float* reciprocals) {
   for (int j = 0; j < g.columns; ++j) {
     float* own = g.factor.Row(j);
-    const float reciprocal = 1 / std::sqrt(own[j]);
+    const float reciprocal = 1 / std::sqrt(std::max(noise, own[j]));
     reciprocals[j] = reciprocal;
     const V scale = hn::Set(d, reciprocal);
     for (int column = j / lanes * lanes; column < g.columns; column += lanes) {
@@ -280,6 +290,25 @@ HWY_INLINE void InvertFactor(const Group& g, const float* reciprocals) {
   }
 }
 
+// Rows of W are at most 1 long, unless rounding makes them longer beside pixels that are millions of times as
+// far apart.
+HWY_INLINE void Shorten(const Group& g, float* row) {
+  V squares = hn::Zero(d);
+  for (int column = 0; column < g.columns; column += lanes) {
+    const V number = hn::LoadU(d, row + column);
+    squares = hn::MulAdd(number, number, squares);
+  }
+  constexpr float rounding = 1.01F;
+  const float length = hn::GetLane(hn::SumOfLanes(d, squares));
+  if (length <= rounding) return;
+  const bool is_number = length < std::numeric_limits<float>::infinity();
+  const V scale = hn::Set(d, is_number ? 1 / std::sqrt(length) : 0);
+  for (int column = 0; column < g.columns; column += lanes) {
+    const V number = hn::LoadU(d, row + column);
+    hn::StoreU(is_number ? hn::Mul(number, scale) : hn::Zero(d), d, row + column);
+  }
+}
+
 // W = X U^-1
 HWY_INLINE void FillCombined(const Group& g) {
   for (int row = 0; row < g.rows; row += rows_at_once) {
@@ -291,6 +320,7 @@ HWY_INLINE void FillCombined(const Group& g) {
         for (int v = 0; v < n; ++v) hn::StoreU(sums[r][v], d, g.combined.Row(row + r) + column + v * lanes);
       }
     });
+    for (int r = 0; r < rows_at_once; ++r) Shorten(g, g.combined.Row(row + r));
   }
 }
 
@@ -375,19 +405,18 @@ void CombineGroup(const CombineCall& call) {
   GatherCentred(g, call, call.partly, scaled, g.partly);
 
   float reciprocals[longest_patch * longest_patch + 16];
-  FillFactor(g, call.noise);
-  Factorise(g, reciprocals);
+  const float noise = FillFactor(g, call);
+  Factorise(g, noise, reciprocals);
   InvertFactor(g, reciprocals);
   FillCombined(g);
   float left[most_combined];
-  NoiseLeft(g, call.noise, left);
+  NoiseLeft(g, noise, left);
   FillDifferences(g, scaled);
 
   const float least = 1 / static_cast<float>(g.count);
   for (int i = 0; i < g.count; ++i) {
-    float noise = 1 / all;
-    noise += scaled != nullptr ? left[i] / call.precisions[i] : left[i];
-    const float weight = call.weight / std::max(noise, least);
+    const float own = scaled != nullptr ? left[i] / call.precisions[i] : left[i];
+    const float weight = call.weight / std::max(least, 1 / all + own);
     const std::int32_t place = call.places[i];
     if (call.guide_sums != nullptr) Scatter(g, g.guide.Row(i), weight, call.pitch, call.guide_sums + place);
     Scatter(g, g.guide.Row(i), weight * call.step, call.pitch, call.partly_sums + place);

@@ -17,7 +17,8 @@ struct CombineCall {
   int pitch = 0;
   const float* guide = nullptr;
   const float* partly = nullptr;
-  float noise = 0;  // variance of a patch's noise, summed over its pixels
+  float noise = 0;        // variance of a patch's noise, summed over its pixels
+  float least_noise = 0;  // as a share of the largest of the pixels' energies
   // Where patches' noise differs: the reciprocal of each one's variance, in units of `noise`; else null.
   const float* precisions = nullptr;
   float step = 1;    // how far the partly denoised image goes towards the estimate

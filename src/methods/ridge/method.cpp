@@ -84,9 +84,9 @@ constexpr const char* by_profile = "by profile and sigma";
 
 template <auto member, class Number>
 Descriptor by_profile_number(std::optional<Number> P::*to, std::string name, const NumberRange& range,
-                             std::string help) {
+                             std::string help, std::string rule = by_profile) {
   return describe::derived(
-      to, std::move(name), range, by_profile,
+      to, std::move(name), range, std::move(rule),
       +[](const P& p, const ImageSpec& spec) -> std::optional<Number> {
         const std::optional<ProfileValues> values = profile_values_of(p, spec);
         if (!values) return std::nullopt;
@@ -141,20 +141,21 @@ const Method& ridge_method() {
                                                         "how often patches are combined"),
               by_profile_number<&ProfileValues::start>(
                   &P::start, "start", {.min = 0.01, .max = 1},
-                  "share of the noise that the passes start with; the rest is removed as bm3d does"),
+                  "share of the noise that the passes start with; the rest is removed as bm3d does",
+                  "1; 0.1 where the noise is not white"),
               by_profile_number<&ProfileValues::keep>(&P::keep, "keep", {.min = 0, .max = 0.95},
                                                       "share of that noise that passes keep at first"),
               describe::derived(&P::noise_factor, "noise_factor", {.min = 0.1, .max = 10},
                                 "1 + 0.4 sigma / (sigma + 25)", noise_factor,
                                 "factor on the noise's variance that combinations are made for"),
               by_profile_number<&ProfileValues::patch>(
-                  &P::patch, "patch", {.min = 4, .max = 8, .unit = Unit::pixels}, "side of a patch"),
+                  &P::patch, "patch", {.min = 4, .max = 8, .unit = Unit::pixels}, "side of a patch", "6"),
               by_profile_number<&ProfileValues::spacing>(&P::spacing, "spacing",
                                                          {.min = 1, .max = 8, .unit = Unit::pixels},
                                                          "from one reference patch to the next"),
               by_profile_number<&ProfileValues::search>(
                   &P::search, "search", {.min = 1, .max = 49, .unit = Unit::pixels, .odd = true},
-                  "side of the window that is searched"),
+                  "side of the window that is searched", "49"),
               by_profile_number<&ProfileValues::group>(&P::group, "group", {.min = 1, .max = 64},
                                                        "patches of a group at most"),
           },

@@ -184,15 +184,16 @@ bool is_reference(int position, int last, int spacing, int shift) {
 
 // ---- one group
 
-// In place: the inverse of a positive definite matrix, by its Cholesky factor.
-void invert(Matrix& a) {
+// In place: the inverse of a positive definite matrix, by its Cholesky factor, whose pivots are at least
+// `pivots`: rounding makes them smaller where patches are very far apart.
+void invert(Matrix& a, const Row& pivots) {
   const std::size_t size = a.size();
   Matrix factor(size, Row(size));
   for (std::size_t i = 0; i < size; ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
       double sum = a[i][j];
       for (std::size_t k = 0; k < j; ++k) sum -= factor[i][k] * factor[j][k];
-      factor[i][j] = i == j ? std::sqrt(sum) : sum / factor[j][j];
+      factor[i][j] = i == j ? std::sqrt(std::max(pivots[i], sum)) : sum / factor[j][j];
     }
   }
   for (std::size_t column = 0; column < size; ++column) {
@@ -225,7 +226,7 @@ Matrix combinations(const Matrix& guide, const Row& noise) {
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t j = 0; j < count; ++j) inverse[i][j] = dot(guide[i], guide[j]) + (i == j ? noise[i] : 0);
   }
-  invert(inverse);
+  invert(inverse, noise);
   Row q(count);
   double all = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -238,6 +239,26 @@ Matrix combinations(const Matrix& guide, const Row& noise) {
       theta[i][j] = (i == j ? 1 : 0) - noise[i] * (inverse[i][j] - q[i] * q[j] / all);
   }
   return theta;
+}
+
+// The largest of the pixels' energies in a group, its mean subtracted. Patches count by their precision, in
+// units of `common` noise.
+double largest_energy(const Matrix& patches, const Row& noise, double common) {
+  double largest = 0;
+  for (std::size_t n = 0; n < patches[0].size(); ++n) {
+    double all = 0;
+    double mean = 0;
+    for (std::size_t i = 0; i < patches.size(); ++i) {
+      all += common / noise[i];
+      mean += common / noise[i] * patches[i][n];
+    }
+    mean /= all;
+    double energy = 0;
+    for (std::size_t i = 0; i < patches.size(); ++i)
+      energy += common / noise[i] * std::pow(patches[i][n] - mean, 2);
+    largest = std::max(largest, energy);
+  }
+  return largest;
 }
 
 // The standard deviation of all entries of a - b.
@@ -275,6 +296,10 @@ Estimate estimate(const RidgeSettings& settings, int plane, int pass, const Matr
     const double share = std::max({1 - deviation(noisy, partly) / std::sqrt(mean), kept, least_left});
     const double assumed = settings.noise_factor * share * share;
     for (double& sum : noise) sum = std::max(sum, least_noise_share * pixels * mean) * assumed;
+    const double common = pixels * mean * assumed;
+    const double factor =
+        std::max(1.0, least_noise_of_energy * largest_energy(guide, noise, common) / common);
+    for (double& sum : noise) sum *= factor;
     const Matrix theta = combinations(guide, noise);
     for (std::size_t i = 0; i < count; ++i) {
       Row& to = result.guide[i];
@@ -282,7 +307,7 @@ Estimate estimate(const RidgeSettings& settings, int plane, int pass, const Matr
       double left = 0;
       for (std::size_t j = 0; j < count; ++j) {
         for (std::size_t n = 0; n < to.size(); ++n) to[n] += theta[i][j] * partly[j][n];
-        left += theta[i][j] * theta[i][j] * noise[j] / (pixels * mean * assumed);
+        left += theta[i][j] * theta[i][j] * noise[j] / (factor * common);
       }
       for (std::size_t n = 0; n < to.size(); ++n)
         result.partly[i][n] = (1 - kept / share) * to[n] + kept / share * partly[i][n];

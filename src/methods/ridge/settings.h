@@ -70,8 +70,12 @@ MatchScale match_scale_beyond(const RidgeSettings& settings, int plane);
 // guide is `level`.
 double variance_at(const RidgeSettings& settings, int plane, double level);
 
+// The noise that combinations are made for is at least this share of the largest of the pixels' energies in a
+// group, its mean subtracted: float can tell no less. That is details of a thousandth of the contrast.
+inline constexpr double least_noise_of_energy = 1e-6;
+
 // A patch's noise counts at least this share of its group's mean: where a map has zeros, weights stay finite.
-inline constexpr double least_noise_share = 1e-4;
+inline constexpr double least_noise_share = 0.02;
 // The factor on the weights of a group whose noise has the variance `group`, in a plane with `plane` on
 // average. Bounded, for regions without noise.
 inline double weight_by_noise(double plane, double group) {
