@@ -45,31 +45,30 @@ constexpr int rows_at_once = 4;  // with three vectors of columns: 12 sums in re
 
 constexpr int UpTo(int step, int n) { return (n + step - 1) / step * step; }
 
-// Four numbers of one row or column of the left matrix, one at a time in all lanes.
+// Four numbers of a row of the left matrix.
 struct Four {
-#if HWY_TARGET == HWY_NEON
-  // Multiplications take a lane of a register: no loads that also replicate, which cost an arithmetic slot.
-  hn::Vec<D4> numbers;
-  HWY_INLINE explicit Four(const float* from) : numbers(hn::LoadU(d4, from)) {}
+#if HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64
+  // Multiplications take a lane of a register: replicating it would cost an arithmetic slot.
+  float32x4_t numbers;
+  HWY_INLINE explicit Four(const float* from) : numbers(vld1q_f32(from)) {}
   template <int Lane>
-  HWY_INLINE V Get() const {
-    return hn::Broadcast<Lane>(numbers);
+  HWY_INLINE V MulAdd(V right, V sum) const {
+    return V{vfmaq_laneq_f32(sum.raw, right.raw, numbers, Lane)};
   }
 #else
   const float* numbers;
   HWY_INLINE explicit Four(const float* from) : numbers(from) {}
   template <int Lane>
-  HWY_INLINE V Get() const {
-    return hn::Set(d, numbers[Lane]);
+  HWY_INLINE V MulAdd(V right, V sum) const {
+    return hn::MulAdd(hn::Set(d, numbers[Lane]), right, sum);
   }
 #endif
 };
 
 template <int N, int Lane>
 HWY_INLINE void AddMultiples(const Four& left, const V (&right)[N], V (&sums)[N]) {
-  const V number = left.template Get<Lane>();
 #pragma GCC unroll 4
-  for (int n = 0; n < N; ++n) sums[n] = hn::MulAdd(number, right[n], sums[n]);
+  for (int n = 0; n < N; ++n) sums[n] = left.template MulAdd<Lane>(right[n], sums[n]);
 }
 
 // A matrix whose rows lie `pitch` floats apart.
@@ -79,18 +78,17 @@ struct Matrix {
   HWY_INLINE float* Row(int row) const { return data + row * pitch; }
 };
 
-// Four rows and N vectors of columns of the product of left's transpose, from column `row` of left on, with
-// right.
+// Four rows and N vectors of columns of the product of left's transpose with right, over their rows [first,
+// end).
 template <int N>
-HWY_INLINE void TransposedBlock(const Matrix& left, const Matrix& right, int inner, int row, int column,
-                                const Matrix& to) {
-  V sums[rows_at_once][N];
+HWY_INLINE void TransposedBlock(const Matrix& left, const Matrix& right, int first, int end, int row,
+                                int column, V (&sums)[rows_at_once][N]) {
 #pragma GCC unroll 4
   for (int r = 0; r < rows_at_once; ++r) {
 #pragma GCC unroll 4
     for (int n = 0; n < N; ++n) sums[r][n] = hn::Zero(d);
   }
-  for (int k = 0; k < inner; ++k) {
+  for (int k = first; k < end; ++k) {
     const Four numbers(left.Row(k) + row);
     V some[N];
 #pragma GCC unroll 4
@@ -100,6 +98,10 @@ HWY_INLINE void TransposedBlock(const Matrix& left, const Matrix& right, int inn
     AddMultiples<N, 2>(numbers, some, sums[2]);
     AddMultiples<N, 3>(numbers, some, sums[3]);
   }
+}
+
+template <int N>
+HWY_INLINE void StoreBlock(const V (&sums)[rows_at_once][N], const Matrix& to, int row, int column) {
 #pragma GCC unroll 4
   for (int r = 0; r < rows_at_once; ++r) {
 #pragma GCC unroll 4
@@ -107,7 +109,17 @@ HWY_INLINE void TransposedBlock(const Matrix& left, const Matrix& right, int inn
   }
 }
 
-// Four rows and N vectors of columns of a product; inner a multiple of 4.
+// What one row of the right matrix adds to four rows of a product.
+template <int N, int Lane>
+HWY_INLINE void AddRow(const Four (&left)[rows_at_once], const float* right, V (&sums)[rows_at_once][N]) {
+  V some[N];
+#pragma GCC unroll 4
+  for (int n = 0; n < N; ++n) some[n] = hn::LoadU(d, right + n * lanes);
+#pragma GCC unroll 4
+  for (int r = 0; r < rows_at_once; ++r) AddMultiples<N, Lane>(left[r], some, sums[r]);
+}
+
+// Four rows and N vectors of columns of a product, over right's rows [first, end), whole fours.
 template <int N>
 HWY_INLINE void ProductBlock(const Matrix& left, const Matrix& right, int first, int end, int row, int column,
                              V (&sums)[rows_at_once][N]) {
@@ -116,25 +128,14 @@ HWY_INLINE void ProductBlock(const Matrix& left, const Matrix& right, int first,
 #pragma GCC unroll 4
     for (int n = 0; n < N; ++n) sums[r][n] = hn::Zero(d);
   }
-  const auto add = [&](const V(&some)[N], const Four(&numbers)[rows_at_once], auto lane) HWY_ATTR {
-#pragma GCC unroll 4
-    for (int r = 0; r < rows_at_once; ++r) AddMultiples<N, decltype(lane)::value>(numbers[r], some, sums[r]);
-  };
   for (int k = first; k < end; k += 4) {
     const Four numbers[rows_at_once] = {Four(left.Row(row) + k), Four(left.Row(row + 1) + k),
                                         Four(left.Row(row + 2) + k), Four(left.Row(row + 3) + k)};
-    const auto add_row = [&](auto lane) HWY_ATTR {
-      V some[N];
-#pragma GCC unroll 4
-      for (int n = 0; n < N; ++n) {
-        some[n] = hn::LoadU(d, right.Row(k + decltype(lane)::value) + column + n * lanes);
-      }
-      add(some, numbers, lane);
-    };
-    add_row(std::integral_constant<int, 0>{});
-    add_row(std::integral_constant<int, 1>{});
-    add_row(std::integral_constant<int, 2>{});
-    add_row(std::integral_constant<int, 3>{});
+    const float* from = right.Row(k) + column;
+    AddRow<N, 0>(numbers, from, sums);
+    AddRow<N, 1>(numbers, from + right.pitch, sums);
+    AddRow<N, 2>(numbers, from + 2 * right.pitch, sums);
+    AddRow<N, 3>(numbers, from + 3 * right.pitch, sums);
   }
 }
 
@@ -199,7 +200,7 @@ constexpr float largest = 1e17F;
 
 // The group's patches less their mean, with the patches' precisions as weights, and each multiplied with the
 // root of its precision. The mean is taken of differences from the reference: of equal patches it is exact.
-HWY_INLINE void GatherCentred(const Group& g, const CombineCall& call, const float* from, const float* roots,
+HWY_NOINLINE void GatherCentred(const Group& g, const CombineCall& call, const float* from, const float* roots,
                               const Matrix& to) {
   for (int i = 0; i < g.count; ++i) Gather(g, from + call.places[i], call.pitch, to.Row(i));
   float all = static_cast<float>(g.count);
@@ -231,12 +232,14 @@ HWY_INLINE void GatherCentred(const Group& g, const CombineCall& call, const flo
 }
 
 // The upper triangle of X^T X + noise, in whole blocks. Returns the noise, at least what float can tell.
-HWY_INLINE float FillFactor(const Group& g, const CombineCall& call) {
+HWY_NOINLINE float FillFactor(const Group& g, const CombineCall& call) {
   for (int row = 0; row < g.columns; row += rows_at_once) {
     ForColumns(g.columns, [&](int column, auto vectors) HWY_ATTR {
       constexpr int n = decltype(vectors)::value;
       if (column + n * lanes <= row) return;
-      TransposedBlock<n>(g.guide, g.guide, g.count, row, column, g.factor);
+      V sums[rows_at_once][n];
+      TransposedBlock<n>(g.guide, g.guide, 0, g.count, row, column, sums);
+      StoreBlock<n>(sums, g.factor, row, column);
     });
   }
   float energy = 0;
@@ -246,43 +249,67 @@ HWY_INLINE float FillFactor(const Group& g, const CombineCall& call) {
   return noise;
 }
 
-// In place: the upper Cholesky factor, and 1 over its diagonal. No pivot is below the noise, unless rounding
-// makes it so beside pixels that are millions of times as far apart.
-HWY_INLINE void Factorise(const Group& g, float noise, float* reciprocals) {
-  for (int j = 0; j < g.columns; ++j) {
-    float* own = g.factor.Row(j);
-    const float reciprocal = 1 / std::sqrt(std::max(noise, own[j]));
-    reciprocals[j] = reciprocal;
-    const V scale = hn::Set(d, reciprocal);
-    for (int column = j / lanes * lanes; column < g.columns; column += lanes) {
-      hn::StoreU(hn::Mul(hn::LoadU(d, own + column), scale), d, own + column);
-    }
-    for (int i = j + 1; i < g.columns; ++i) {
-      float* row = g.factor.Row(i);
-      const V number = hn::Set(d, own[i]);
-      for (int column = i / lanes * lanes; column < g.columns; column += lanes) {
-        hn::StoreU(hn::NegMulAdd(number, hn::LoadU(d, own + column), hn::LoadU(d, row + column)), d,
-                   row + column);
+// In place: the upper Cholesky factor, four rows at a time, and 1 over its diagonal. No pivot is below the
+// noise, unless rounding makes it so beside pixels that are millions of times as far apart.
+HWY_NOINLINE void Factorise(const Group& g, float noise, float* reciprocals) {
+  for (int first = 0; first < g.columns; first += rows_at_once) {
+    const int aligned = first / lanes * lanes;
+    // What the rows above take away.
+    ForColumns(g.columns - aligned, [&](int right, auto vectors) HWY_ATTR {
+      constexpr int n = decltype(vectors)::value;
+      V sums[rows_at_once][n];
+      TransposedBlock<n>(g.factor, g.factor, 0, first, first, aligned + right, sums);
+      for (int r = 0; r < rows_at_once; ++r) {
+        for (int v = 0; v < n; ++v) {
+          float* at = g.factor.Row(first + r) + aligned + right + v * lanes;
+          hn::StoreU(hn::Sub(hn::LoadU(d, at), sums[r][v]), d, at);
+        }
+      }
+    });
+    for (int j = first; j < first + rows_at_once; ++j) {
+      float* own = g.factor.Row(j);
+      const float reciprocal = 1 / std::sqrt(std::max(noise, own[j]));
+      reciprocals[j] = reciprocal;
+      float numbers[rows_at_once];  // of the rows below, in this block
+      for (int i = j + 1; i < first + rows_at_once; ++i) numbers[i - first] = own[i] * reciprocal;
+      for (int column = aligned; column < g.columns; column += lanes) {
+        const V scaled = hn::Mul(hn::LoadU(d, own + column), hn::Set(d, reciprocal));
+        hn::StoreU(scaled, d, own + column);
+        for (int i = j + 1; i < first + rows_at_once; ++i) {
+          float* at = g.factor.Row(i) + column;
+          hn::StoreU(hn::NegMulAdd(hn::Set(d, numbers[i - first]), scaled, hn::LoadU(d, at)), d, at);
+        }
       }
     }
   }
 }
 
-// The inverse of the lower factor, row by row, and its transpose in place of the upper factor.
-HWY_INLINE void InvertFactor(const Group& g, const float* reciprocals) {
-  for (int i = 0; i < g.columns; ++i) {
-    float* row = g.inverse.Row(i);
-    std::fill_n(row, g.columns, 0.0F);
-    const V scale = hn::Set(d, reciprocals[i]);
-    for (int column = 0; column < i; column += lanes) {
-      V sum = hn::Zero(d);
-      // Rows above their diagonal are 0.
-      for (int k = column; k < i; ++k) {
-        sum = hn::NegMulAdd(hn::Set(d, g.factor.Row(k)[i]), hn::LoadU(d, g.inverse.Row(k) + column), sum);
+// The inverse of the lower factor, four rows at a time, and its transpose in place of the upper factor.
+HWY_NOINLINE void InvertFactor(const Group& g, const float* reciprocals) {
+  for (int first = 0; first < g.columns; first += rows_at_once) {
+    for (int i = first; i < first + rows_at_once; ++i) std::fill_n(g.inverse.Row(i), g.columns, 0.0F);
+    // Rows above their diagonal are 0.
+    ForColumns(UpTo(lanes, first), [&](int column, auto vectors) HWY_ATTR {
+      constexpr int n = decltype(vectors)::value;
+      V sums[rows_at_once][n];
+      TransposedBlock<n>(g.factor, g.inverse, column, first, first, column, sums);
+      StoreBlock<n>(sums, g.inverse, first, column);
+    });
+    for (int i = first; i < first + rows_at_once; ++i) {
+      float* row = g.inverse.Row(i);
+      for (int k = first; k < i; ++k) {
+        const float number = g.factor.Row(k)[i];
+        const float* above = g.inverse.Row(k);
+        for (int column = 0; column < i; column += lanes) {
+          hn::StoreU(hn::MulAdd(hn::Set(d, number), hn::LoadU(d, above + column), hn::LoadU(d, row + column)),
+                     d, row + column);
+        }
       }
-      hn::StoreU(hn::Mul(sum, scale), d, row + column);
+      const V scale = hn::Set(d, -reciprocals[i]);
+      for (int column = 0; column < i; column += lanes)
+        hn::StoreU(hn::Mul(hn::LoadU(d, row + column), scale), d, row + column);
+      row[i] = reciprocals[i];
     }
-    row[i] = reciprocals[i];
   }
   for (int i = 0; i < g.columns; ++i) {
     std::fill_n(g.factor.Row(i), i, 0.0F);
@@ -310,7 +337,7 @@ HWY_INLINE void Shorten(const Group& g, float* row) {
 }
 
 // W = X U^-1
-HWY_INLINE void FillCombined(const Group& g) {
+HWY_NOINLINE void FillCombined(const Group& g) {
   for (int row = 0; row < g.rows; row += rows_at_once) {
     ForColumns(g.columns, [&](int column, auto vectors) HWY_ATTR {
       constexpr int n = decltype(vectors)::value;
@@ -325,7 +352,7 @@ HWY_INLINE void FillCombined(const Group& g) {
 }
 
 // The noise left in each row, besides the mean's, in units of the noise.
-HWY_INLINE void NoiseLeft(const Group& g, float noise, float* left) {
+HWY_NOINLINE void NoiseLeft(const Group& g, float noise, float* left) {
   for (int row = 0; row < g.rows; row += rows_at_once) {
     V squares[rows_at_once];
     for (int r = 0; r < rows_at_once; ++r) {
@@ -351,10 +378,13 @@ HWY_INLINE void NoiseLeft(const Group& g, float noise, float* left) {
 }
 
 // The estimates less Z, in place of the guide.
-HWY_INLINE void FillDifferences(const Group& g, const float* roots) {
+HWY_NOINLINE void FillDifferences(const Group& g, const float* roots) {
   for (int row = 0; row < g.columns; row += rows_at_once) {
     ForColumns(g.columns, [&](int column, auto vectors) HWY_ATTR {
-      TransposedBlock<decltype(vectors)::value>(g.combined, g.partly, g.count, row, column, g.product);
+      constexpr int n = decltype(vectors)::value;
+      V sums[rows_at_once][n];
+      TransposedBlock<n>(g.combined, g.partly, 0, g.count, row, column, sums);
+      StoreBlock<n>(sums, g.product, row, column);
     });
   }
   for (int row = 0; row < g.rows; row += rows_at_once) {
@@ -391,7 +421,7 @@ HWY_INLINE void Scatter(const Group& g, const float* from, float weight, int pit
 
 void CombineGroup(const CombineCall& call) {
   const Group g(call);
-  float roots[most_combined];
+  float roots[most_combined] = {};
   float all = static_cast<float>(g.count);
   if (call.precisions != nullptr) {
     all = 0;

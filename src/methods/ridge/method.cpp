@@ -18,7 +18,7 @@ struct ProfileValues {
   double start = 1;
   double keep = 0.6;
   int patch = 6;
-  int spacing = 5;
+  int spacing = 6;
   int search = 49;
   int group = 48;
 };
@@ -55,7 +55,6 @@ std::optional<ProfileValues> profile_values_of(const P& p, const ImageSpec& spec
   switch (p.profile) {
     case RidgeProfile::fast:
       values.passes = 3;
-      values.spacing = 6;
       break;
     case RidgeProfile::normal:
       values.group = strong ? 64 : 48;

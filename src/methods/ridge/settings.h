@@ -17,8 +17,8 @@ struct RidgeSettings {
   double keep = 0.6;              // tau0
   double noise_factor = 1;        // factor on the noise's variance
   int patch = 6;                  // side
-  int spacing = 5;                // from one reference patch to the next
-  int search = 39;                // side of the window of candidate positions, odd, centred on the reference
+  int spacing = 6;                // from one reference patch to the next
+  int search = 49;                // side of the window of candidate positions, odd, centred on the reference
   int group = 48;                 // patches at most
   std::vector<double> sigma;      // of each plane, pixel units, after the opponent transform for colour
   bool opponent = false;          // three planes, matched on the first; otherwise every plane by itself
@@ -72,10 +72,10 @@ double variance_at(const RidgeSettings& settings, int plane, double level);
 
 // The noise that combinations are made for is at least this share of the largest of the pixels' energies in a
 // group, its mean subtracted: float can tell no less. That is details of a thousandth of the contrast.
-inline constexpr double least_noise_of_energy = 1e-6;
+inline constexpr double least_noise_of_energy = 2e-6;
 
 // A patch's noise counts at least this share of its group's mean: where a map has zeros, weights stay finite.
-inline constexpr double least_noise_share = 0.02;
+inline constexpr double least_noise_share = 0.05;
 // The factor on the weights of a group whose noise has the variance `group`, in a plane with `plane` on
 // average. Bounded, for regions without noise.
 inline double weight_by_noise(double plane, double group) {
