@@ -144,7 +144,7 @@ TEST(NoiseHandling, RefusesWhatIsOutOfRange) {
   EXPECT_EQ(refusal(Bm3dParams{.sigma = {10}}, {.chroma = 11}, bytes(16, 16, 3)),
             "chroma takes a number from 0 to 10, got 11");
   EXPECT_EQ(refusal(bilateral, {.luminance = 2}, bytes(16, 16, 3)),
-            "luminance and chroma are for bm3d, not for bilateral");
+            "luminance and chroma are for bm3d and ridge, not for bilateral");
   EXPECT_EQ(refusal(Bm3dParams{.sigma = {10}}, {.luminance = 2}, gray),
             "luminance and chroma are for rgb images, this one is gray");
   EXPECT_EQ(refusal(BoxParams{}, {.strength = 2}, gray),

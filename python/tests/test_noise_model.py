@@ -76,7 +76,7 @@ def test_luminance_and_chroma():
     image = picture(channels=3)
     plain = ungrain.bm3d(image, sigma=0.05)
     assert not np.array_equal(ungrain.bm3d(image, sigma=0.05, chroma=2), plain)
-    with pytest.raises(ungrain.Error, match="luminance and chroma are for bm3d, not for nlm"):
+    with pytest.raises(ungrain.Error, match="luminance and chroma are for bm3d and ridge, not for nlm"):
         ungrain.nlm(image, sigma=0.05, luminance=0.5)
 
 

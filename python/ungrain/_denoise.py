@@ -241,7 +241,7 @@ def denoise(image: Array, method: str = "bm3d", *, sigma: float | Sequence[float
     strength : float from 0 to 10
         Factor of the noise's deviation, given or measured. Box, gaussian and median mix with the image: 0 to 1.
     luminance, chroma : float from 0 to 10
-        Further factors for an rgb image's luminance and colour differences. bm3d only.
+        Further factors for an rgb image's luminance and colour differences. bm3d and ridge only.
     keep_grain : float from 0 to 1
         The share of the removed noise that is put back.
     clipping : str

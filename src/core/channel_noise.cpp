@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "core/border.h"
 #include "core/convert.h"
 #include "core/opponent.h"
+#include "core/rows.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -23,6 +25,20 @@ std::vector<double> levels_of(const ConstImageView& map) {
     levels.push_back(std::sqrt(squares / map.spec.width / map.spec.height));
   }
   return levels;
+}
+
+double map_variance(const ConstImageView& map, bool opponent, int plane, int x, int y) {
+  ConstImageView pixel = map.rows(border_index(Border::symmetric, y, map.spec.height), 1);
+  pixel = columns_of(pixel, border_index(Border::symmetric, x, map.spec.width), 1);
+  const auto of_channel = [&](int channel) {
+    double sigma = 0;
+    load_row(pixel, 0, map.spec.channels == 1 ? 0 : channel, &sigma);
+    return sigma * sigma;
+  };
+  if (!opponent) return of_channel(plane);
+  double sum = 0;
+  for (int c = 0; c < 3; ++c) sum += std::pow(opponent_matrix[plane][c], 2) * of_channel(c);
+  return sum;
 }
 
 void check_sigma_map(std::string_view method, const ConstImageView& map, const ImageSpec& spec) {

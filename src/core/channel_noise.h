@@ -16,6 +16,10 @@ namespace ungrain {
 // The root mean square of each channel of a map.
 std::vector<double> levels_of(const ConstImageView& map);
 
+// The variance that a map gives a plane at a pixel, inside the image or beyond, where it is its mirror's. For
+// references: one pixel at a time.
+double map_variance(const ConstImageView& map, bool opponent, int plane, int x, int y);
+
 // Throws Error(invalid_argument) where there is a map and it does not fit the image.
 void check_sigma_map(std::string_view method, const ConstImageView& map, const ImageSpec& spec);
 

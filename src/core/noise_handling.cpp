@@ -162,7 +162,8 @@ void check_noise(const Method& method, void* values, const NoiseHandling& noise,
                      method.name, noise.strength));
   }
   if (weighs_planes(noise)) {
-    if (!method.noise_model) fail(fmt::format("luminance and chroma are for bm3d, not for {}", method.name));
+    if (!method.noise_model)
+      fail(fmt::format("luminance and chroma are for bm3d and ridge, not for {}", method.name));
     if (spec.colour != Colour::rgb && spec.colour != Colour::ycbcr) {
       fail(fmt::format("luminance and chroma are for rgb images, this one is {}", name(spec.colour)));
     }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/border.h"
-#include "core/convert.h"
+#include "core/channel_noise.h"
 #include "methods/bm3d/bm3d.h"
 #include "methods/bm3d/scales.h"
 #include "methods/bm3d/time.h"
@@ -49,9 +49,8 @@ class WorkingPlane {
 // The noise's variance in a plane: the same everywhere, or by the map.
 class NoiseVariance {
  public:
-  NoiseVariance(const Bm3dSettings& settings, const Extent& image, int plane)
+  NoiseVariance(const Bm3dSettings& settings, int plane)
       : map_(settings.sigma_map),
-        image_(image),
         plane_(plane),
         opponent_(settings.opponent),
         everywhere_(settings.sigma[plane] * settings.sigma[plane]),
@@ -66,29 +65,10 @@ class NoiseVariance {
   // Null if a coefficient's variance is the same in all groups of a level.
   const PatchCovariances* covariances() const { return by_model() ? model_->covariances.get() : nullptr; }
   double everywhere() const { return everywhere_; }
-  double at(int x, int y) const {
-    const int column = border_index(Border::symmetric, x, image_.width);
-    const int row = border_index(Border::symmetric, y, image_.height);
-    if (!opponent_) return squared_sigma(plane_, column, row);
-    double sum = 0;
-    for (int c = 0; c < 3; ++c)
-      sum += std::pow(opponent_matrix[plane_][c], 2) * squared_sigma(c, column, row);
-    return sum;
-  }
+  double at(int x, int y) const { return map_variance(map_, opponent_, plane_, x, y); }
 
  private:
-  double squared_sigma(int channel, int x, int y) const {
-    const int c = map_.spec.channels == 1 ? 0 : channel;
-    ConstImageView pixel = map_.rows(y, 1);
-    pixel.data = static_cast<const std::byte*>(pixel.data) + x * pixel.strides.x;
-    pixel.spec.width = 1;
-    double sigma = 0;
-    load_row(pixel, 0, c, &sigma);
-    return sigma * sigma;
-  }
-
   ConstImageView map_;
-  Extent image_;
   int plane_;
   bool opponent_;
   double everywhere_;
@@ -446,7 +426,7 @@ void run_step(const StageCall& call, const Bm3dSettings& settings, int index) {
   for (int plane = 0; plane < planes; ++plane) {
     noisy.emplace_back(call.in[0], call.image, plane, opponent);
     if (index == 1) basic.emplace_back(call.in[1], call.image, plane, false);
-    noise.emplace_back(settings, call.image, plane);
+    noise.emplace_back(settings, plane);
     sums.emplace_back(step, area);
   }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/border.h"
-#include "core/convert.h"
+#include "core/channel_noise.h"
 #include "core/opponent.h"
 #include "methods/ridge/ridge.h"
 
@@ -55,13 +55,7 @@ class NoiseVariance {
 
   double at(int x, int y) const {
     if (settings_.sigma_map.data == nullptr) return settings_.sigma[plane_] * settings_.sigma[plane_];
-    const int column = border_index(Border::symmetric, x, settings_.spec.width);
-    const int row = border_index(Border::symmetric, y, settings_.spec.height);
-    if (!settings_.opponent) return squared_sigma(plane_, column, row);
-    double sum = 0;
-    for (int c = 0; c < 3; ++c)
-      sum += std::pow(opponent_matrix[plane_][c], 2) * squared_sigma(c, column, row);
-    return sum;
+    return map_variance(settings_.sigma_map, settings_.opponent, plane_, x, y);
   }
   double of_patch(const Place& place) const {
     double sum = 0;
@@ -72,16 +66,6 @@ class NoiseVariance {
   }
 
  private:
-  double squared_sigma(int channel, int x, int y) const {
-    const ConstImageView& map = settings_.sigma_map;
-    ConstImageView pixel = map.rows(y, 1);
-    pixel.data = static_cast<const std::byte*>(pixel.data) + x * pixel.strides.x;
-    pixel.spec.width = 1;
-    double sigma = 0;
-    load_row(pixel, 0, map.spec.channels == 1 ? 0 : channel, &sigma);
-    return sigma * sigma;
-  }
-
   const RidgeSettings& settings_;
   int plane_;
 };

@@ -46,8 +46,8 @@ inline double kept_by(const RidgeSettings& settings, int pass) {
 // Below this the share of noise that a group is found to have counts as this.
 inline constexpr double least_left = 0.05;
 
-// The grid of reference patches moves from pass to pass, so that a wide one serves: by so much to the left
-// and up.
+// The grid of reference patches moves from pass to pass, so that a wide one serves: by so much to the right
+// and down.
 struct GridShift {
   int x = 0;
   int y = 0;
