@@ -22,7 +22,8 @@ DTYPES = ["uint8", "uint16", "float16", "float32"]
 CONVERTED = ["float64", "int16"]
 # Quick parameters that touch more than one row.
 QUICK = {"box": {}, "gaussian": {}, "median": {}, "bilateral": {"radius": 2}, "adaptive-bilateral": {"radius": 2},
-         "nlm": {"search": 5, "patch": 3}, "nlm-bilateral": {"search": 5, "patch": 3}, "bm3d": {"profile": "fast"}}
+         "nlm": {"search": 5, "patch": 3}, "nlm-bilateral": {"search": 5, "patch": 3}, "bm3d": {"profile": "fast"},
+         "ridge": {"passes": 1, "search": 15}}
 
 
 def test_every_method_is_here():
