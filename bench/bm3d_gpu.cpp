@@ -61,10 +61,29 @@ bool is_wanted(const std::string& only, Bm3dProfile profile, const Size& size) {
   return fmt::format("bm3d {} {}", name_of(profile), size.name).starts_with(only);
 }
 
-Bm3dRow time_row(const Picture& picture, const Size& size, Bm3dProfile profile) {
+// bm3d, and ridge, which starts from it.
+struct GroupFilter {
+  std::string name;
+  MethodParams params;
+  double most_pixels;  // the result is compared with the CPU's, which takes its time
+};
+
+std::vector<GroupFilter> group_filters() {
+  std::vector<GroupFilter> list;
+  for (const Bm3dProfile profile : profiles)
+    list.push_back(
+        {fmt::format("bm3d {}", name_of(profile)), Bm3dParams{.profile = profile, .sigma = {sigma}}, 1e9});
+  constexpr double most = 2.2e6;
+  list.push_back({"ridge fast", RidgeParams{.profile = RidgeProfile::fast, .sigma = {sigma}}, most});
+  list.push_back({"ridge normal", RidgeParams{.sigma = {sigma}}, most});
+  list.push_back({"ridge high", RidgeParams{.profile = RidgeProfile::high, .sigma = {sigma}}, most});
+  return list;
+}
+
+Bm3dRow time_row(const Picture& picture, const Size& size, const GroupFilter& filter) {
   const ImageSpec spec = picture.noisy.view().spec;
-  const Bm3dParams params{.profile = profile, .sigma = {sigma}};
-  Bm3dRow row{.profile = name_of(profile), .image = size.name, .type = type_name(spec)};
+  const MethodParams& params = filter.params;
+  Bm3dRow row{.filter = filter.name, .image = size.name, .type = type_name(spec)};
   Denoiser denoiser = Denoiser::create(params, spec, {.device = {Device::Kind::cuda}});
   const GpuImage out(spec);
   std::vector<std::vector<double>> times;
@@ -101,10 +120,10 @@ void print_row(const Bm3dRow& row) {
     stages.push_back(fmt::format("{} {:.3f}", row.stages[i], row.stage_ms[i]));
   const std::string cpu = row.cpu_psnr > 0 ? fmt::format("{:.3f}", row.cpu_psnr) : "-";
   if (row.right) {
-    fmt::print("| bm3d {} | {} | {} | {:.3f} | {} | {:.3f} | {:.3f} | {} |\n", row.profile, row.image,
-               row.type, row.kernels_ms, fmt::join(stages, ", "), row.noisy_psnr, row.psnr, cpu);
+    fmt::print("| {} | {} | {} | {:.3f} | {} | {:.3f} | {:.3f} | {} |\n", row.filter, row.image, row.type,
+               row.kernels_ms, fmt::join(stages, ", "), row.noisy_psnr, row.psnr, cpu);
   } else {
-    fmt::print("| bm3d {} | {} | {} | WRONG | | {:.3f} | {:.3f} | {} |\n", row.profile, row.image, row.type,
+    fmt::print("| {} | {} | {} | WRONG | | {:.3f} | {:.3f} | {} |\n", row.filter, row.image, row.type,
                row.noisy_psnr, row.psnr, cpu);
   }
   std::fflush(stdout);
@@ -137,7 +156,7 @@ class StepKernels {
     match_.scale = 255;
     offsets_ = cuda::DeviceBuffer(2 * static_cast<std::size_t>(references()) * step_.group);
     found_ = cuda::DeviceBuffer(static_cast<std::size_t>(references()));
-    scratch_ = cuda::DeviceBuffer(cuda::bm3d_match_scratch(match_) * sizeof(float));
+    scratch_ = cuda::DeviceBuffer(cuda::group_match_scratch(match_) * sizeof(float));
     match_.offsets = static_cast<std::int8_t*>(offsets_.data());
     match_.found = static_cast<std::uint8_t*>(found_.data());
     match_.scratch = static_cast<float*>(scratch_.data());
@@ -169,7 +188,7 @@ class StepKernels {
   const Bm3dStep& step() const { return step_; }
 
   double search_ms() const {
-    return timed([&] { cuda::launch_bm3d_match(match_, {}); });
+    return timed([&] { cuda::launch_group_match(match_, {}); });
   }
   // After the search. Sums only grow; their values do not matter here.
   double filter_ms() const {
@@ -185,7 +204,7 @@ class StepKernels {
     exact.match = match_;
     cuda::launch_bm3d_general_match(exact, {});
     const std::vector<std::int8_t> expected = downloaded();
-    cuda::launch_bm3d_match(match_, {});
+    cuda::launch_group_match(match_, {});
     std::size_t groups = 0;
     std::size_t members = 0;
     const auto count = static_cast<std::size_t>(step_.group);
@@ -233,7 +252,7 @@ class StepKernels {
 
   Bm3dStep step_;
   std::optional<cuda::Bm3dFast> fast_;
-  cuda::Bm3dMatchCall match_;
+  cuda::GroupMatchCall match_;
   cuda::Bm3dFilterCall filter_;
   cuda::DeviceBuffer offsets_;
   cuda::DeviceBuffer found_;
@@ -246,7 +265,8 @@ class StepKernels {
 
 std::vector<Bm3dRow> run_bm3d(const std::string& only) {
   fmt::print(
-      "\nbm3d, the demo scene with noise of 25 of 255, float samples in the GPU's memory; PSNR in dB. The "
+      "\nbm3d and ridge, the demo scene with noise of 25 of 255, float samples in the GPU's memory; PSNR in "
+      "dB. The "
       "CPU's "
       "result must agree to {} dB, or the row has no time:\n\n"
       "| filter | image | type | kernels ms | by stage ms | noisy dB | GPU dB | CPU dB |\n"
@@ -256,11 +276,12 @@ std::vector<Bm3dRow> run_bm3d(const std::string& only) {
   for (const Size& size : sizes) {
     for (const bool rgb : {false, true}) {
       std::optional<Picture> made;
-      for (const Bm3dProfile profile : profiles) {
-        if (!is_wanted(only, profile, size)) continue;
+      for (const GroupFilter& filter : group_filters()) {
+        const double pixels = static_cast<double>(size.width) * size.height;
+        if (pixels > filter.most_pixels || !(filter.name + " " + size.name).starts_with(only)) continue;
         if (!made) made.emplace(spec_of(size, PixelType::f32, rgb));
         const Picture& picture = *made;
-        rows.push_back(time_row(picture, size, profile));
+        rows.push_back(time_row(picture, size, filter));
         print_row(rows.back());
       }
     }
@@ -403,8 +424,8 @@ std::string json_of(const Bm3dRow& row) {
   for (std::size_t i = 0; i < row.stages.size(); ++i)
     stages.push_back(fmt::format(R"("{}": {:.6g})", row.stages[i], row.stage_ms[i]));
   return fmt::format(
-      R"({{"profile": "{}", "image": "{}", "type": "{}", "right": {}, "kernels_ms": {:.6g}, "stages_ms": {{{}}}, "noisy_psnr": {:.5g}, "psnr": {:.5g}, "cpu_psnr": {:.5g}}})",
-      row.profile, row.image, row.type, row.right, row.kernels_ms, fmt::join(stages, ", "), row.noisy_psnr,
+      R"({{"filter": "{}", "image": "{}", "type": "{}", "right": {}, "kernels_ms": {:.6g}, "stages_ms": {{{}}}, "noisy_psnr": {:.5g}, "psnr": {:.5g}, "cpu_psnr": {:.5g}}})",
+      row.filter, row.image, row.type, row.right, row.kernels_ms, fmt::join(stages, ", "), row.noisy_psnr,
       row.psnr, row.cpu_psnr);
 }
 

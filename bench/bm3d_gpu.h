@@ -1,4 +1,4 @@
-// bm3d on a GPU: by profile and stage, and its kernels one by one.
+// bm3d and ridge on a GPU: by profile and stage, and its kernels one by one.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 namespace ungrain::bench {
 
 struct Bm3dRow {
-  std::string profile;
+  std::string filter;  // and its profile
   std::string image;
   std::string type;
   std::vector<std::string> stages = {};
@@ -19,7 +19,7 @@ struct Bm3dRow {
   bool right = true;
 };
 
-// Of the rows whose profile and image begin with `only`: "bm3d normal 1080p".
+// Of the rows whose filter and image begin with `only`: "bm3d normal 1080p".
 std::vector<Bm3dRow> run_bm3d(const std::string& only);
 // Search and filtering apart. Prints only.
 void run_bm3d_kernels(const std::string& only, double products_per_second);

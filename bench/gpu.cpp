@@ -723,13 +723,14 @@ int run(const std::string& only, const std::string& json_path) {
       have_npp() ? "there" : "ABSENT");
   const bool all = only.empty();
   if (only != "end-to-end" && only != "throughput" && only != "npp" && only != "estimate" &&
-      !only.starts_with("bm3d"))
+      !only.starts_with("bm3d") && !only.starts_with("ridge"))
     results.rows = run_rows(ceilings, only);
   if (all || only == "npp") run_npp_colours();
   if (all || only == "end-to-end") results.end_to_end = run_end_to_end();
   if (all || only == "throughput") results.throughput = run_throughput();
   if (all || only == "estimate") results.estimates = run_estimates();
-  if (all || (only.starts_with("bm3d") && only != "bm3d sizes" && only != "bm3d models")) {
+  if (all || only.starts_with("ridge") ||
+      (only.starts_with("bm3d") && only != "bm3d sizes" && only != "bm3d models")) {
     results.bm3d = run_bm3d(only);
     run_bm3d_kernels(only, results.rates.products);
   }

@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "cuda/memory.h"
-#include "methods/bm3d/cuda_match.h"
+#include "groups/cuda_match.h"
 #include "test_devices.h"
 
 namespace ungrain::testing {
 namespace {
 
-using cuda::Bm3dGrid;
-using cuda::Bm3dMatchCall;
+using cuda::ReferenceGrid;
+using cuda::GroupMatchCall;
 
 constexpr float no_limit = std::numeric_limits<float>::infinity();
 constexpr int most_wanted = 64;
@@ -64,9 +64,9 @@ struct Place {
 using Group = std::vector<Place>;
 
 // What is asked for, without memory; all references.
-Bm3dMatchCall call_for(const Picture& picture, int patch, int spacing, int search, int count,
+GroupMatchCall call_for(const Picture& picture, int patch, int spacing, int search, int count,
                        float max_distance = no_limit) {
-  Bm3dMatchCall call;
+  GroupMatchCall call;
   call.image = picture.extent;
   call.plane.rect = {0, 0, picture.extent.width, picture.extent.height};
   call.plane.row_stride = picture.extent.width;
@@ -76,7 +76,7 @@ Bm3dMatchCall call_for(const Picture& picture, int patch, int spacing, int searc
   call.count = count;
   call.max_distance = max_distance;
   call.middle = 128;
-  Bm3dGrid& grid = call.grid;
+  ReferenceGrid& grid = call.grid;
   grid.spacing = spacing;
   grid.last_x = picture.extent.width - patch;
   grid.last_y = picture.extent.height - patch;
@@ -97,7 +97,7 @@ double distance(const Picture& picture, int patch, int ax, int ay, int bx, int b
 }
 
 // Of these places those that are nearest to a reference: the reference first, ties in reading order.
-Group nearest_of(const Picture& picture, const Bm3dMatchCall& call, int x, int y, const Group& places) {
+Group nearest_of(const Picture& picture, const GroupMatchCall& call, int x, int y, const Group& places) {
   std::vector<std::tuple<double, int, int>> others;
   for (const Place& place : places) {
     if (place == Place{}) continue;
@@ -111,7 +111,7 @@ Group nearest_of(const Picture& picture, const Bm3dMatchCall& call, int x, int y
   return group;
 }
 
-Group window_of(const Bm3dMatchCall& call, int x, int y) {
+Group window_of(const GroupMatchCall& call, int x, int y) {
   const int reach = call.search / 2;
   Group places;
   for (int dy = -reach; dy <= reach; ++dy) {
@@ -124,9 +124,9 @@ Group window_of(const Bm3dMatchCall& call, int x, int y) {
   return places;
 }
 
-std::vector<Group> exact_groups(const Picture& picture, const Bm3dMatchCall& call) {
+std::vector<Group> exact_groups(const Picture& picture, const GroupMatchCall& call) {
   std::vector<Group> groups;
-  const Bm3dGrid& grid = call.grid;
+  const ReferenceGrid& grid = call.grid;
   for (int j = grid.first_j; j < grid.first_j + grid.count_j; ++j) {
     for (int i = grid.first_i; i < grid.first_i + grid.count_i; ++i) {
       groups.push_back(
@@ -150,13 +150,13 @@ void from_gpu(std::vector<T>& values, const cuda::DeviceBuffer& buffer) {
 }
 
 // What the GPU finds. Memory around the results stays as it was, places past those found are 0.
-std::vector<Group> gpu_groups(const Picture& picture, Bm3dMatchCall call) {
+std::vector<Group> gpu_groups(const Picture& picture, GroupMatchCall call) {
   constexpr std::size_t guard = 64;
   constexpr std::uint8_t untouched = 0xa5;
   const auto references = static_cast<std::size_t>(call.grid.references());
   std::vector<std::uint8_t> offsets(references * call.count * 2 + guard, untouched);
   std::vector<std::uint8_t> found(references + guard, untouched);
-  std::vector<float> scratch(cuda::bm3d_match_scratch(call) + guard, 42.0F);
+  std::vector<float> scratch(cuda::group_match_scratch(call) + guard, 42.0F);
   const cuda::DeviceBuffer plane = on_gpu(picture.pixels);
   const cuda::DeviceBuffer gpu_offsets = on_gpu(offsets);
   const cuda::DeviceBuffer gpu_found = on_gpu(found);
@@ -167,7 +167,7 @@ std::vector<Group> gpu_groups(const Picture& picture, Bm3dMatchCall call) {
   call.offsets = static_cast<std::int8_t*>(gpu_offsets.data());
   call.found = static_cast<std::uint8_t*>(gpu_found.data());
   call.scratch = static_cast<float*>(gpu_scratch.data());
-  cuda::launch_bm3d_match(call, {});
+  cuda::launch_group_match(call, {});
   cuda::check(cudaDeviceSynchronize(), "searching");
   from_gpu(offsets, gpu_offsets);
   from_gpu(found, gpu_found);
@@ -194,7 +194,7 @@ std::vector<Group> gpu_groups(const Picture& picture, Bm3dMatchCall call) {
 }
 
 void expect_equal(const std::vector<Group>& groups, const std::vector<Group>& expected,
-                  const Bm3dMatchCall& call, int count) {
+                  const GroupMatchCall& call, int count) {
   ASSERT_EQ(groups.size(), expected.size());
   int different = 0;
   for (std::size_t reference = 0; reference < groups.size(); ++reference) {
@@ -220,7 +220,7 @@ void expect_exact(const Picture& picture, int patch, int spacing, int search, st
   const std::vector<Group> expected =
       exact_groups(picture, call_for(picture, patch, spacing, search, most_wanted, max_distance));
   for (const int count : counts) {
-    const Bm3dMatchCall call = call_for(picture, patch, spacing, search, count, max_distance);
+    const GroupMatchCall call = call_for(picture, patch, spacing, search, count, max_distance);
     expect_equal(gpu_groups(picture, call), expected, call, count);
   }
 }
@@ -288,10 +288,10 @@ TEST(Bm3dMatchCuda, TheSameInParts) {
   const Picture picture(200, 150,
                         [&](int x, int) { return x * 0.7 + static_cast<double>(random() % 100000) * 0.001; });
   for (const int count : {16, 32, 64}) {
-    const Bm3dMatchCall all = call_for(picture, 8, 3, 39, count);
+    const GroupMatchCall all = call_for(picture, 8, 3, 39, count);
     const std::vector<Group> expected = gpu_groups(picture, all);
     EXPECT_EQ(gpu_groups(picture, all), expected) << "again";
-    Bm3dMatchCall part = all;
+    GroupMatchCall part = all;
     part.grid.first_i = 13;
     part.grid.first_j = 11;
     part.grid.count_i = 29;
@@ -318,7 +318,7 @@ TEST(Bm3dMatchCuda, NearlyTheNearestOfAnyValues) {
   std::normal_distribution<double> gaussian(0, 0.1);
   const Picture picture(
       150, 120, [&](int x, int y) { return 0.5 + 0.3 * std::sin(0.1 * x + 0.05 * y) + gaussian(random); });
-  Bm3dMatchCall call = call_for(picture, 8, 3, 39, 32);
+  GroupMatchCall call = call_for(picture, 8, 3, 39, 32);
   call.middle = 0.5F;
   call.scale = 255;
   const std::vector<Group> groups = gpu_groups(picture, call);

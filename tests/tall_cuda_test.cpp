@@ -51,6 +51,7 @@ std::vector<TallCase> tall_cases() {
       {"bm3d_general",
        Bm3dParams{.sigma = {0.05}, .steps = 1, .patch = 4, .spacing = 4, .search = 3, .group = 2}, any,
        few_other_groups},
+      {"ridge", RidgeParams{.sigma = {0.05}, .passes = 1, .search = 5, .group = 8}, any, few_other_groups},
   };
 }
 

@@ -41,6 +41,23 @@ double map_variance(const ConstImageView& map, bool opponent, int plane, int x, 
   return sum;
 }
 
+void map_variances(const ConstImageView& map, bool opponent, int plane, const Rect& rect, float* to) {
+  const int width = map.spec.width;
+  std::vector<double> deviations(static_cast<std::size_t>(width));
+  std::vector<double> variances(static_cast<std::size_t>(width));
+  for (int y = rect.y0; y < rect.y1; ++y) {
+    std::fill(variances.begin(), variances.end(), 0.0);
+    for (int channel = opponent ? 0 : plane; channel <= (opponent ? 2 : plane); ++channel) {
+      const double share = opponent ? std::pow(opponent_matrix[plane][channel], 2) : 1;
+      load_row(map, border_index(Border::symmetric, y, map.spec.height), map.spec.channels == 1 ? 0 : channel,
+               deviations.data());
+      for (int x = 0; x < width; ++x) variances[x] += share * deviations[x] * deviations[x];
+    }
+    for (int x = rect.x0; x < rect.x1; ++x)
+      *to++ = static_cast<float>(variances[border_index(Border::symmetric, x, width)]);
+  }
+}
+
 void check_sigma_map(std::string_view method, const ConstImageView& map, const ImageSpec& spec) {
   if (map.data == nullptr) return;
   const auto fail = [&](const std::string& why) {

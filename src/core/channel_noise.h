@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/descriptor.h"
+#include "core/planes.h"
 #include "noise/noise_model.h"
 #include "ungrain/estimate.h"
 #include "ungrain/image.h"
@@ -19,6 +20,8 @@ std::vector<double> levels_of(const ConstImageView& map);
 // The variance that a map gives a plane at a pixel, inside the image or beyond, where it is its mirror's. For
 // references: one pixel at a time.
 double map_variance(const ConstImageView& map, bool opponent, int plane, int x, int y);
+// The same for all pixels of a rectangle, row by row. Beyond the image the map is mirrored.
+void map_variances(const ConstImageView& map, bool opponent, int plane, const Rect& rect, float* to);
 
 // Throws Error(invalid_argument) where there is a map and it does not fit the image.
 void check_sigma_map(std::string_view method, const ConstImageView& map, const ImageSpec& spec);

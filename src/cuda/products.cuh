@@ -47,4 +47,39 @@ __device__ inline void multiply(float (&c)[4], std::uint32_t a0, std::uint32_t a
 #endif
 }
 
+// ---- Floats, nearly exact: c (16 x 8) += a (16 x 8) b (8 x 8). A lane holds of a: rows g and g + 8 at
+// column t, then at column t + 4; of b: rows t and t + 4 of column g; of c: as above.
+
+// A float as two numbers of 11 bits, whose sum is at most 2^-20 of it away. Tensor cores ignore the lower
+// bits.
+struct FloatParts {
+  float high;
+  float low;
+
+  __device__ explicit FloatParts(float value) {
+    high = __uint_as_float(__float_as_uint(value) & 0xFFFFE000U);
+    low = value - high;
+  }
+};
+
+__device__ inline void add_product_of_parts(float (&c)[4], float a0, float a1, float a2, float a3, float b0,
+                                            float b1) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(__float_as_uint(a0)), "r"(__float_as_uint(a1)), "r"(__float_as_uint(a2)),
+        "r"(__float_as_uint(a3)), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
+#endif
+}
+
+// The small products first.
+__device__ inline void add_product(float (&c)[4], const FloatParts& a0, const FloatParts& a1,
+                                   const FloatParts& a2, const FloatParts& a3, const FloatParts& b0,
+                                   const FloatParts& b1) {
+  add_product_of_parts(c, a0.low, a1.low, a2.low, a3.low, b0.high, b1.high);
+  add_product_of_parts(c, a0.high, a1.high, a2.high, a3.high, b0.low, b1.low);
+  add_product_of_parts(c, a0.high, a1.high, a2.high, a3.high, b0.high, b1.high);
+}
+
 }  // namespace ungrain::cuda

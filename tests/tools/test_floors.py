@@ -12,7 +12,7 @@ MAY_INCLUDE = {
     "cpu": {"core", "device"},
     "cuda": {"core", "device"},
     "methods": {"core", "noise", "cpu", "cuda", "groups", "motion"},
-    "groups": {"core", "cpu"},
+    "groups": {"core", "cpu", "cuda"},
     "motion": {"core", "cuda"},
     "noise": {"core", "device"},
     "metrics": {"core"},

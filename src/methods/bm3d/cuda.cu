@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/border.h"
-#include "core/convert.h"
+#include "core/channel_noise.h"
 #include "core/scratch.h"
 #include "cuda/launch.cuh"
 #include "cuda/two_scales.h"
@@ -28,9 +28,9 @@ using cuda::Bm3dFinishCall;
 using cuda::Bm3dGeneral;
 using cuda::Bm3dGeneralCall;
 using cuda::Bm3dGeneralMatch;
-using cuda::Bm3dGrid;
+using cuda::ReferenceGrid;
 using cuda::Bm3dLevels;
-using cuda::Bm3dMatchCall;
+using cuda::GroupMatchCall;
 using cuda::Bm3dSums;
 
 constexpr int block_columns = 32;
@@ -163,7 +163,7 @@ struct Axis {
 
 constexpr std::size_t scratch_alignment = 256;  // the runtime's alignment of allocations
 constexpr double general_steps = 0x1p32;
-constexpr int most_matches = 64;  // largest group of launch_bm3d_match()
+constexpr int most_matches = 64;  // largest group of launch_group_match()
 
 OpponentMatrix opponent() {
   OpponentMatrix matrix{};
@@ -204,14 +204,14 @@ class CudaStep {
         down_.count(), (out.height() + 2 * (reach_ + step_.patch) + step_.spacing) / step_.spacing + 2);
     const int held = std::min(image_.height, out.height() + 2 * bm3d_reach(settings_, index_));
     const Rect area{0, 0, padded_.width, padded_length(held, step_.patch)};
-    Bm3dGrid grid = grid_at(0, across_.count(), 0, references);
+    ReferenceGrid grid = grid_at(0, across_.count(), 0, references);
     return Memory(*this, nullptr, out, area, grid).floats;
   }
 
   void launch(const DeviceStageCall& call) const {
     const Rect& out = call.out.rect;
     const int before = reach_ + step_.patch - 1;
-    const Bm3dGrid grid = grid_at(across_.first(out.x0 - before), across_.end(out.x1 - 1 + reach_),
+    const ReferenceGrid grid = grid_at(across_.first(out.x0 - before), across_.end(out.x1 - 1 + reach_),
                                   down_.first(out.y0 - before), down_.end(out.y1 - 1 + reach_));
     // Other stages may need more rows than this one.
     const int around = bm3d_reach(settings_, index_);
@@ -284,7 +284,7 @@ class CudaStep {
  private:
   // The scratch memory of a call, or its size.
   struct Memory {
-    Memory(const CudaStep& step, float* start, const Rect& out, const Rect& area, const Bm3dGrid& grid) {
+    Memory(const CudaStep& step, float* start, const Rect& out, const Rect& area, const ReferenceGrid& grid) {
       ScratchPieces pieces(start, scratch_alignment);
       const int k = step.step_.patch;
       const auto planes = static_cast<std::size_t>(step.planes_);
@@ -315,8 +315,8 @@ class CudaStep {
       const std::size_t coefficients =
           cuda::bm3d_compared_floats(step.general_.shape, area.width(), area.height());
       compared = pieces.take<float>(step.step_.prefilter > 0 ? coefficients : 0);
-      Bm3dMatchCall match = step.match_call({nullptr, area, area.width(), 0, 1}, grid);
-      this->match = pieces.take<float>(step.uses_own_search() ? 0 : cuda::bm3d_match_scratch(match));
+      GroupMatchCall match = step.match_call({nullptr, area, area.width(), 0, 1}, grid);
+      this->match = pieces.take<float>(step.uses_own_search() ? 0 : cuda::group_match_scratch(match));
       floats = pieces.floats();
     }
 
@@ -396,7 +396,7 @@ class CudaStep {
   bool is_padded() const { return padded_.width != image_.width || padded_.height != image_.height; }
   bool uses_own_search() const { return step_.group > most_matches || step_.prefilter > 0; }
 
-  Bm3dGrid grid_at(int first_i, int end_i, int first_j, int end_j) const {
+  ReferenceGrid grid_at(int first_i, int end_i, int first_j, int end_j) const {
     return {step_.spacing, across_.last, down_.last, first_i, first_j, end_i - first_i, end_j - first_j};
   }
 
@@ -438,27 +438,9 @@ class CudaStep {
   ConstPlanes upload_variances(float* to, const Rect& area, cudaStream_t stream) const {
     const std::size_t plane_floats = static_cast<std::size_t>(area.width()) * area.height();
     std::vector<float> variances(plane_floats * static_cast<std::size_t>(planes_));
-    const ConstImageView& map = settings_.sigma_map;
-    std::vector<double> squares(static_cast<std::size_t>(image_.width) * static_cast<std::size_t>(planes_));
-    for (int y = area.y0; y < area.y1; ++y) {
-      for (int c = 0; c < planes_; ++c) {
-        double* const row = squares.data() + static_cast<std::size_t>(c) * image_.width;
-        load_row(map, border_index(Border::symmetric, y, image_.height), map.spec.channels == 1 ? 0 : c, row);
-        for (int x = 0; x < image_.width; ++x) row[x] *= row[x];
-      }
-      for (int plane = 0; plane < planes_; ++plane) {
-        float* const row = variances.data() + static_cast<std::size_t>(plane) * plane_floats +
-                           static_cast<std::size_t>(y - area.y0) * area.width();
-        for (int x = area.x0; x < area.x1; ++x) {
-          const int column = border_index(Border::symmetric, x, image_.width);
-          double sum = 0;
-          for (int c = 0; c < planes_; ++c) {
-            const double share = settings_.opponent ? opponent_matrix[plane][c] : plane == c ? 1 : 0;
-            sum += share * share * squares[static_cast<std::size_t>(c) * image_.width + column];
-          }
-          row[x - area.x0] = static_cast<float>(sum);
-        }
-      }
+    for (int plane = 0; plane < planes_; ++plane) {
+      map_variances(settings_.sigma_map, settings_.opponent, plane, area,
+                    variances.data() + static_cast<std::size_t>(plane) * plane_floats);
     }
     // From pageable memory: the call returns after the memory was read.
     cuda::check(cudaMemcpyAsync(to, variances.data(), variances.size() * sizeof(float),
@@ -472,10 +454,10 @@ class CudaStep {
     for (int i = 0; i < step_.patch; ++i) to[i] = static_cast<float>(line[i]);
   }
 
-  Bm3dMatchCall match_call(const ConstPlanes& plane, const Bm3dGrid& grid) const {
+  GroupMatchCall match_call(const ConstPlanes& plane, const ReferenceGrid& grid) const {
     // Luminance reaches sqrt 3 times white.
     const double white = white_ * (settings_.opponent ? std::sqrt(3.0) : 1);
-    Bm3dMatchCall match;
+    GroupMatchCall match;
     match.plane = plane;
     match.image = padded_;
     match.grid = grid;
@@ -494,9 +476,9 @@ class CudaStep {
     return planes;
   }
 
-  void find_groups(const ConstPlanes& matched, int plane, const Bm3dGrid& grid, const Memory& memory,
+  void find_groups(const ConstPlanes& matched, int plane, const ReferenceGrid& grid, const Memory& memory,
                    Stream stream) const {
-    Bm3dMatchCall match = match_call(matched, grid);
+    GroupMatchCall match = match_call(matched, grid);
     match.offsets = memory.offsets;
     match.found = memory.found;
     match.scratch = memory.match;
@@ -511,7 +493,7 @@ class CudaStep {
       if (step_.prefilter > 0) own.threshold = static_cast<float>(step_.prefilter * settings_.sigma[plane]);
       cuda::launch_bm3d_general_match(own, stream);
     } else {
-      cuda::launch_bm3d_match(match, stream);
+      cuda::launch_group_match(match, stream);
     }
   }
 

@@ -524,7 +524,7 @@ __global__ void __launch_bounds__(threads, Wiener || Most > 16 ? 2 : 3)
   extern __shared__ float shared[];
   const Bm3dTile& tile = call.tile;
   const Bm3dFilterCall& filter = call.filter;
-  const Bm3dGrid& grid = filter.grid;
+  const ReferenceGrid& grid = filter.grid;
   const int plane = filter.first_plane + block_plane(filter.planes);
   const int pixels = tile.height * tile.pitch;
   float* const noisy = shared;

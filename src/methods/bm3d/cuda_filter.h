@@ -9,7 +9,7 @@
 #include "core/method.h"
 #include "core/planes.h"
 #include "cuda/memory.h"
-#include "methods/bm3d/cuda_match.h"
+#include "groups/cuda_match.h"
 #include "methods/bm3d/settings.h"
 
 namespace ungrain::cuda {
@@ -84,7 +84,7 @@ struct Bm3dFilterCall {
   ConstPlanes basic;  // step 2's; null in step 1
   int first_plane = 0;
   int planes = 1;  // filtered with the same groups
-  Bm3dGrid grid;
+  ReferenceGrid grid;
   int count = 16;  // capacity of a list
   const std::int8_t* offsets = nullptr;
   const std::uint8_t* found = nullptr;
@@ -111,7 +111,7 @@ struct Bm3dLevels {
 
 struct Bm3dDeviationsCall {
   ConstPlanes plane;  // in plane 0 of it the groups of 8 x 8 patches were found
-  Bm3dGrid grid;
+  ReferenceGrid grid;
   int count = 16;         // capacity of a list
   bool any_size = false;  // groups of any size; else powers of two
   const std::int8_t* offsets = nullptr;
@@ -208,7 +208,7 @@ void launch_bm3d_general(const Bm3dGeneral& general, const Bm3dGeneralCall& call
 // ---- The general search: any number of patches, thresholded coefficients
 
 struct Bm3dGeneralMatch {
-  Bm3dMatchCall match;
+  GroupMatchCall match;
   Bm3dGeneralShape shape;  // of the transform whose coefficients are compared
   const float* table = nullptr;
   float threshold = -1;  // coefficients up to this are set to 0; below 0: pixels are compared

@@ -168,7 +168,7 @@ struct Places {
   int y;
 
   __device__ Places(const Bm3dFilterCall& filter, unsigned index) : call(filter), reference(index) {
-    const Bm3dGrid& grid = filter.grid;
+    const ReferenceGrid& grid = filter.grid;
     x = min((grid.first_i + static_cast<int>(index) % grid.count_i) * grid.spacing, grid.last_x);
     y = min((grid.first_j + static_cast<int>(index) / grid.count_i) * grid.spacing, grid.last_y);
   }
@@ -440,11 +440,11 @@ __device__ int take_smallest(unsigned* distances, int search, int wanted, std::i
   return found;
 }
 
-__global__ void __launch_bounds__(threads) match_kernel(const __grid_constant__ Bm3dMatchCall call,
+__global__ void __launch_bounds__(threads) match_kernel(const __grid_constant__ GroupMatchCall call,
                                                         const __grid_constant__ ComparedValues compared) {
   extern __shared__ unsigned distances[];
   __shared__ unsigned long long room[warps];
-  const Bm3dGrid& grid = call.grid;
+  const ReferenceGrid& grid = call.grid;
   const int reach = call.search / 2;
   const int index = static_cast<int>(blockIdx.x);
   const int x = min((grid.first_i + index % grid.count_i) * grid.spacing, grid.last_x);

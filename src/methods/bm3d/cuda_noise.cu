@@ -60,7 +60,7 @@ __device__ float variance_at(const Bm3dLevels& of, const float* table, float lev
 
 __global__ void __launch_bounds__(threads)
     deviations_kernel(const __grid_constant__ Bm3dDeviationsCall call) {
-  const Bm3dGrid& grid = call.grid;
+  const ReferenceGrid& grid = call.grid;
   const int references = grid.references();
   const int reference = static_cast<int>(blockIdx.x) * threads + static_cast<int>(threadIdx.x);
   if (reference >= references) return;

@@ -164,6 +164,7 @@ const Method& ridge_method() {
       .cost = cost,
       .reference = ridge_reference,
       .cpu = ridge_cpu,
+      .cuda = UNGRAIN_CUDA_VERSION(ridge_cuda),
   });
   return method;
 }

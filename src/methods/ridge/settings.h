@@ -91,8 +91,8 @@ inline int ridge_reach(const RidgeSettings& settings) {
 
 // The plane of a result in which a plane's guide lies, and its partly denoised image. The first result holds
 // the pilot, and the noisy image with the pilot mixed in.
-inline int guide_plane(int plane) { return 2 * plane; }
-inline int partly_plane(int plane) { return 2 * plane + 1; }
+constexpr int guide_plane(int plane) { return 2 * plane; }
+constexpr int partly_plane(int plane) { return 2 * plane + 1; }
 
 // That partly denoised image, and the noisy one again.
 template <class T>

@@ -10,7 +10,7 @@
 
 #include "core/scratch.h"
 #include "cuda/launch.cuh"
-#include "methods/bm3d/cuda_match_halves.cuh"
+#include "groups/cuda_match_halves.cuh"
 
 namespace ungrain::cuda::halves_match {
 namespace {
@@ -30,18 +30,18 @@ struct PreparedPixel {
   __half value = __half(0.0F);
   bool fits = true;
 
-  __device__ PreparedPixel(const Bm3dMatchCall& call, int x, int y) {
+  __device__ PreparedPixel(const GroupMatchCall& call, int x, int y) {
     const Rect& rect = call.plane.rect;
     if (x < rect.x0 || x >= rect.x1 || y < rect.y0 || y >= rect.y1) return;
-    const float scaled = (call.plane.at(0, x, y) - call.middle) * call.scale;
-    fits = fabsf(scaled) <= largest_pixel;
-    if (fits) value = __float2half_rn(scaled);
+    const float scaled = __fmul_rn(call.plane.at(0, x, y) - call.middle, call.scale);
+    fits = fabsf(scaled) <= (call.integers.most > 0 ? call.integers.most : largest_pixel);
+    if (fits) value = __float2half_rn(call.integers.most > 0 ? rintf(scaled) : scaled);
   }
 };
 
 // A thread makes a few rows of one column.
 __global__ void __launch_bounds__(preparing_warps* warp_size) prepare_kernel(const HalvesCall halves) {
-  const Bm3dMatchCall& call = halves.call;
+  const GroupMatchCall& call = halves.call;
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   const int warp = static_cast<int>(blockIdx.x * preparing_warps + threadIdx.x / warp_size);
   const int column = warp * prepared_columns + lane;
@@ -73,7 +73,8 @@ __global__ void __launch_bounds__(preparing_warps* warp_size) prepare_kernel(con
     const bool exists = columns_exist && y >= max(0, rect.y0) && y + side <= min(call.image.height, rect.y1);
     const float sum = ((sums[i] + sums[i + 1]) + (sums[i + 2] + sums[i + 3])) +
                       ((sums[i + 4] + sums[i + 5]) + (sums[i + 6] + sums[i + 7]));
-    const float norm = !exists ? outside : sum > far_beyond ? unfit : 0.5F * sum;
+    const float half = call.integers.most > 0 ? ceilf(0.5F * sum) : 0.5F * sum;
+    const float norm = !exists ? outside : sum > far_beyond ? unfit : half;
     if (mine && first_row + i < halves.rows) halves.norms[at(i)] = norm;
   }
 }
@@ -89,10 +90,10 @@ std::size_t lay_out(HalvesCall& halves, float* scratch) {
   return pieces.floats();
 }
 
-HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
+HalvesCall halves_call(const GroupMatchCall& call, int rows_of_block) {
   HalvesCall halves{};
   halves.call = call;
-  const Bm3dGrid& grid = call.grid;
+  const ReferenceGrid& grid = call.grid;
   const int reach = call.search / 2;
   halves.rows_of_block = rows_of_block;
   const int across = (columns_of_block - 1) * grid.spacing + 2 * reach;
@@ -109,7 +110,7 @@ HalvesCall halves_call(const Bm3dMatchCall& call, int rows_of_block) {
   const int last_i = (halves.end_i() - 1) / octet * octet + octet - 1;
   const int last_j =
       (halves.end_j() - 1) / halves.octet_rows() * halves.octet_rows() + halves.octet_rows() - 1;
-  halves.x0 = (grid.x(halves.first_octet()) - reach) & ~1;
+  halves.x0 = (grid.grid_x(halves.first_octet()) - reach) & ~1;
   halves.y0 = grid.y(halves.first_row()) - reach;
   const int width = grid.x(last_i) + reach + 26 - halves.x0;
   halves.width = (width + columns_step - 1) / columns_step * columns_step;
@@ -140,7 +141,7 @@ int attribute(cudaDeviceAttr which) {
 
 // Rows of references a block, chosen for the least total time among those that leave room for two blocks on a
 // multiprocessor, or at least for one; 0 if there is no room.
-int rows_of_block(const Bm3dMatchCall& call) {
+int rows_of_block(const GroupMatchCall& call) {
   constexpr int kept_back = 1024;  // shared memory that the driver reserves for each block
   const int of_block = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   const int of_two = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / 2 - kept_back;
@@ -167,7 +168,7 @@ int rows_of_block(const Bm3dMatchCall& call) {
   return 0;
 }
 
-bool shape_suits(const Bm3dMatchCall& call) {
+bool shape_suits(const GroupMatchCall& call) {
   return call.patch == side && call.search <= widest_search && call.count <= most_wanted;
 }
 
@@ -180,19 +181,19 @@ void launch_prepare(const HalvesCall& halves, Stream stream) {
          preparing_warps * warp_size, 0, stream, halves);
 }
 
-std::size_t scratch_floats(const Bm3dMatchCall& call) {
+std::size_t scratch_floats(const GroupMatchCall& call) {
   if (!shape_suits(call) || call.grid.references() == 0) return 0;
   HalvesCall halves = halves_call(call, fewest_rows_of_block);
   return lay_out(halves, nullptr);
 }
 
-bool suits(const Bm3dMatchCall& call) {
+bool suits(const GroupMatchCall& call) {
   constexpr int first_with_products = 8;
   return shape_suits(call) && attribute(cudaDevAttrComputeCapabilityMajor) >= first_with_products &&
          rows_of_block(call) > 0;
 }
 
-void launch_match(const Bm3dMatchCall& call, Stream stream) {
+void launch_match(const GroupMatchCall& call, Stream stream) {
   const HalvesCall halves = halves_call(call, rows_of_block(call));
   launch_prepare(halves, stream);
   launch_search(halves, stream);

@@ -10,7 +10,7 @@
 // keys are equal, so the result does not depend on the order in which candidates come.
 #pragma once
 
-#include "methods/bm3d/cuda_match_halves.cuh"
+#include "groups/cuda_match_halves.cuh"
 
 namespace ungrain::cuda::halves_match {
 
@@ -227,7 +227,7 @@ __device__ void sort_keys(const LaneQueue<Length>& queue, int which, unsigned po
 
 __device__ inline void store(const HalvesCall& halves, const unsigned (&keys)[8], unsigned position_mask,
                              int i, int j, bool wanted, bool left_out) {
-  const Bm3dMatchCall& call = halves.call;
+  const GroupMatchCall& call = halves.call;
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   const int first_place = lane / 4 * 8;
   unsigned offsets[8];

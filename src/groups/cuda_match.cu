@@ -1,4 +1,4 @@
-// The search for similar patches on a GPU, by differences of floats.
+// The search for similar patches on a GPU, by differences of floats, or of whole numbers.
 //
 //   block   8 warps, each on its own
 //   warp    one reference at a time; 32 candidates at a time, in reading order
@@ -12,8 +12,8 @@
 // pixel of a candidate's patch. It takes any patch and any values; where products of halves serve
 // (cuda_match_search.cu) it only does the references that they leave out.
 #include "cuda/launch.cuh"
-#include "methods/bm3d/cuda_match.h"
-#include "methods/bm3d/cuda_match_halves.h"
+#include "groups/cuda_match.h"
+#include "groups/cuda_match_halves.h"
 
 namespace ungrain::cuda {
 namespace {
@@ -50,11 +50,11 @@ struct Reference {
   int x;
   int y;
 
-  __device__ Reference(const Bm3dMatchCall& call, int index_of_call) : index(index_of_call) {
+  __device__ Reference(const GroupMatchCall& call, int index_of_call) : index(index_of_call) {
     x = call.grid.x(call.grid.first_i + index % call.grid.count_i);
     y = call.grid.y(call.grid.first_j + index / call.grid.count_i);
   }
-  __device__ char2* offsets(const Bm3dMatchCall& call) const {
+  __device__ char2* offsets(const GroupMatchCall& call) const {
     return reinterpret_cast<char2*>(call.offsets) + static_cast<std::ptrdiff_t>(index) * call.count;
   }
 };
@@ -106,7 +106,7 @@ class SmallestKeys {
   Key last_ = nothing;  // the largest of the wanted keys
 };
 
-__device__ float distance_of(const Bm3dMatchCall& call, const Reference& reference, int x, int y) {
+__device__ float distance_of(const GroupMatchCall& call, const Reference& reference, int x, int y) {
   float sum = 0;
   for (int row = 0; row < call.patch; ++row) {
     const float* const a = &call.plane.at(0, reference.x, reference.y + row);
@@ -119,31 +119,106 @@ __device__ float distance_of(const Bm3dMatchCall& call, const Reference& referen
   return sum;
 }
 
-__device__ void find_nearest(const Bm3dMatchCall& call, const Reference& reference) {
+// The candidates' places.
+struct Candidates {
+  int first_x;
+  int last_x;
+  int first_y;
+  int last_y;
+
+  __device__ Candidates(const GroupMatchCall& call, const Reference& reference, int reach) {
+    first_x = max(0, reference.x - reach);
+    last_x = min(call.image.width - call.patch, reference.x + reach);
+    first_y = max(0, reference.y - reach);
+    last_y = min(call.image.height - call.patch, reference.y + reach);
+  }
+  __device__ int columns() const { return last_x - first_x + 1; }
+  __device__ int count() const { return columns() * (last_y - first_y + 1); }
+};
+
+// Differences of whole numbers.
+class IntegerDistances {
+ public:
+  __device__ IntegerDistances(const GroupMatchCall& call, const Reference& reference,
+                              const Candidates& candidates)
+      : call_(call), reference_(reference) {
+    middle_ = call.middle;
+    scale_ = call.scale;
+    most_ = call.integers.most;
+    if (!window_is_within(candidates)) {
+      middle_ = 0;
+      for (int i = 0; i < call.patch * call.patch; ++i)
+        middle_ += at(reference.x + i % call.patch, reference.y + i / call.patch) / pixels();
+      scale_ = call.integers.beyond_scale;
+      most_ = call.integers.beyond_most;
+    }
+    int sum = 0;
+    for (int i = 0; i < call.patch * call.patch; ++i) {
+      const int own = integer(reference.x + i % call.patch, reference.y + i / call.patch);
+      sum += own * own;
+    }
+    own_half_ = (sum + 1) / 2;
+  }
+
+  // Half the distance.
+  __device__ int operator()(int x, int y) const {
+    int squares = 0;
+    int products = 0;
+    for (int row = 0; row < call_.patch; ++row) {
+      for (int column = 0; column < call_.patch; ++column) {
+        const int a = integer(reference_.x + column, reference_.y + row);
+        const int b = integer(x + column, y + row);
+        squares += b * b;
+        products += a * b;
+      }
+    }
+    return own_half_ + (squares + 1) / 2 - products;
+  }
+
+ private:
+  __device__ float at(int x, int y) const { return call_.plane.at(0, x, y); }
+  __device__ float pixels() const { return static_cast<float>(call_.patch * call_.patch); }
+  __device__ float level(int x, int y) const { return __fmul_rn(at(x, y) - middle_, scale_); }
+  __device__ int integer(int x, int y) const {
+    return __float2int_rn(fminf(fmaxf(level(x, y), -most_), most_));
+  }
+  __device__ bool window_is_within(const Candidates& candidates) const {
+    bool within = true;
+    for (int y = candidates.first_y; y < candidates.last_y + call_.patch; ++y) {
+      for (int x = candidates.first_x + static_cast<int>(threadIdx.x) % warp_size;
+           x < candidates.last_x + call_.patch; x += warp_size) {
+        within = within && fabsf(level(x, y)) <= most_;
+      }
+    }
+    return __all_sync(all_lanes, within) != 0;
+  }
+
+  const GroupMatchCall& call_;
+  const Reference& reference_;
+  float middle_;
+  float scale_;
+  float most_;
+  int own_half_;
+};
+
+// distance_key(x, y, position): a candidate's key, or `nothing`.
+template <class DistanceKey>
+__device__ void keep_nearest(const GroupMatchCall& call, const Reference& reference,
+                             const Candidates& candidates, const DistanceKey& distance_key) {
   const int lane = threadIdx.x % warp_size;
   const SearchWindow window{call.search};
-  const int first_x = max(0, reference.x - window.reach());
-  const int last_x = min(call.image.width - call.patch, reference.x + window.reach());
-  const int first_y = max(0, reference.y - window.reach());
-  const int last_y = min(call.image.height - call.patch, reference.y + window.reach());
-  const int columns = last_x - first_x + 1;
-  const int candidates = columns * (last_y - first_y + 1);
-
+  const int columns = candidates.columns();
+  const int count = candidates.count();
   SmallestKeys nearest(call.count);
   nearest.offer(lane == 0 ? the_reference : nothing);
-  for (int first = 0; first < candidates; first += warp_size) {
+  for (int first = 0; first < count; first += warp_size) {
     const int candidate = first + lane;
     Key key = nothing;
-    if (candidate < candidates) {
-      const int x = first_x + candidate % columns;
-      const int y = first_y + candidate / columns;
-      const int position = window.position(x - reference.x, y - reference.y);
-      float distance = distance_of(call, reference, x, y);
-      if (call.corrections != nullptr) distance += call.corrections[position - 1];
+    if (candidate < count) {
+      const int x = candidates.first_x + candidate % columns;
+      const int y = candidates.first_y + candidate / columns;
       const bool is_reference = x == reference.x && y == reference.y;
-      if (!is_reference && distance <= call.max_distance) {
-        key = key_of(distance, position);
-      }
+      if (!is_reference) key = distance_key(x, y, window.position(x - reference.x, y - reference.y));
     }
     nearest.offer(key);
   }
@@ -151,10 +226,26 @@ __device__ void find_nearest(const Bm3dMatchCall& call, const Reference& referen
   if (lane == 0) call.found[reference.index] = static_cast<std::uint8_t>(found);
 }
 
+__device__ void find_nearest(const GroupMatchCall& call, const Reference& reference) {
+  const Candidates candidates(call, reference, call.search / 2);
+  if (call.integers.most > 0) {
+    const IntegerDistances half_distance(call, reference, candidates);
+    keep_nearest(call, reference, candidates, [&](int x, int y, int position) {
+      return static_cast<Key>(half_distance(x, y)) << 32 | static_cast<unsigned>(position);
+    });
+    return;
+  }
+  keep_nearest(call, reference, candidates, [&](int x, int y, int position) {
+    float distance = distance_of(call, reference, x, y);
+    if (call.corrections != nullptr) distance += call.corrections[position - 1];
+    return distance <= call.max_distance ? key_of(distance, position) : nothing;
+  });
+}
+
 // A warp takes `each` references, at most 32. With `left_out` it takes only those for which the search by
 // halves found nothing.
 __global__ void __launch_bounds__(warps_of_block* warp_size)
-    find_nearest_kernel(Bm3dMatchCall call, int each, bool left_out) {
+    find_nearest_kernel(GroupMatchCall call, int each, bool left_out) {
   const int lane = threadIdx.x % warp_size;
   const int warp = static_cast<int>(blockIdx.x) * warps_of_block + static_cast<int>(threadIdx.x) / warp_size;
   const long long first = static_cast<long long>(warp) * each;
@@ -166,7 +257,7 @@ __global__ void __launch_bounds__(warps_of_block* warp_size)
   }
 }
 
-void launch_find_nearest(const Bm3dMatchCall& call, bool left_out, Stream stream) {
+void launch_find_nearest(const GroupMatchCall& call, bool left_out, Stream stream) {
   const int each = left_out ? warp_size : 1;
   launch(find_nearest_kernel, blocks_for(call.grid.references(), each * warps_of_block),
          warps_of_block * warp_size, 0, stream, call, each, left_out);
@@ -174,9 +265,9 @@ void launch_find_nearest(const Bm3dMatchCall& call, bool left_out, Stream stream
 
 }  // namespace
 
-std::size_t bm3d_match_scratch(const Bm3dMatchCall& call) { return halves_match::scratch_floats(call); }
+std::size_t group_match_scratch(const GroupMatchCall& call) { return halves_match::scratch_floats(call); }
 
-void launch_bm3d_match(const Bm3dMatchCall& call, Stream stream) {
+void launch_group_match(const GroupMatchCall& call, Stream stream) {
   if (call.grid.references() == 0) return;
   const bool by_halves = call.corrections == nullptr && halves_match::suits(call);
   if (by_halves) halves_match::launch_match(call, stream);

@@ -20,7 +20,7 @@
 #include "cuda/async_copy.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/products.cuh"
-#include "methods/bm3d/cuda_match_rank.cuh"
+#include "groups/cuda_match_rank.cuh"
 
 namespace ungrain::cuda::halves_match {
 namespace {
@@ -55,7 +55,7 @@ class Octet {
         first_i_(first_i),
         first_j_(j),
         y_(halves.call.grid.y(j)) {
-    const Bm3dGrid& grid = halves.call.grid;
+    const ReferenceGrid& grid = halves.call.grid;
     rows_down_ = rows_of_references > 1 ? grid.y(j + 1) - y_ : 0;
     own_down_ = j_of(0) > j ? rows_down_ : 0;
 #pragma unroll
@@ -76,7 +76,7 @@ class Octet {
   }
 
   __device__ int tiles() const {
-    const Bm3dGrid& grid = halves_.call.grid;
+    const ReferenceGrid& grid = halves_.call.grid;
     const int across = grid.x(first_i_ + columns - 1) - grid.x(first_i_) + halves_.call.search;
     return (across + tile_columns - 1) / tile_columns;
   }
@@ -373,14 +373,14 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
   unsigned* const queues = shared + 2 * halves.copy_words + norm_pitch * halves.norm_rows;
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
-  const Bm3dGrid& grid = halves.call.grid;
+  const ReferenceGrid& grid = halves.call.grid;
   const int first_i = halves.first_octet() + static_cast<int>(blockIdx.x) * columns_of_block;
   constexpr int octet_columns = Octet<Pitch>::columns;
   constexpr int octet_rows = Octet<Pitch>::rows_of_references;
   const int first_j = grid.first_j / octet_rows * octet_rows + block_row() * halves.rows_of_block;
   // Start of a row of 16-byte pieces. References beyond the last one coincide with it: then its window begins
   // within a piece, and the block needs less than others.
-  const int column = (grid.x(first_i) - halves.reach() - halves.x0) / columns_step * columns_step;
+  const int column = (grid.grid_x(first_i) - halves.reach() - halves.x0) / columns_step * columns_step;
   const SharedArea area{words, norms, halves.x0 + column, grid.y(first_j) - halves.reach()};
   const int row = area.y0 - halves.y0;
   const auto copy = [&](const auto* from, int columns_a_word, std::uint32_t* to, int pitch, int rows) {
@@ -419,9 +419,12 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
 // ---- The launch ----
 
 auto kernel_for(const HalvesCall& halves) {
-  // Long lists are rare.
-  if (halves.classes() == many_classes) return halves_match_kernel<many_classes, 0>;
-  const int pitch = halves.word_pitch;
+  const int pitch = halves.kernel_pitch();
+  if (halves.classes() == many_classes) {
+    return pitch == long_list_pitch ? halves_match_kernel<many_classes, long_list_pitch>
+           : pitch == sparse_pitch  ? halves_match_kernel<many_classes, sparse_pitch>
+                                    : halves_match_kernel<many_classes, 0>;
+  }
   return pitch == narrow_pitch   ? halves_match_kernel<few_classes, narrow_pitch>
          : pitch == middle_pitch ? halves_match_kernel<few_classes, middle_pitch>
          : pitch == wide_pitch   ? halves_match_kernel<few_classes, wide_pitch>

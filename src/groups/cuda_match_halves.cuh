@@ -12,7 +12,7 @@
 #include <cuda_fp16.h>
 
 #include "cuda/launch.cuh"
-#include "methods/bm3d/cuda_match_halves.h"
+#include "groups/cuda_match_halves.h"
 
 namespace ungrain::cuda::halves_match {
 
@@ -50,6 +50,9 @@ constexpr float bias = 256;
 constexpr int narrow_pitch = 40;
 constexpr int middle_pitch = 56;
 constexpr int wide_pitch = 64;
+// With long lists: windows 49 wide around every fourth pixel, and around every sixth.
+constexpr int long_list_pitch = 68;
+constexpr int sparse_pitch = 84;
 // A word holds two pixels, so a row has two norms a word, less those of patches that would exceed it. A
 // multiple of 16 bytes, the unit of copies.
 __host__ __device__ constexpr int norm_pitch_of(int word_pitch) { return 2 * word_pitch - 8; }
@@ -58,12 +61,15 @@ constexpr int columns_step = 2 * piece_words;  // pixels
 // References that lie apart form octets of two rows of four, because their windows then share more
 // candidates. Neighbours, and all other cases, form octets of one row.
 __host__ __device__ constexpr int octet_columns_of(int word_pitch) {
-  return word_pitch == middle_pitch || word_pitch == wide_pitch ? octet / 2 : octet;
+  return word_pitch == middle_pitch || word_pitch == wide_pitch || word_pitch == long_list_pitch ||
+                 word_pitch == sparse_pitch
+             ? octet / 2
+             : octet;
 }
 
 // A call of the search, as the kernels of all files take it.
 struct HalvesCall {
-  Bm3dMatchCall call;
+  GroupMatchCall call;
   // All pixels of the search, and the norms of the patches that begin at them.
   std::uint32_t* words[2];  // [rows][width / 2], two pixels each; the second begins a pixel later
   float* norms;             // [rows][width]
@@ -93,7 +99,15 @@ struct HalvesCall {
     const int words_there = 2 * copy_words + norm_pitch_of(word_pitch) * norm_rows + queues;
     return words_there * static_cast<int>(sizeof(std::uint32_t));
   }
-  int octet_rows() const { return classes() == few_classes ? octet / octet_columns_of(word_pitch) : 1; }
+  // The pitch for which the kernel was compiled, or 0.
+  int kernel_pitch() const {
+    const bool compiled =
+        classes() == few_classes
+            ? word_pitch == narrow_pitch || word_pitch == middle_pitch || word_pitch == wide_pitch
+            : word_pitch == long_list_pitch || word_pitch == sparse_pitch;
+    return compiled ? word_pitch : 0;
+  }
+  int octet_rows() const { return octet / octet_columns_of(kernel_pitch()); }
   // Octets of two rows begin at even rows in every call.
   int first_row() const { return call.grid.first_j / octet_rows() * octet_rows(); }
   __host__ __device__ int end_j() const { return call.grid.first_j + call.grid.count_j; }
