@@ -18,7 +18,6 @@ namespace ungrain::cuda::halves_match {
 
 constexpr int side = 8;  // of a patch
 constexpr int warp_size = 32;
-constexpr int warps_of_block = 8;
 constexpr unsigned all_lanes = ~0U;
 constexpr int octet = 8;                     // references that a warp takes at a time, in one row or in two
 constexpr int columns_of_block = 2 * octet;  // of references
@@ -34,8 +33,10 @@ constexpr int rows_at_once = 4;
 constexpr int most_added = 4 * rows_at_once;
 // Long enough that queues rarely fill up. A queue that was cut holds at most 8 keys for each of two
 // references.
-__host__ __device__ constexpr int queue_length(int classes) { return classes == few_classes ? 40 : 56; }
-static_assert(queue_length(few_classes) >= 2 * most_wanted / 8 + most_added);
+__host__ __device__ constexpr int queue_length(int classes, int warps) {
+  return classes == few_classes || warps > 8 ? 40 : 56;
+}
+static_assert(queue_length(few_classes, 8) >= 2 * most_wanted / 8 + most_added);
 
 // Markers in place of norms, far beyond any sum: for patches with pixels too large for halves, and for
 // positions outside the image.
@@ -53,6 +54,10 @@ constexpr int wide_pitch = 64;
 // With long lists: windows 49 wide around every fourth pixel, and around every sixth.
 constexpr int long_list_pitch = 68;
 constexpr int sparse_pitch = 84;
+// Of a block. Windows of references that lie far apart leave room for one block on a multiprocessor.
+__host__ __device__ constexpr int warps_of(int kernel_pitch) {
+  return kernel_pitch == long_list_pitch || kernel_pitch == sparse_pitch ? 16 : 8;
+}
 // A word holds two pixels, so a row has two norms a word, less those of patches that would exceed it. A
 // multiple of 16 bytes, the unit of copies.
 __host__ __device__ constexpr int norm_pitch_of(int word_pitch) { return 2 * word_pitch - 8; }
@@ -95,7 +100,7 @@ struct HalvesCall {
   __host__ __device__ int end_i() const { return call.grid.first_i + call.grid.count_i; }
   int classes() const { return call.count <= most_with_few_classes ? few_classes : many_classes; }
   int shared_bytes() const {
-    const int queues = warps_of_block * queue_length(classes()) * warp_size;
+    const int queues = warps() * queue_length(classes(), warps()) * warp_size;
     const int words_there = 2 * copy_words + norm_pitch_of(word_pitch) * norm_rows + queues;
     return words_there * static_cast<int>(sizeof(std::uint32_t));
   }
@@ -107,6 +112,7 @@ struct HalvesCall {
             : word_pitch == long_list_pitch || word_pitch == sparse_pitch;
     return compiled ? word_pitch : 0;
   }
+  int warps() const { return warps_of(kernel_pitch()); }
   int octet_rows() const { return octet / octet_columns_of(kernel_pitch()); }
   // Octets of two rows begin at even rows in every call.
   int first_row() const { return call.grid.first_j / octet_rows() * octet_rows(); }

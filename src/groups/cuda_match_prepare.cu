@@ -155,9 +155,10 @@ int rows_of_block(const GroupMatchCall& call) {
       if (halves.shared_bytes() > most_bytes) continue;
       const dim3 grid = grid_of(halves);
       constexpr double filling = 0.5;  // filling shared memory takes about as long as searching so many rows
+      const int rows_at_a_time = halves.warps() / 2;
       const double time =
           blocks_for(static_cast<int>(grid.x * grid.y * grid.z), blocks_per_processor * processors) *
-          (rows + filling);
+          (blocks_for(rows, rows_at_a_time) * rows_at_a_time + filling);
       if (best == 0 || time < best_time) {
         best = rows;
         best_time = time;

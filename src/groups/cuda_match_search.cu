@@ -1,6 +1,6 @@
 // Search for similar 8 x 8 patches by halves: the kernel, on tensor cores.
 //
-//   block   16 columns x 4 ... 16 rows of references, 8 warps
+//   block   16 columns x 4 ... 16 rows of references, 8 warps, or 16
 //           shared memory: pixels | pixels, shifted by one | half norms | a queue of keys for each lane
 //   warp    8 references (an octet) at a time; candidates in tiles of 16 columns, row by row downwards
 //   lane    4 g + t: references 2 t and 2 t + 1, candidate columns g and g + 8 of the tile
@@ -364,7 +364,9 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
 }
 
 template <int Classes, int Pitch>
-__global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_kernel(const HalvesCall halves) {
+__global__ void __launch_bounds__(warps_of(Pitch) * warp_size, 16 / warps_of(Pitch))
+    halves_match_kernel(const HalvesCall halves) {
+  constexpr int warps = warps_of(Pitch);
   extern __shared__ std::uint32_t shared[];
   std::uint32_t* const words = shared;
   auto* const norms = reinterpret_cast<float*>(shared + 2 * halves.copy_words);
@@ -387,7 +389,7 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
     const int row_words = halves.width / columns_a_word;
     const int first_word = column / columns_a_word;
     const int pieces = min(pitch, row_words - first_word) / piece_words;
-    for (int y = warp; y < min(rows, halves.rows - row); y += warps_of_block) {
+    for (int y = warp; y < min(rows, halves.rows - row); y += warps) {
       const auto* const from_row = from + static_cast<std::ptrdiff_t>(row + y) * row_words + first_word;
       for (int piece = lane; piece < pieces; piece += warp_size)
         copy_async(to + y * pitch + piece * piece_words, from_row + piece * piece_words);
@@ -402,7 +404,7 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
 
   constexpr int octets_across = columns_of_block / octet_columns;
   const int octets = 2 * halves.rows_of_block;
-  for (int index = warp; index < octets; index += warps_of_block) {
+  for (int index = warp; index < octets; index += warps) {
     const int i = first_i + index % octets_across * octet_columns;
     const int j = first_j + index / octets_across * octet_rows;
     if (j >= halves.end_j()) break;
@@ -410,7 +412,7 @@ __global__ void __launch_bounds__(warps_of_block* warp_size, 2) halves_match_ker
     Octet<Pitch> candidates(halves, area, i, j);
     ReferenceState references[2];
     find_thresholds<Classes>(halves, candidates, references);
-    constexpr int length = queue_length(Classes);
+    constexpr int length = queue_length(Classes, warps);
     LaneQueue<length> queue(queues + warp * length * warp_size + lane);
     queue_nearest(halves, candidates, references, queue);
   }
@@ -434,7 +436,7 @@ auto kernel_for(const HalvesCall& halves) {
 }  // namespace
 
 void launch_search(const HalvesCall& halves, Stream stream) {
-  launch(kernel_for(halves), grid_of(halves), warps_of_block * warp_size, halves.shared_bytes(), stream,
+  launch(kernel_for(halves), grid_of(halves), halves.warps() * warp_size, halves.shared_bytes(), stream,
          halves);
 }
 

@@ -68,18 +68,13 @@ __device__ void gather_centred(const float* from, int pitch, const int (&places)
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   const int count = group.count;
   const float share = 1 / group.all_precisions;
-  const auto centred = [&](float value, float first, float mean, int patch) {
-    float difference = (value - first) - mean;
-    difference = fminf(fmaxf(difference, -largest_difference), largest_difference);
-    if (Weighted) difference *= roots[patch];
-    return patch < count ? difference : 0.0F;
-  };
   const float* own = from + lane / side * pitch + lane % side;
   asm("" : "+l"(own));  // or the compiler adds up indices first, with twice the instructions
+  // Of patches beyond the last all differences are 0: their places are the reference's.
   float values[patches];
 #pragma unroll
   for (int i = 0; i < patches; ++i)
-    values[i] = own[__shfl_sync(all_lanes, places[i / warp_size], i % warp_size)];
+    values[i] = __ldg(own + __shfl_sync(all_lanes, places[i / warp_size], i % warp_size));
   // Four patches' other pixels in each of 8 lanes.
   const int pixel = first_pixels + lane % other_pixels;
   const float* const other_own = from + pixel / side * pitch + pixel % side;
@@ -87,52 +82,81 @@ __device__ void gather_centred(const float* from, int pitch, const int (&places)
 #pragma unroll
   for (int i = 0; i < 2 * Tiles; ++i) {
     const int patch = 8 * i + lane / other_pixels;
-    others[i] = other_own[__shfl_sync(all_lanes, places[8 * i / warp_size], patch % warp_size)];
+    others[i] = __ldg(other_own + __shfl_sync(all_lanes, places[8 * i / warp_size], patch % warp_size));
   }
 
-  float sum = 0;
+  const auto weighted = [&](float difference, int patch) {
+    return Weighted ? difference * (roots[patch] * roots[patch]) : difference;
+  };
+  constexpr int chains = 4;  // of additions that do not wait for each other
+  float sums[chains] = {};
 #pragma unroll
-  for (int i = 1; i < patches; ++i) {
-    float difference = values[i] - values[0];
-    if (Weighted) difference *= roots[i] * roots[i];
-    sum += i < count ? difference : 0.0F;
+  for (int i = patches - 1; i >= 0; --i) {
+    values[i] -= values[0];
+    sums[i % chains] += weighted(values[i], i);
   }
-  const float mean = sum * share;
+  const float mean = ((sums[0] + sums[1]) + (sums[2] + sums[3])) * share;
+  float largest = fabsf(mean);
 #pragma unroll
-  for (int i = 0; i < patches; ++i) to[i * pixels + lane] = centred(values[i], values[0], mean, i);
+  for (int i = 0; i < patches; ++i) {
+    const float difference = values[i] - mean;
+    largest = fmaxf(largest, fabsf(difference));
+    to[i * pixels + lane] = Weighted ? difference * roots[i] : difference;
+  }
 
   const float first = __shfl_sync(all_lanes, others[0], lane % other_pixels);
-  float other_sum = 0;
+  float other_mean = 0;
 #pragma unroll
   for (int i = 0; i < 2 * Tiles; ++i) {
-    const int patch = 8 * i + lane / other_pixels;
-    float difference = others[i] - first;
-    if (Weighted) difference *= roots[patch] * roots[patch];
-    other_sum += patch < count ? difference : 0.0F;
+    others[i] -= first;
+    other_mean += weighted(others[i], 8 * i + lane / other_pixels);
   }
 #pragma unroll
   for (int apart = other_pixels; apart < warp_size; apart *= 2)
-    other_sum += __shfl_xor_sync(all_lanes, other_sum, apart);
+    other_mean += __shfl_xor_sync(all_lanes, other_mean, apart);
+  other_mean *= share;
+  largest = fmaxf(largest, fabsf(other_mean));
 #pragma unroll
   for (int i = 0; i < 2 * Tiles; ++i) {
     const int patch = 8 * i + lane / other_pixels;
-    to[patch * pixels + pixel] = centred(others[i], first, other_sum * share, patch);
+    const float difference = others[i] - other_mean;
+    largest = fmaxf(largest, fabsf(difference));
+    to[patch * pixels + pixel] = Weighted ? difference * roots[patch] : difference;
+  }
+  __syncwarp();
+  for (int i = count * pixels + lane; i < patches * pixels; i += warp_size) to[i] = 0;
+  if (__any_sync(all_lanes, largest > largest_difference)) {
+    for (int i = lane; i < count * pixels; i += warp_size)
+      to[i] = fminf(fmaxf(to[i], -largest_difference), largest_difference);
   }
   __syncwarp();
 }
 
+// A number of a product, exact or rounded to 11 bits.
+struct RoundedFloat {
+  float value;
+  __device__ explicit RoundedFloat(float from) : value(FloatParts(from).high) {}
+};
+
+__device__ void add_product(float (&c)[4], const RoundedFloat& a0, const RoundedFloat& a1,
+                            const RoundedFloat& a2, const RoundedFloat& a3, const RoundedFloat& b0,
+                            const RoundedFloat& b1) {
+  add_product_of_parts(c, a0.value, a1.value, a2.value, a3.value, b0.value, b1.value);
+}
+
 // Two numbers of a column of 8: those of rows t and t + 4 at column g.
+template <class Number>
 struct Column {
-  FloatParts upper;
-  FloatParts lower;
+  Number upper;
+  Number lower;
 
   __device__ Column(const float* rows)  // the first row, at column g
       : upper(rows[0]), lower(rows[4 * pixels]) {}
 };
 
 // The guide's matrix, transposed, times itself: X^T X or W^T W. Rows beyond the last are 0.
-template <int Tiles>
-__device__ __noinline__ void fill_square(const Memory<Tiles> memory) {
+template <class Number, int Tiles>
+__device__ void fill_square(const Memory<Tiles>& memory) {
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   const int g = lane / 4;
   const int t = lane % 4;
@@ -140,14 +164,15 @@ __device__ __noinline__ void fill_square(const Memory<Tiles> memory) {
 #pragma unroll 1
   for (int k = 0; k < Memory<Tiles>::patches; k += 8) {
     const float* const rows = memory.guide() + (k + t) * pixels + g;
-    const Column columns[column_tiles] = {Column(rows), Column(rows + 8), Column(rows + 16),
-                                          Column(rows + 24), Column(rows + 32)};
-    const FloatParts none(0);
+    using Numbers = Column<Number>;
+    const Numbers columns[column_tiles] = {Numbers(rows), Numbers(rows + 8), Numbers(rows + 16),
+                                           Numbers(rows + 24), Numbers(rows + 32)};
+    const Number none(0);
 #pragma unroll
     for (int m = 0; m < row_tiles; ++m) {
-      const Column& left = columns[2 * m];
-      const FloatParts& right_upper = m < 2 ? columns[min(2 * m + 1, column_tiles - 1)].upper : none;
-      const FloatParts& right_lower = m < 2 ? columns[min(2 * m + 1, column_tiles - 1)].lower : none;
+      const Numbers& left = columns[2 * m];
+      const Number& right_upper = m < 2 ? columns[min(2 * m + 1, column_tiles - 1)].upper : none;
+      const Number& right_lower = m < 2 ? columns[min(2 * m + 1, column_tiles - 1)].lower : none;
 #pragma unroll
       for (int n = 2 * m; n < column_tiles; ++n)
         add_product(c[m][n], left.upper, right_upper, left.lower, right_lower, columns[n].upper,
@@ -169,7 +194,6 @@ __device__ __noinline__ void fill_square(const Memory<Tiles> memory) {
       }
     }
   }
-#pragma unroll
   for (int i = pixels * pixels + lane; i < matrix_floats; i += warp_size) memory.square()[i] = 0;
   __syncwarp();
 }
@@ -340,15 +364,16 @@ __device__ void fill_product(const Memory<Tiles>& memory) {
   for (int k = 0; k < Memory<Tiles>::patches; k += 8) {
     const float* const left = memory.guide() + (k + t) * pixels + g;
     const float* const right = memory.partly() + (k + t) * pixels + g;
-    const Column columns[column_tiles] = {Column(left), Column(left + 8), Column(left + 16),
-                                          Column(left + 24), Column(left + 32)};
+    using Numbers = Column<FloatParts>;
+    const Numbers columns[column_tiles] = {Numbers(left), Numbers(left + 8), Numbers(left + 16),
+                                           Numbers(left + 24), Numbers(left + 32)};
     const FloatParts none(0);
 #pragma unroll
     for (int n = 0; n < column_tiles; ++n) {
-      const Column column(right + 8 * n);
+      const Numbers column(right + 8 * n);
 #pragma unroll
       for (int m = 0; m < row_tiles; ++m) {
-        const Column& first = columns[2 * m];
+        const Numbers& first = columns[2 * m];
         const FloatParts& second_upper = m < 2 ? columns[min(2 * m + 1, column_tiles - 1)].upper : none;
         const FloatParts& second_lower = m < 2 ? columns[min(2 * m + 1, column_tiles - 1)].lower : none;
         add_product(c[m][n], first.upper, second_upper, first.lower, second_lower, column.upper,
@@ -374,107 +399,147 @@ __device__ void fill_product(const Memory<Tiles>& memory) {
   __syncwarp();
 }
 
-// 16 rows of W times the square matrix: c[n] are columns 8 n ... 8 n + 7.
-template <int Tiles>
-__device__ void multiply_rows(const Memory<Tiles>& memory, int tile, float (&c)[column_tiles][4]) {
+// W times the square matrix: c[tile][n] are columns 8 n ... 8 n + 7 of 16 patches.
+template <class Number, int Tiles>
+__device__ void multiply(const Memory<Tiles>& memory, float (&c)[Tiles][column_tiles][4]) {
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   const int g = lane / 4;
   const int t = lane % 4;
-  const float* const left = memory.guide() + (16 * tile + g) * pixels + t;
 #pragma unroll 1
   for (int k = 0; k < matrix_rows; k += 8) {
-    const FloatParts a0(left[k]);
-    const FloatParts a1(left[8 * pixels + k]);
-    const FloatParts a2(left[k + 4]);
-    const FloatParts a3(left[8 * pixels + k + 4]);
     const float* const right = memory.square() + (k + t) * pixels + g;
+    using Numbers = Column<Number>;
+    const Numbers columns[column_tiles] = {Numbers(right), Numbers(right + 8), Numbers(right + 16),
+                                           Numbers(right + 24), Numbers(right + 32)};
 #pragma unroll
-    for (int n = 0; n < column_tiles; ++n) {
-      const Column column(right + 8 * n);
-      add_product(c[n], a0, a1, a2, a3, column.upper, column.lower);
+    for (int tile = 0; tile < Tiles; ++tile) {
+      const float* const left = memory.guide() + (16 * tile + g) * pixels + t + k;
+      const Number a0(left[0]);
+      const Number a1(left[8 * pixels]);
+      const Number a2(left[4]);
+      const Number a3(left[8 * pixels + 4]);
+#pragma unroll
+      for (int n = 0; n < column_tiles; ++n)
+        add_product(c[tile][n], a0, a1, a2, a3, columns[n].upper, columns[n].lower);
     }
   }
 }
 
-// The patches' weights, from W (W^T W).
+// The patches' weights, from the noise left in each: the row of W (W^T W) times that of W. Products of 11
+// bits do: an error of a thousandth in a weight moves a mean by less than float can tell.
 template <int Tiles, bool Weighted>
-__device__ void fill_weights(const Group& group, const Memory<Tiles>& memory, int tile,
-                             const float (&c)[column_tiles][4]) {
+__device__ void fill_weights(const Group& group, const Memory<Tiles>& memory) {
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   const int g = lane / 4;
   const int t = lane % 4;
   const float least = 1 / static_cast<float>(group.count);
+  float c[Tiles][column_tiles][4] = {};
+  multiply<RoundedFloat>(memory, c);
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int patch = 16 * tile + 8 * half + g;
+  for (int i = 0; i < 2 * Tiles; ++i) {
+    const int patch = 8 * i + g;
     float left = 0;
 #pragma unroll
     for (int n = 0; n < column_tiles; ++n) {
       const int pixel = 8 * n + 2 * t;
       if (pixel >= pixels) continue;
       const float2 w = *reinterpret_cast<const float2*>(memory.guide() + patch * pixels + pixel);
-      left = fmaf(w.y, c[n][2 * half + 1], fmaf(w.x, c[n][2 * half], left));
+      const float(&own)[4] = c[i / 2][n];
+      left = fmaf(w.y, own[i % 2 * 2 + 1], fmaf(w.x, own[i % 2 * 2], left));
     }
     left += __shfl_xor_sync(all_lanes, left, 1);
     left += __shfl_xor_sync(all_lanes, left, 2);
     if (Weighted) left /= memory.roots()[patch] * memory.roots()[patch];
     if (t == 0) memory.weights()[patch] = group.weight / fmaxf(least, 1 / group.all_precisions + left);
   }
+  __syncwarp();
 }
 
-// (W P - Z) times the patches' weights, in place of Z.
+// (W P - Z) times the patches' weights, in place of Z. Returns the largest magnitude.
 template <int Tiles, bool Weighted>
-__device__ void fill_differences(const Memory<Tiles>& memory, int tile, const float (&c)[column_tiles][4]) {
+__device__ float fill_differences(const Memory<Tiles>& memory) {
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   const int g = lane / 4;
   const int t = lane % 4;
+  float largest = 0;
+  float c[Tiles][column_tiles][4] = {};
+  multiply<FloatParts>(memory, c);
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int patch = 16 * tile + 8 * half + g;
+  for (int i = 0; i < 2 * Tiles; ++i) {
+    const int patch = 8 * i + g;
     float factor = memory.weights()[patch];
     if (Weighted) factor /= memory.roots()[patch];
 #pragma unroll
     for (int n = 0; n < column_tiles; ++n) {
       const int pixel = 8 * n + 2 * t;
       if (pixel >= pixels) continue;
+      const float(&own)[4] = c[i / 2][n];
       auto& z = *reinterpret_cast<float2*>(memory.partly() + patch * pixels + pixel);
-      z = make_float2(factor * (c[n][2 * half] - z.x), factor * (c[n][2 * half + 1] - z.y));
+      z = make_float2(factor * (own[i % 2 * 2] - z.x), factor * (own[i % 2 * 2 + 1] - z.y));
+      largest = fmaxf(largest, fmaxf(fabsf(z.x), fabsf(z.y)));
     }
   }
+  __syncwarp();
+  return largest;
 }
 
 // Adds the differences and weights to the sums. Neighbouring lanes have neighbouring pixels: additions to a
 // sector of memory are then one.
 template <int Tiles>
-__device__ void add_differences(const RidgeSums& sums, const Group& group, const Memory<Tiles>& memory) {
+__device__ void add_differences(const RidgeSums& sums, const Group& group, const Memory<Tiles>& memory,
+                                float largest) {
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   const Rect& rect = sums.rect;
   const int width = rect.width();
-  const bool inside = group_is_inside(group, rect);
-  const auto add = [&](int pixel, int patch, int offset) {
-    const int dx = static_cast<signed char>(offset & 0xFF);
-    const int x = group.x + dx + pixel % side;
-    const int y = group.y + (offset - dx) / 256 + pixel / side;
-    if (!inside && (x < rect.x0 || x >= rect.x1 || y < rect.y0 || y >= rect.y1)) return;
-    add_value(sums, static_cast<std::size_t>(y - rect.y0) * width + static_cast<std::size_t>(x - rect.x0),
-              memory.partly()[patch * pixels + pixel], group.step);
-  };
-  const int offsets[most_of_lane] = {group.offsets[0].y * 256 + group.offsets[0].x,
-                                     group.offsets[1].y * 256 + group.offsets[1].x};
 #pragma unroll
   for (int i = 0; i < most_of_lane; ++i) {
     const int patch = lane + i * warp_size;
     if (patch < group.count)
       add_weight(sums, group.x + group.offsets[i].x, group.y + group.offsets[i].y, memory.weights()[patch]);
-#pragma unroll 4
-    for (int of_lane = 0; of_lane < min(warp_size, group.count - i * warp_size); ++of_lane)
-      add(lane, i * warp_size + of_lane, __shfl_sync(all_lanes, offsets[i], of_lane));
   }
+  const int places[most_of_lane] = {group.offsets[0].y * width + group.offsets[0].x,
+                                    group.offsets[1].y * width + group.offsets[1].x};
+  const int other = first_pixels + lane % other_pixels;
+  if (__all_sync(all_lanes, largest <= sums.limit) && group_is_inside(group, rect)) {
+    unsigned long long* const first = sums.values + RidgeSums::index(rect, group.x, group.y);
+    unsigned long long* own = first + lane / side * width + lane % side;
+    asm("" : "+l"(own));  // as in gather_centred()
+    const float* const values = memory.partly() + lane;
 #pragma unroll
-  for (int i = 0; i < 2 * Tiles; ++i) {
-    const int patch = 8 * i + lane / other_pixels;
-    const int offset = __shfl_sync(all_lanes, offsets[8 * i / warp_size], patch % warp_size);
-    if (patch < group.count) add(first_pixels + lane % other_pixels, patch, offset);
+    for (int i = 0; i < most_of_lane; ++i) {
+      const int end = min(warp_size, group.count - i * warp_size);
+#pragma unroll 8
+      for (int of_lane = 0; of_lane < end; ++of_lane) {
+        add_small_value(own + __shfl_sync(all_lanes, places[i], of_lane),
+                        values[(i * warp_size + of_lane) * pixels] * sums.value_steps, group.step);
+      }
+    }
+    unsigned long long* const other_own = first + other / side * width + other % side;
+#pragma unroll
+    for (int i = 0; i < 2 * Tiles; ++i) {
+      const int patch = 8 * i + lane / other_pixels;
+      const int place = __shfl_sync(all_lanes, places[8 * i / warp_size], patch % warp_size);
+      if (patch < group.count)
+        add_small_value(other_own + place, memory.partly()[patch * pixels + other] * sums.value_steps,
+                        group.step);
+    }
+  } else {
+#pragma unroll 1
+    for (int first = 0; first < group.count * pixels; first += warp_size) {
+      const int i = min(first + lane, group.count * pixels - 1);
+      const int patch = i / pixels;
+      const int pixel = i % pixels;
+      const int packed[most_of_lane] = {group.offsets[0].y * 256 + group.offsets[0].x,
+                                        group.offsets[1].y * 256 + group.offsets[1].x};
+      const int low = __shfl_sync(all_lanes, packed[0], patch % warp_size);
+      const int high = __shfl_sync(all_lanes, packed[1], patch % warp_size);
+      const int offset = patch < warp_size ? low : high;
+      const int dx = static_cast<signed char>(offset & 0xFF);
+      const int x = group.x + dx + pixel % side;
+      const int y = group.y + (offset - dx) / 256 + pixel / side;
+      if (first + lane < group.count * pixels && x >= rect.x0 && x < rect.x1 && y >= rect.y0 && y < rect.y1)
+        add_value(sums, RidgeSums::index(rect, x, y), memory.partly()[i], group.step);
+    }
   }
   __syncwarp();
 }
@@ -518,30 +583,14 @@ __global__ void __launch_bounds__(most_warps(Tiles) * warp_size, 1)
       from = next_from;
       to = memory.partly();
     }
-    fill_square(memory);
+    fill_square<FloatParts>(memory);
     factorise(memory.square(), add_noise(memory, group.noise, call.least_noise));
     combine(memory);
-#pragma unroll 1
-    for (int which = 0; which < 2; ++which) {
-      if (which == 0) {
-        fill_square(memory);
-      } else {
-        fill_product(memory);
-      }
-#pragma unroll 1
-      for (int tile = 0; tile < Tiles; ++tile) {
-        if (16 * tile >= group.count) break;
-        float c[column_tiles][4] = {};
-        multiply_rows(memory, tile, c);
-        if (which == 0) {
-          fill_weights<Tiles, Weighted>(group, memory, tile, c);
-        } else {
-          fill_differences<Tiles, Weighted>(memory, tile, c);
-        }
-      }
-      __syncwarp();
-    }
-    add_differences(call.sums, group, memory);
+    fill_square<RoundedFloat>(memory);
+    fill_weights<Tiles, Weighted>(group, memory);
+    fill_product(memory);
+    const float largest = fill_differences<Tiles, Weighted>(memory);
+    add_differences(call.sums, group, memory, largest);
   }
 }
 

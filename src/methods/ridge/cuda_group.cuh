@@ -113,28 +113,34 @@ __device__ inline void add_weight(const RidgeSums& sums, int x, int y, float wei
   atomicAdd(sums.weights + RidgeSums::index(rect, x, y), steps);
 }
 
-// Of a number above the limit: see add_value().
-__device__ __noinline__ inline void add_large_value(const RidgeSums& sums, std::size_t place, float value,
-                                                    float step) {
+// Adds a number of steps, of at most 21 bits and a sign, to the guide's sum, and `step` times it to the
+// other.
+__device__ inline void add_small_value(unsigned long long* sum, float steps, float step) {
+  // Adding 1.5 * 2^23 rounds to a whole number, which the lower bits then are.
+  constexpr float whole = 12582912;
+  constexpr int whole_bits = 0x4B400000;
+  const int guide = __float_as_int(steps + whole) - whole_bits;
+  const int partly = __float_as_int(fmaf(steps, step, whole)) - whole_bits;
+  // The lower half borrows from the upper one where it is negative.
+  const auto upper = static_cast<unsigned>(guide + (partly >> 31));
+  // As atomicAdd(), without the old value even where the compiler does not see that nobody reads it.
+  asm volatile("red.global.add.u64 [%0], %1;" ::"l"(sum),
+               "l"(static_cast<unsigned long long>(upper) << 32 | static_cast<unsigned>(partly))
+               : "memory");
+}
+
+// The same for any number.
+__device__ inline void add_value(const RidgeSums& sums, std::size_t place, float value, float step) {
+  if (fabsf(value) <= sums.limit) {
+    add_small_value(sums.values + place, value * sums.value_steps, step);
+    return;
+  }
   const std::size_t pixels = static_cast<std::size_t>(sums.rect.width()) * sums.rect.height();
   const auto steps = [&](float number) {
     return static_cast<unsigned long long>(__float2ll_rn(number * sums.value_steps));
   };
   atomicAdd(sums.large + place, steps(value));
   atomicAdd(sums.large + pixels + place, steps(value * step));
-}
-
-// Adds a number to the guide's sum, and `step` times it to the other.
-__device__ inline void add_value(const RidgeSums& sums, std::size_t place, float value, float step) {
-  if (fabsf(value) <= sums.limit) {
-    const auto guide = static_cast<long long>(__float2int_rn(value * sums.value_steps));
-    const auto partly = static_cast<long long>(__float2int_rn(value * step * sums.value_steps));
-    // Borrows from the upper half where the lower one is negative.
-    atomicAdd(sums.values + place,
-              static_cast<unsigned long long>(guide << 32) + static_cast<unsigned long long>(partly));
-  } else {
-    add_large_value(sums, place, value, step);
-  }
 }
 
 }  // namespace ungrain::cuda
