@@ -169,6 +169,28 @@ void add_bm3d(std::vector<Case>& list) {
   }
 }
 
+// The pilot, and for each group of k patches of n pixels: X^T X, the factor and W = X L^-T, of which half is
+// 0 or known; the noise left; W^T Z and W (W^T Z).
+double ridge_operations(const RidgeParams& params, const Bm3dParams& pilot, int channels) {
+  const double n = *params.patch * *params.patch;
+  const double k = *params.group;
+  const double group = k * n * n * (0.5 + 0.5 + 0.5 + 1 + 1) + n * n * n / 6;
+  return bm3d_operations(pilot, channels) +
+         channels * *params.passes * group / (*params.spacing * *params.spacing);
+}
+
+void add_ridge(std::vector<Case>& list) {
+  const ImageSpec spec{.width = 64, .height = 64, .type = PixelType::f32};
+  const MethodParams pilot = Denoiser::create(Bm3dParams{.sigma = {noise}}, spec).params();
+  const RidgeParams params{.sigma = {noise}};
+  const MethodParams all = Denoiser::create(params, spec).params();
+  for (const Kind& kind : {Kind{PixelType::f32, false}, Kind{PixelType::u8, true}}) {
+    list.push_back({"ridge", "normal", params, kind.type, kind.rgb,
+                    ridge_operations(all.as<RidgeParams>(), pilot.as<Bm3dParams>(), kind.rgb ? 3 : 1), 100000,
+                    0.02});
+  }
+}
+
 // medianBlur knows no other border than the repeated pixel.
 void add_median(std::vector<Case>& list) {
   for (const int radius : {1, 2, 4, 7}) {
@@ -221,6 +243,7 @@ std::vector<Case> cases(const std::vector<std::string>& words) {
   add_bilateral(all);
   add_nlm(all);
   add_bm3d(all);
+  add_ridge(all);
   add_median(all);
   add_linear(all);
   if (words.empty()) return all;
