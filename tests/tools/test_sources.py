@@ -158,7 +158,7 @@ class Pages(unittest.TestCase):
         self.assertIn("src/cpu/workers.cpp", for_bm3d)
         self.assertNotIn("src/methods/nlm/cpu.cpp", for_bm3d)
         self.assertFalse([name for name in for_bm3d if name.endswith((".cu", ".cuh")) or name.startswith("src/cuda/")])
-        on_gpu = sources.files(["src/methods/*.cu", "src/cuda/*.cu"])
+        on_gpu = sources.files(["src/methods/*.cu", "src/cuda/*.cu", "src/groups/*.cu"])
         kernels = [name for name in sources.files(["src/*.cuh"]) if name.endswith(".cuh")]
         self.assertTrue(kernels)
         self.assertLessEqual(set(kernels), set(on_gpu))
