@@ -38,8 +38,8 @@ void NoiseOptions::add_to(OptionTable& table) {
   };
   add_number("strength", "times the noise that is taken away: 0.7 leaves some, 1.3 takes more");
   add_number("keep_grain", "the share of what was taken away that is put back");
-  add_number("luminance", "bm3d, rgb: times --strength for luminance");
-  add_number("chroma", "bm3d, rgb: times --strength for the colour differences");
+  add_number("luminance", "bm3d and ridge, rgb: times --strength for luminance");
+  add_number("chroma", "bm3d and ridge, rgb: times --strength for the colour differences");
   table
       .add("--noise KIND",
            "what the noise is: auto (measured) or poisson-gaussian (variance = gain * level + read-noise "
