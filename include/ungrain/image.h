@@ -64,6 +64,18 @@ struct Reach {
   friend bool operator==(const Reach&, const Reach&) = default;
 };
 
+// Of a volume, whose rows are its slices: what one row holds, line after line of the slice.
+struct SliceShape {
+  int width = 0;  // voxels; 0: a row is a row of pixels
+  int height = 0;
+  // Where these lie in the slices of a larger volume. Widths and heights of 0: they are the whole slices.
+  int x = 0;
+  int y = 0;
+  int whole_width = 0;
+  int whole_height = 0;
+  friend bool operator==(const SliceShape&, const SliceShape&) = default;
+};
+
 struct ImageSpec {
   int width = 0;
   int height = 0;
@@ -77,7 +89,10 @@ struct ImageSpec {
   // its ceil(width / chroma.x) samples at the row's start. The rest of the room is undefined: it is never
   // looked at, and written as 0. Parts of an image are full rows, the first of them a multiple of chroma.y.
   Subsampling chroma = {};
+  // Of a volume (ungrain/volume.h): `width` is slice.width * slice.height, and `height` counts the slices.
+  SliceShape slice = {};
 
+  constexpr bool is_volume() const { return slice.width > 0; }
   constexpr double white() const { return range > 0 ? range : natural_range(type); }
   constexpr int colour_channels() const { return channels - (alpha ? 1 : 0); }
   friend bool operator==(const ImageSpec&, const ImageSpec&) = default;

@@ -72,7 +72,7 @@ struct MethodInfo {
   bool has_cuda = false;
 };
 
-// Every method this library has, in the order of its registry.
+// Every method for images, in the order of the registry; ungrain/volume.h has those for volumes.
 std::vector<MethodInfo> methods();
 // Throws Error(invalid_argument) with the nearest name when there is none.
 MethodInfo method_info(std::string_view method);

@@ -84,6 +84,17 @@ Descriptor search(int Params::*member) {
                      "whole-image", whole_image);
 }
 
+// Of volumes.
+template <class Params>
+Descriptor aspect(double Params::*member) {
+  return number(member, "aspect", {.min = 0.01, .max = 100}, "a voxel's depth over its width");
+}
+
+// The odd number of slices that is as long as `side` voxels along x.
+inline int odd_side_along_z(int side, double aspect, int most) {
+  return std::clamp(2 * static_cast<int>(std::lround(side / 2 / aspect)) + 1, 1, most);
+}
+
 // For methods that square pixel values in float, unscaled.
 template <class Params>
 void check_squares(const Params& /*params*/, const ImageSpec& spec) {

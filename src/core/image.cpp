@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <new>
 
@@ -24,6 +25,27 @@ std::string_view name(Colour colour) {
   }
   return "?";
 }
+
+namespace {
+
+void validate_slice(const ImageSpec& spec) {
+  const SliceShape& slice = spec.slice;
+  const auto fail = [](const std::string& what) { throw Error(ErrorCode::invalid_argument, what); };
+  if (spec.colour == Colour::ycbcr) fail("a volume is gray, rgb or multi, not ycbcr");
+  if (slice.width < 1 || slice.height < 1 || std::int64_t{slice.width} * slice.height != spec.width) {
+    fail(fmt::format("slices of {} x {} voxels do not make rows of {}", slice.width, slice.height,
+                     spec.width));
+  }
+  const bool whole = slice.whole_width == 0 && slice.whole_height == 0;
+  const auto lies_in = [](int first, int count, int of) { return first >= 0 && first <= of - count; };
+  if (whole ? slice.x != 0 || slice.y != 0
+            : !lies_in(slice.x, slice.width, slice.whole_width) ||
+                  !lies_in(slice.y, slice.height, slice.whole_height)) {
+    fail("a part of a volume's slices lies outside them");
+  }
+}
+
+}  // namespace
 
 void validate(const ImageSpec& spec) {
   const auto fail = [](const std::string& what) { throw Error(ErrorCode::invalid_argument, what); };
@@ -50,6 +72,7 @@ void validate(const ImageSpec& spec) {
   if (spec.colour != Colour::ycbcr && spec.chroma != Subsampling{}) {
     fail(fmt::format("only ycbcr has fewer samples of chroma, not {}", name(spec.colour)));
   }
+  if (spec.slice != SliceShape{}) validate_slice(spec);
 }
 
 Strides interleaved_strides(const ImageSpec& spec) {

@@ -6,13 +6,16 @@
 #include "core/method.h"
 #include "core/noise_handling.h"
 #include "core/registry.h"
+#include "core/slice_rows.h"
 #include "core/ycbcr.h"
 #include "noise/cut_noise.h"
 #include "noise/joined_noise.h"
 #include "noise/read_in_bands.h"
 #include "noise/stabilize.h"
 #include "ungrain/denoiser.h"
+#include "ungrain/error.h"
 #include "ungrain/noise_model.h"
+#include "ungrain/volume.h"
 
 namespace ungrain {
 namespace {
@@ -196,10 +199,46 @@ Resolved joined(const MethodParams& params, Resolved luma, Resolved chroma, cons
           std::move(noise)};
 }
 
+namespace {
+
+// So many voxels tell the noise as well as more do.
+constexpr double voxels_measured = 64e6;
+
+Resolved resolved_of_volume(const MethodParams& params, SliceRows rows, const ImageSpec& volume,
+                            const NoiseModelOptions& options) {
+  RowResolver resolver(params, rows.spec(), options);
+  for_bands(rows, rows.spec(), [&](const ConstImageView& band) { resolver.add_rows(band); });
+  Resolved found = resolver.finish();
+  return {resolve_derived(found.params, volume), std::move(found.noise)};
+}
+
+// A volume that lies on a GPU, its slices packed, is a tall image there.
+ConstImageView tall_view(ConstImageView volume) {
+  const ImageSpec slice = slice_spec(volume.spec);
+  if (volume.strides.y != volume.strides.x * volume.spec.width) {
+    throw Error(ErrorCode::unsupported,
+                "the noise of a volume on a GPU is measured where its slices follow each other without gaps");
+  }
+  const int depth = volume.spec.height;
+  volume.spec = slice;
+  volume.spec.height = slice.height * depth;
+  volume.strides.y = volume.strides.x * slice.width;
+  volume.region = {};
+  return volume;
+}
+
+}  // namespace
+
 Resolved resolve_with_noise(const MethodParams& params, const ConstImageView& image,
                             const NoiseModelOptions& options) {
   params.validate(image.spec);
   if (!params.needs_image()) return {resolve_derived(params, image.spec), std::nullopt};
+  if (image.spec.is_volume() && image.space.memory == Space::Memory::host)
+    return resolved_of_volume(params, slice_rows(image, voxels_measured), image.spec, options);
+  if (image.spec.is_volume()) {
+    Resolved found = found_in(params, tall_view(image), options);
+    return {resolve_derived(found.params, image.spec), std::move(found.noise)};
+  }
   if (image.spec.colour == Colour::ycbcr) {
     Resolved luma = found_in(YcbcrParams::luma(params), luma_view(image), options);
     Resolved chroma = found_in(YcbcrParams::chroma(params), chroma_view(image), options);
@@ -213,6 +252,8 @@ Resolved resolve_with_noise(const MethodParams& params, RowReader& image, const 
                             const NoiseModelOptions& options) {
   params.validate(spec);
   if (!params.needs_image()) return {resolve_derived(params, spec), std::nullopt};
+  if (spec.is_volume())
+    return resolved_of_volume(params, slice_rows(image, spec, voxels_measured), spec, options);
   if (spec.colour == Colour::ycbcr) {
     RowResolver luma(YcbcrParams::luma(params), luma_spec(spec), options);
     RowResolver chroma(YcbcrParams::chroma(params), chroma_spec(spec), options);

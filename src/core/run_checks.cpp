@@ -36,6 +36,9 @@ void check_view(const ConstImageView& view, const ImageSpec& spec, const char* w
   expected.colour = spec.colour;
   expected.alpha = spec.alpha;
   expected.chroma = spec.chroma;
+  expected.slice = spec.slice;
+  if (view.spec.slice != spec.slice)
+    invalid(fmt::format("the {}'s slices differ from the denoiser's", which));
   if (view.spec != expected) {
     invalid(fmt::format("the {} has {} channels, {}{}; the denoiser was made for {}, {}{}", which,
                         view.spec.channels, name(view.spec.colour), view.spec.alpha ? " with alpha" : "",

@@ -1,0 +1,32 @@
+// Volumes: slices of one spec that are filtered as a solid, by methods that look along all three axes
+// (volume_methods()).
+//
+// To the library a volume is an image whose rows are its slices: row z holds the lines of slice z one after
+// the other (ImageSpec::slice). Everything that takes images takes it: Denoiser, resolve(), regions of
+// slices, readers and writers of rows.
+//
+//   ungrain::ImageSpec spec = ungrain::volume_spec({.width = 181, .height = 217, .type = PixelType::f32},
+//   181); ungrain::Denoiser d = ungrain::Denoiser::create(ungrain::Bm4dParams{.sigma = {20}}, spec);
+//   d.run({noisy, spec}, {clean, spec});
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "ungrain/image.h"
+#include "ungrain/parameters.h"
+
+namespace ungrain {
+
+// Throws Error(invalid_argument) where a slice has too many voxels.
+ImageSpec volume_spec(const ImageSpec& slice, int depth);
+ImageSpec slice_spec(const ImageSpec& volume);
+
+// The methods that filter a volume as a solid.
+std::vector<MethodInfo> volume_methods();
+
+// The sizes of a voxel along x, y and z as methods take them (`aspect`): its depth over its width. Throws
+// Error(invalid_argument) where they are not positive.
+double voxel_aspect(const std::array<double, 3>& spacing);
+
+}  // namespace ungrain

@@ -1,0 +1,73 @@
+#include "core/slice_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "ungrain/volume.h"
+
+namespace ungrain {
+namespace {
+
+// Samples of one slice, seen as an image: its lines lie in one row of the volume.
+template <class View>
+View slice_view(View row) {
+  row.spec = slice_spec(row.spec);
+  row.strides.y = row.strides.x * row.spec.width;
+  row.region = {};
+  return row;
+}
+
+void copy_samples(const ConstImageView& from, const ImageView& to) {
+  const auto bytes = static_cast<std::size_t>(bytes_per_sample(from.spec.type));
+  for (int y = 0; y < to.spec.height; ++y) {
+    for (int x = 0; x < to.spec.width; ++x) {
+      for (int c = 0; c < to.spec.channels; ++c) {
+        const auto offset = [&](const Strides& s) { return y * s.y + x * s.x + c * s.channel; };
+        std::memcpy(static_cast<std::byte*>(to.data) + offset(to.strides),
+                    static_cast<const std::byte*>(from.data) + offset(from.strides), bytes);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+SliceRows::SliceRows(const ImageSpec& volume, Read read, double most_voxels)
+    : spec_(slice_spec(volume)), read_(std::move(read)), slice_(spec_) {
+  const double most_slices = std::max(1.0, most_voxels / volume.width);
+  every_ = static_cast<int>(std::ceil(volume.height / most_slices));
+  spec_.height *= (volume.height - 1) / every_ + 1;
+}
+
+void SliceRows::read_rows(int first, const ImageView& rows) {
+  const int high = slice_.spec().height;
+  for (int y = 0; y < rows.spec.height;) {
+    const int slice = (first + y) / high;
+    const int line = (first + y) % high;
+    const int count = std::min(rows.spec.height - y, high - line);
+    if (slice != held_) read_(slice * every_, slice_.view());
+    held_ = slice;
+    copy_samples(slice_.view().rows(line, count), rows.rows(y, count));
+    y += count;
+  }
+}
+
+SliceRows slice_rows(const ConstImageView& volume, double most_voxels) {
+  const auto read = [volume](int z, const ImageView& slice) {
+    copy_samples(slice_view(volume.rows(z, 1)), slice);
+  };
+  return {volume.spec, read, most_voxels};
+}
+
+SliceRows slice_rows(RowReader& volume, const ImageSpec& spec, double most_voxels) {
+  const auto read = [&volume, spec](int z, const ImageView& slice) {
+    ImageSpec row = spec;
+    row.height = 1;
+    volume.read_rows(z, {slice.data, row});
+  };
+  return {spec, read, most_voxels};
+}
+
+}  // namespace ungrain

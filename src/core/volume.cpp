@@ -1,0 +1,46 @@
+#include "ungrain/volume.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "ungrain/error.h"
+
+namespace ungrain {
+
+ImageSpec volume_spec(const ImageSpec& slice, int depth) {
+  const std::int64_t voxels = std::int64_t{slice.width} * slice.height;
+  if (voxels > std::numeric_limits<int>::max()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("slices of {} x {} voxels are too large", slice.width, slice.height));
+  }
+  ImageSpec spec = slice;
+  spec.width = static_cast<int>(voxels);
+  spec.height = depth;
+  spec.slice = {.width = slice.width, .height = slice.height};
+  validate(spec);
+  return spec;
+}
+
+ImageSpec slice_spec(const ImageSpec& volume) {
+  ImageSpec spec = volume;
+  spec.width = volume.slice.width;
+  spec.height = volume.slice.height;
+  spec.slice = {};
+  return spec;
+}
+
+double voxel_aspect(const std::array<double, 3>& spacing) {
+  const double aspect = spacing[2] / std::sqrt(spacing[0] * spacing[1]);
+  const bool positive = spacing[0] > 0 && spacing[1] > 0 && spacing[2] > 0;
+  if (!positive || !(aspect > 0) || std::isinf(aspect)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("spacing takes three positive numbers, got {}, {}, {}", spacing[0], spacing[1],
+                            spacing[2]));
+  }
+  return aspect;
+}
+
+}  // namespace ungrain
