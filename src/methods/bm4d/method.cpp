@@ -188,6 +188,7 @@ const Method& bm4d_method() {
               .cost = cost,
               .reference = bm4d_reference,
               .cpu = bm4d_cpu,
+      .cuda = UNGRAIN_CUDA_VERSION(bm4d_cuda),
           });
   return method;
 }

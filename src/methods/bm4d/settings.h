@@ -67,7 +67,7 @@ struct CubeAxis {
 struct CubeSearch {
   int x0, x1, y0, y1, z0, z1;
 };
-inline CubeSearch cube_search(const Bm4dStep& step, const SolidExtent& extent, int x, int y, int z) {
+constexpr CubeSearch cube_search(const Bm4dStep& step, const SolidExtent& extent, int x, int y, int z) {
   const auto low = [](int at, int radius) { return std::max(0, at - radius); };
   const auto high = [&](int at, int radius, int size) { return std::min(size - step.cube, at + radius); };
   return {low(x, step.radius),   high(x, step.radius, extent.width),
@@ -76,7 +76,7 @@ inline CubeSearch cube_search(const Bm4dStep& step, const SolidExtent& extent, i
 }
 
 // Of n candidates a group takes so many: a power of two.
-inline int cubes_taken(int group, int candidates) {
+constexpr int cubes_taken(int group, int candidates) {
   int count = 1;
   while (count * 2 <= group && count * 2 <= candidates) count *= 2;
   return count;
