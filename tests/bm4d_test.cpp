@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
             Setting{"cube_4", {.sigma = {0.08}, .wiener_cube = 4}},
             Setting{"spacing_1", {.sigma = {0.08}, .spacing = 1, .search = 5, .group = 8}, 11, 10, 9},
             Setting{"spacing_4", {.sigma = {0.08}, .spacing = 4, .wiener_spacing = 5}},
-            Setting{"wide_search", {.sigma = {0.08}, .search = 21}, 29, 27, 26},
+            Setting{"wide_search", {.sigma = {0.08}, .search = 15}, 29, 27, 26},
             Setting{"flat_search", {.sigma = {0.08}, .search_z = 3}},
             Setting{"thick_voxels", {.sigma = {0.08}, .aspect = 3}},
             Setting{"small_groups", {.sigma = {0.08}, .group = 3}},

@@ -52,9 +52,9 @@ struct MatchCall {
   int candidates = 0;  // of a whole search box
 };
 
-// A block searches for 2 x 2 x 2 references, one each warp.
+// A block searches for 2 x 2 x 2 references, one each warp or several one after the other.
 constexpr int block_side = 2;
-constexpr int match_warps = block_side * block_side * block_side;
+constexpr int block_references = block_side * block_side * block_side;
 constexpr int candidates_at_once = 4;  // of a thread, side by side
 constexpr unsigned no_candidate = 0xffffffffU;
 
@@ -64,6 +64,7 @@ struct MatchShape {
   int line = 0;   // floats; odd, so that lanes with one line each read different banks
   int slice = 0;  // likewise where the lanes' lines go on in the next slice
   int candidates = 0;
+  int warps = block_references;
 
   explicit MatchShape(const Bm4dStep& step) {
     const int touched = (block_side - 1) * step.spacing + step.cube;
@@ -74,12 +75,14 @@ struct MatchShape {
     slice = line * side;
     while (slice % warp != line * across % warp) ++slice;
     candidates = across * across * (2 * step.radius_z + 1);
+    constexpr std::size_t most = 98 * 1024;  // that GPUs have; Hopper has it twice
+    while (warps > 1 && shared() > most) warps /= 2;
   }
   std::size_t voxels() const { return static_cast<std::size_t>(slice) * side_z; }
   std::size_t shared() const {
     const std::size_t places = (static_cast<std::size_t>(candidates) + 1) / 2 * 2;
-    return (voxels() + match_warps * largest_cube * largest_cube * 8) * sizeof(float) +
-           match_warps * (candidates * sizeof(unsigned) + places * sizeof(Place));
+    return (voxels() + 4 + warps * largest_cube * largest_cube * 8) * sizeof(float) +
+           warps * (candidates * sizeof(unsigned) + places * sizeof(Place));
   }
 };
 
@@ -201,35 +204,53 @@ __device__ std::uint64_t sorted(std::uint64_t key) {
   return key;
 }
 
-template <int Cube>
-__global__ void __launch_bounds__(match_warps* warp) find_groups(const __grid_constant__ MatchCall call) {
-  extern __shared__ float shared[];
+// A warp's memory.
+struct MatchMemory {
+  float* reference = nullptr;
+  unsigned* distances = nullptr;
+  Place* places = nullptr;
+};
+
+// Of the candidates that were kept, the `wanted` nearest in order, one for each lane from 0 on.
+__device__ Place nearest_places(int wanted, int kept, const MatchMemory& memory) {
   const int lane = threadIdx.x % warp;
-  const int own = threadIdx.x / warp;
+  const unsigned farthest = distance_of_rank(wanted, kept, memory.distances);
+  // Those nearer than the farthest, and the first that are as far.
+  int nearer = 0;
+  for (int c = lane; c < kept; c += warp) nearer += memory.distances[c] < farthest;
+  const int equals = wanted - cuda::warp_sum(nearer);
+  std::uint64_t key = ~std::uint64_t{0};
+  int taken = 0;
+  int equal = 0;
+  for (int begin = 0; begin < kept; begin += warp) {
+    const int c = begin + lane;
+    const unsigned distance = c < kept ? memory.distances[c] : no_candidate;
+    const unsigned as_far = __ballot_sync(cuda::all_lanes, distance == farthest);
+    const int before = equal + __popc(as_far & ((1U << lane) - 1));
+    const bool take = distance < farthest || (distance == farthest && before < equals);
+    const unsigned lanes = __ballot_sync(cuda::all_lanes, take);
+    // The taken one that this lane will hold: the n-th of them.
+    const int number = lane - taken;
+    const bool holds = number >= 0 && number < __popc(lanes);
+    const int from = holds ? static_cast<int>(__fns(lanes, 0, number + 1)) : 0;
+    const std::uint64_t mine =
+        static_cast<std::uint64_t>(distance) << 32U | (c < kept ? memory.places[c] : Place{0});
+    const std::uint64_t given = __shfl_sync(cuda::all_lanes, mine, from);
+    if (holds) key = given;
+    taken += __popc(lanes);
+    equal += __popc(as_far);
+  }
+  return static_cast<Place>(sorted(key));
+}
+
+// The group of one reference. `tile` begins at the voxel (x0, y0, z0).
+template <int Cube>
+__device__ void find_group(const MatchCall& call, const float* tile, int x0, int y0, int z0, int i, int j,
+                           int k, const MatchMemory& memory) {
+  const int lane = threadIdx.x % warp;
   const Bm4dStep& step = call.step;
   const References& all = call.references;
-  const int side = (block_side - 1) * step.spacing + step.cube + 2 * step.radius;
-  const int side_z = (block_side - 1) * step.spacing + step.cube + 2 * step.radius_z;
-  const std::size_t voxels = static_cast<std::size_t>(call.slice) * side_z;
-  const int x0 = all.x.position(blockIdx.x * block_side) - step.radius;
-  const int y0 = all.y.position(blockIdx.y * block_side) - step.radius;
-  const int z0 = all.z.position(blockIdx.z * block_side) - step.radius_z;
   const Box& held = call.guide.box;
-  for (int item = threadIdx.x; item < side * side * side_z; item += blockDim.x) {
-    const int z = item / (side * side);
-    const int y = item / side % side;
-    const int x = item % side;
-    const bool inside = x0 + x >= held.x.begin && x0 + x < held.x.end && y0 + y >= held.y.begin &&
-                        y0 + y < held.y.end && z0 + z >= held.z.begin && z0 + z < held.z.end;
-    shared[z * call.slice + y * call.line + x] =
-        inside ? rintf(*call.guide.at(x0 + x, y0 + y, z0 + z) * call.scale) : 0;
-  }
-  __syncthreads();
-
-  const int i = blockIdx.x * block_side + own % block_side;
-  const int j = blockIdx.y * block_side + own / block_side % block_side;
-  const int k = blockIdx.z * block_side + own / (block_side * block_side);
-  if (i >= all.x.count || j >= all.y.count || k >= all.z.count) return;
   const std::size_t index = (static_cast<std::size_t>(k) * all.y.count + j) * all.x.count + i;
   const int x = all.x.position(i);
   const int y = all.y.position(j);
@@ -242,25 +263,17 @@ __global__ void __launch_bounds__(match_warps* warp) find_groups(const __grid_co
     if (lane == 0) call.sizes[index] = 0;
     return;
   }
-
-  float* const reference = shared + (voxels + 3) / 4 * 4 + own * largest_cube * largest_cube * 8;
-  const float* const box = shared + (z - step.radius_z - z0) * call.slice +
-                           (y - step.radius - y0) * call.line + (x - step.radius - x0);
+  const float* const box = tile + (z - step.radius_z - z0) * call.slice + (y - step.radius - y0) * call.line +
+                           (x - step.radius - x0);
   for (int item = lane; item < Cube * Cube * Cube; item += warp) {
     const int c = item / (Cube * Cube);
     const int b = item / Cube % Cube;
     const int a = item % Cube;
-    reference[(c * Cube + b) * 8 + a] =
+    memory.reference[(c * Cube + b) * 8 + a] =
         box[(step.radius_z + c) * call.slice + (step.radius + b) * call.line + step.radius + a];
   }
   __syncwarp();
-  float* const references_end = shared + (voxels + 3) / 4 * 4 + match_warps * largest_cube * largest_cube * 8;
-  unsigned* const distances = reinterpret_cast<unsigned*>(references_end) + own * call.candidates;
-  const int places_each = (call.candidates + 1) / 2 * 2;
-  Place* const places =
-      reinterpret_cast<Place*>(reinterpret_cast<unsigned*>(references_end) + match_warps * call.candidates) +
-      own * places_each;
-  find_distances<Cube>(call, box, reference, x, y, z, search, distances);
+  find_distances<Cube>(call, box, memory.reference, x, y, z, search, memory.distances);
 
   const int in_box = (search.x1 - search.x0 + 1) * (search.y1 - search.y0 + 1) * (search.z1 - search.z0 + 1);
   const int count = cubes_taken(step.group, in_box);
@@ -273,34 +286,50 @@ __global__ void __launch_bounds__(match_warps* warp) find_groups(const __grid_co
   }
   const int wanted = count - 1;
   if (wanted == 0) return;
-  const int kept = keep_near(call.candidates, self, distances, places);
-  const unsigned farthest = distance_of_rank(wanted, kept, distances);
-  // Those nearer than the farthest, and the first that are as far.
-  int nearer = 0;
-  for (int c = lane; c < kept; c += warp) nearer += distances[c] < farthest;
-  const int equals = wanted - cuda::warp_sum(nearer);
-  std::uint64_t key = ~std::uint64_t{0};
-  int taken = 0;
-  int equal = 0;
-  for (int begin = 0; begin < kept; begin += warp) {
-    const int c = begin + lane;
-    const unsigned distance = c < kept ? distances[c] : no_candidate;
-    const unsigned as_far = __ballot_sync(cuda::all_lanes, distance == farthest);
-    const int before = equal + __popc(as_far & ((1U << lane) - 1));
-    const bool take = distance < farthest || (distance == farthest && before < equals);
-    const unsigned lanes = __ballot_sync(cuda::all_lanes, take);
-    // The taken one that this lane will hold: the n-th of them.
-    const int number = lane - taken;
-    const int from = number >= 0 && number < __popc(lanes) ? __fns(lanes, 0, number + 1) : 0;
-    const std::uint64_t mine =
-        static_cast<std::uint64_t>(distance) << 32U | (c < kept ? places[c] : Place{0});
-    const std::uint64_t given = __shfl_sync(cuda::all_lanes, mine, from);
-    if (number >= 0 && number < __popc(lanes)) key = given;
-    taken += __popc(lanes);
-    equal += __popc(as_far);
+  const int kept = keep_near(call.candidates, self, memory.distances, memory.places);
+  const Place place = nearest_places(wanted, kept, memory);
+  if (lane < wanted) to[lane + 1] = place;
+}
+
+template <int Cube>
+__global__ void __launch_bounds__(block_references* warp)
+    find_groups(const __grid_constant__ MatchCall call) {
+  extern __shared__ float tile[];
+  const int own = threadIdx.x / warp;
+  const int warps = blockDim.x / warp;
+  const Bm4dStep& step = call.step;
+  const References& all = call.references;
+  const int side = (block_side - 1) * step.spacing + step.cube + 2 * step.radius;
+  const int side_z = (block_side - 1) * step.spacing + step.cube + 2 * step.radius_z;
+  const int x0 = all.x.position(blockIdx.x * block_side) - step.radius;
+  const int y0 = all.y.position(blockIdx.y * block_side) - step.radius;
+  const int z0 = all.z.position(blockIdx.z * block_side) - step.radius_z;
+  const Box& held = call.guide.box;
+  for (int item = threadIdx.x; item < side * side * side_z; item += blockDim.x) {
+    const int z = item / (side * side);
+    const int y = item / side % side;
+    const int x = item % side;
+    const bool inside = x0 + x >= held.x.begin && x0 + x < held.x.end && y0 + y >= held.y.begin &&
+                        y0 + y < held.y.end && z0 + z >= held.z.begin && z0 + z < held.z.end;
+    tile[z * call.slice + y * call.line + x] =
+        inside ? rintf(*call.guide.at(x0 + x, y0 + y, z0 + z) * call.scale) : 0;
   }
-  key = sorted(key);
-  if (lane < wanted) to[lane + 1] = static_cast<Place>(key);
+  __syncthreads();
+
+  const int voxels = (call.slice * side_z + 3) / 4 * 4;
+  float* const references = tile + voxels;
+  auto* const distances = reinterpret_cast<unsigned*>(references + warps * largest_cube * largest_cube * 8);
+  auto* const places = reinterpret_cast<Place*>(distances + warps * call.candidates);
+  const MatchMemory memory{references + own * largest_cube * largest_cube * 8,
+                           distances + own * call.candidates, places + own * ((call.candidates + 1) / 2 * 2)};
+  for (int number = own; number < block_references; number += warps) {
+    const int i = blockIdx.x * block_side + number % block_side;
+    const int j = blockIdx.y * block_side + number / block_side % block_side;
+    const int k = blockIdx.z * block_side + number / (block_side * block_side);
+    if (i < all.x.count && j < all.y.count && k < all.z.count)
+      find_group<Cube>(call, tile, x0, y0, z0, i, j, k, memory);
+    __syncwarp();
+  }
 }
 
 // Sums of weighted estimates, in units that are integers.
@@ -653,7 +682,7 @@ class CudaStep {
     const dim3 grid(cuda::blocks_for(references.x.count, block_side),
                     cuda::blocks_for(references.y.count, block_side),
                     cuda::blocks_for(references.z.count, block_side));
-    cuda::launch(step_.cube == 4 ? find_groups<4> : find_groups<5>, grid, match_warps * warp, shape.shared(),
+    cuda::launch(step_.cube == 4 ? find_groups<4> : find_groups<5>, grid, shape.warps * warp, shape.shared(),
                  stream, match);
   }
 

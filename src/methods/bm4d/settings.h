@@ -12,7 +12,7 @@ namespace ungrain {
 
 constexpr int largest_cube = 5;
 constexpr int most_cubes = 32;           // of a group
-constexpr int largest_cube_search = 21;  // side of the box that is searched
+constexpr int largest_cube_search = 15;  // side of the box that is searched
 
 struct Bm4dStep {
   int cube = 4;
