@@ -88,8 +88,12 @@ void add_options(OptionTable& table, Settings& settings) {
 
 std::string spec_text(const io::FileInfo& info) {
   const ImageSpec& spec = info.spec;
-  return fmt::format("{}x{} {} {}{}{}", spec.width, spec.height, name(spec.type), name(spec.colour),
-                     spec.alpha ? "+alpha" : "", info.pages > 1 ? fmt::format(" {} pages", info.pages) : "");
+  const std::string size = spec.is_volume()
+                               ? fmt::format("{}x{}x{}", spec.slice.width, spec.slice.height, spec.height)
+                               : fmt::format("{}x{}", spec.width, spec.height);
+  const char* const each = spec.is_volume() ? "volumes" : "pages";
+  return fmt::format("{} {} {}{}{}", size, name(spec.type), name(spec.colour), spec.alpha ? "+alpha" : "",
+                     info.pages > 1 ? fmt::format(" {} {}", info.pages, each) : "");
 }
 
 std::string names_text(const FilePair& files) {
@@ -177,6 +181,11 @@ nlohmann::json to_json(const FilePair& files, const Outcome& outcome) {
                       {"filter_ms", outcome.report.ms},
                       {"buffer_bytes", outcome.report.buffer_bytes},
                       {"nonfinite_pixels", outcome.report.nonfinite_pixels}};
+  if (spec.is_volume()) {
+    json["width"] = spec.slice.width;
+    json["height"] = spec.slice.height;
+    json["depth"] = spec.height;
+  }
   if (outcome.report.gpus > 0) {
     json["gpus"] = outcome.report.gpus;
     json["queues"] = outcome.report.queues;
@@ -463,14 +472,51 @@ class Batch {
 
 }  // namespace
 
-int denoise_command(const Arguments& arguments) {
+namespace {
+
+std::array<double, 3> parse_spacing(const std::string& text) {
+  std::array<double, 3> spacing{};
+  std::size_t begin = 0;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::size_t end = axis < 2 ? text.find(',', begin) : text.size();
+    const std::optional<double> number =
+        end == std::string::npos ? std::nullopt : read_number<double>(text.substr(begin, end - begin));
+    if (!number || !(*number > 0))
+      throw UsageError(fmt::format("--spacing takes three numbers above 0, such as 1,1,3; got '{}'", text));
+    spacing[axis] = *number;
+    begin = end + 1;
+  }
+  return spacing;
+}
+
+void add_volume_options(OptionTable& table, Settings& settings) {
+  table.add("--slices N", "slices of one volume (default: as the file says, or all of them)",
+            [&](const std::string& text) {
+              settings.slices = static_cast<int>(parse_whole("--slices", text, 1'000'000, 1));
+            });
+  table.add("--spacing X,Y,Z", "sizes of a voxel (default: as the file says, or 1,1,1)",
+            [&](const std::string& text) { settings.spacing = parse_spacing(text); });
+}
+
+int denoise_files(const Arguments& arguments, MethodOptions::For what) {
   Settings settings;
-  MethodOptions method(io::read_image);
-  OptionTable table("Remove noise from images and keep their edges.", "ungrain");
+  settings.volume = what == MethodOptions::For::volumes;
+  MethodOptions method(io::read_image,
+                       {.method = std::string(settings.volume ? default_volume_method : default_method)});
+  OptionTable table(settings.volume ? "Remove noise from volumes: MRI, CT and microscopy stacks."
+                                    : "Remove noise from images and keep their edges.",
+                    settings.volume ? "ungrain volume" : "ungrain");
   add_options(table, settings);
+  if (settings.volume) {
+    add_volume_options(table, settings);
+  } else {
+    table.add("--volume", "take the pages of each file for slices of a volume, as ungrain volume does",
+              settings.volume);
+  }
   settings.noise.add_to(table);
-  method.add_to(table);
+  method.add_to(table, what);
   if (!parse(table, arguments)) return exit_done;
+  if (settings.volume && !settings.open.axis) settings.open.axis = 0;
   if (settings.inputs.empty()) throw UsageError("name at least one file");
   check_streams(settings.inputs, settings.output, settings.format);
   if (settings.resume && (settings.output == stream_name ||
@@ -492,6 +538,31 @@ int denoise_command(const Arguments& arguments) {
     check_device(settings.options.device);
   settings.options.images = static_cast<int>(std::max<std::size_t>(1, files.size()));
   return Batch(files, method, settings).run();
+}
+
+// "nlm" means the one for volumes.
+Arguments with_volume_names(Arguments arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--method=nlm" || arguments[i] == "-mnlm") arguments[i] = "--method=nlm3d";
+    const bool names_method = i > 0 && (arguments[i - 1] == "--method" || arguments[i - 1] == "-m");
+    if (names_method && arguments[i] == "nlm") arguments[i] = "nlm3d";
+  }
+  return arguments;
+}
+
+}  // namespace
+
+int volume_command(const Arguments& arguments) {
+  return denoise_files(with_volume_names(arguments), MethodOptions::For::volumes);
+}
+
+int denoise_command(const Arguments& arguments) {
+  if (const auto flag = std::find(arguments.begin(), arguments.end(), "--volume"); flag != arguments.end()) {
+    Arguments others = arguments;
+    others.erase(others.begin() + (flag - arguments.begin()));
+    return volume_command(others);
+  }
+  return denoise_files(arguments, MethodOptions::For::images);
 }
 
 }  // namespace ungrain::cli

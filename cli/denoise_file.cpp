@@ -21,6 +21,8 @@
 #include "streams.h"
 #include "ungrain/error.h"
 #include "ungrain/version.h"
+#include "ungrain/volume.h"
+#include "volume_file.h"
 #include "white_level.h"
 
 namespace ungrain::cli {
@@ -132,9 +134,13 @@ class FileRun {
     io::OpenOptions open = settings.open;
     open.memory = limit;
     input_ = open_input(files.input, open);
+    if (settings.volume) depth_ = volume_depth(input_->info(), settings.slices, shown_input(files.input));
+    const bool solid = settings.volume && !looks_along_slices(method.words().method);
+    if (solid) input_ = std::make_unique<VolumeInput>(std::move(input_), depth_);
     describe();
     progress.set_pixels(static_cast<double>(spec().width) * spec().height * outcome_.in.pages);
     params_ = method.for_image(spec());
+    if (settings.volume) set_depth(method);
     params_->set_noise(settings.noise.for_image(spec()));
     options_ = settings.options;
     options_.cancel = interrupted();
@@ -171,10 +177,10 @@ class FileRun {
     const ResultFile result(files_.output, outcome_.in.format, settings_.format);
     if (auto* raw = dynamic_cast<io::RawFile*>(input_.get())) return run_raw(*raw, result);
     outcome_.out = output_info(outcome_.in, result.path(), settings_);
-    outcome_.not_kept = io::metadata_not_kept(result.path(), outcome_.out, *input_);
+    outcome_.not_kept = io::metadata_not_kept(result.path(), info_of_pages(outcome_.out), file_of_pages());
     prepare_page();
     if ((!outcome_.noise_found || outcome_.noise_too_weak) && can_copy(result.path())) {
-      io::copy_file(files_.input, *input_, result.path());
+      io::copy_file(files_.input, file_of_pages(), result.path());
       outcome_.copied = true;
       outcome_.not_kept = "";
     } else {
@@ -193,6 +199,33 @@ class FileRun {
   }
 
   const ImageSpec& spec() const { return outcome_.in.spec; }
+
+  // The file as it is, and an output's description for it, where pages became slices of volumes.
+  io::InputFile& file_of_pages() {
+    auto* const volumes = dynamic_cast<VolumeInput*>(input_.get());
+    return volumes != nullptr ? volumes->slices() : *input_;
+  }
+  static io::FileInfo info_of_pages(const io::FileInfo& info) {
+    return info.spec.is_volume() ? info_of_slices(info) : info;
+  }
+
+  // What of the parameters follows the voxels' shape and was not given: methods of volumes look as far along
+  // z as along x.
+  void set_depth(const MethodOptions& method) {
+    std::array<double, 3> spacing = {1, 1, 1};
+    if (outcome_.in.volume) spacing = outcome_.in.volume->spacing;
+    const double aspect = voxel_aspect(settings_.spacing.value_or(spacing));
+    const auto set = [&](const char* name, const char* from, double most) {
+      if (!method.given(name).empty()) return;
+      const double value = std::get<double>(params_->get(from)) / aspect;
+      params_->set(name, std::min(most, most > 16.5 ? value : std::round(value)));
+    };
+    const std::string& chosen = method.words().method;
+    if (chosen == "box") set("radius_z", "radius", 16);
+    if (chosen == "gaussian") set("sigma_z", "sigma", 21);
+    if (chosen == "median" || chosen == "bilateral") set("radius_t", "radius", 16);
+    if (!looks_along_slices(chosen) && method.given("aspect").empty()) params_->set("aspect", aspect);
+  }
 
   // What GpuStart has chosen. Called before the options are first used for filtering.
   void take_chosen_device() {
@@ -344,8 +377,9 @@ class FileRun {
   void filter(const fs::path& path) {
     io::SaveOptions save = settings_.save;
     if (!settings_.open.pages.all()) save.pages = input_->selected_pages();
-    const std::unique_ptr<io::OutputFile> output =
-        io::OutputFile::create(path, outcome_.out, input_.get(), save);
+    std::unique_ptr<io::OutputFile> output =
+        io::OutputFile::create(path, info_of_pages(outcome_.out), &file_of_pages(), save);
+    if (spec().is_volume()) output = std::make_unique<VolumeOutput>(std::move(output));
     const bool watched = is_float(spec().type) && !is_float(outcome_.out.spec.type) && !settings_.range;
     ImageSpec watched_spec = spec();
     watched_spec.type = PixelType::f32;
@@ -377,7 +411,7 @@ class FileRun {
 
   void filter_along_pages(io::OutputFile& output, RowWriter& writer, const ImageSpec& written_spec) {
     rows_.reset();  // the page that may have been held to measure its noise
-    PageReader pages(*input_);
+    PageReader pages(*input_, depth_);
     PageWriter results(output, writer, outcome_.in, [this](double fraction) { progress_.update(fraction); });
     outcome_.parts.start("filter");
     outcome_.report = denoiser_->run(pages, results, written_spec);
@@ -413,6 +447,7 @@ class FileRun {
   std::unique_ptr<io::InputFile> input_;
   std::optional<MethodParams> params_;
   bool hold_ = false;
+  int depth_ = 0;  // slices of a volume; 0: pages are no slices
   int page_ = 0;
   bool along_pages_ = false;  // the method looks at the pages before and after: all are one sequence
   std::unique_ptr<PageRows> rows_;

@@ -1,6 +1,7 @@
 // One file through one method, page by page or along its pages, into a file of its own.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -54,6 +55,9 @@ struct Settings {
   bool json = false;
   bool quiet = false;
   bool resume = false;
+  bool volume = false;                           // pages are slices of a volume
+  std::optional<int> slices;                     // of one volume
+  std::optional<std::array<double, 3>> spacing;  // of its voxels; nothing: as the file says
 };
 
 // Where a file's time goes: parts that follow each other and add up to the whole.

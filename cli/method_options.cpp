@@ -7,6 +7,7 @@
 
 #include "core/convert.h"
 #include "option_values.h"
+#include "ungrain/volume.h"
 
 namespace ungrain::cli {
 namespace {
@@ -43,6 +44,23 @@ std::string clip_default(const MethodInfo& method) {
 
 }  // namespace
 
+namespace {
+
+std::vector<MethodInfo> methods_for(MethodOptions::For what) {
+  if (what != MethodOptions::For::volumes) return methods();
+  std::vector<MethodInfo> all = volume_methods();
+  for (const MethodInfo& method : methods()) {
+    if (looks_along_slices(method.name)) all.push_back(method);
+  }
+  return all;
+}
+
+}  // namespace
+
+bool looks_along_slices(std::string_view method) {
+  return method == "box" || method == "gaussian" || method == "median" || method == "bilateral";
+}
+
 void MethodOptions::check_one_choice(bool& given) {
   given = true;
   if (method_given_ && quality_given_)
@@ -56,8 +74,9 @@ void MethodOptions::add_quality(OptionTable& table, For what) {
     std::string method;
     std::string profile;
   };
-  const Quality best = what == For::clips ? Quality{"best", "bm3d", "high"} : Quality{"best", "ridge", ""};
-  const std::vector<Quality> all{{"fast", "bm3d", "fast"}, {"normal", "bm3d", ""}, best};
+  const std::string usual(what == For::volumes ? default_volume_method : default_method);
+  const Quality best = what == For::images ? Quality{"best", "ridge", ""} : Quality{"best", usual, "high"};
+  const std::vector<Quality> all{{"fast", usual, "fast"}, {"normal", usual, ""}, best};
   std::vector<std::string> names;
   std::vector<std::string> meanings;
   for (const Quality& quality : all) {
@@ -84,11 +103,11 @@ void MethodOptions::add_quality(OptionTable& table, For what) {
 void MethodOptions::add_to(OptionTable& table, For what) {
   const std::string common_group = "Options";
   table.begin_group(common_group);
-  const std::vector<MethodInfo> all = methods();
+  const std::vector<MethodInfo> all = methods_for(what);
   std::vector<std::string> names;
   for (const MethodInfo& method : all) names.push_back(method.name);
   Option& choice =
-      table.add("-m,--method NAME", fmt::format("{} (default {})", fmt::join(names, ", "), default_method),
+      table.add("-m,--method NAME", fmt::format("{} (default {})", fmt::join(names, ", "), words_.method),
                 [this](const std::string& text) {
                   words_.method = naming_option("method", [&] { return method_info(text).name; });
                   check_one_choice(method_given_);

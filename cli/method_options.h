@@ -15,6 +15,10 @@
 namespace ungrain::cli {
 
 inline constexpr std::string_view default_method = "bm3d";
+inline constexpr std::string_view default_volume_method = "bm4d";
+
+// Whether a method for images is one for volumes, too, by the slices before and after each.
+bool looks_along_slices(std::string_view method);
 
 // Options as the user wrote them.
 struct MethodWords {
@@ -29,8 +33,9 @@ class MethodOptions {
   // Without `read_image` no parameter can be an image.
   explicit MethodOptions(ReadImage read_image = nullptr, MethodWords words = {})
       : read_image_(read_image), words_(std::move(words)) {}
-  // The default of --radius-t is that of a single image, or that of a clip.
-  enum class For { images, clips };
+  // The default of --radius-t is that of a single image, or that of a clip. Volumes have methods of their
+  // own, and of the others those that look along slices.
+  enum class For { images, clips, volumes };
   void add_to(OptionTable& table, For what = For::images);
   const MethodWords& words() const { return words_; }
 

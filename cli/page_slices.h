@@ -10,14 +10,16 @@ namespace ungrain::cli {
 
 class PageReader : public SliceReader {
  public:
-  // `file` is at its first page.
-  explicit PageReader(io::InputFile& file) : file_(file) {}
+  // `file` is at its first page. Each `depth` pages are a scene; 0: all are one.
+  explicit PageReader(io::InputFile& file, int depth = 0) : file_(file), depth_(depth) {}
   bool has(int slice) override { return slice < file_.info().pages; }
+  bool starts_scene(int slice) override { return depth_ > 0 ? slice % depth_ == 0 : slice == 0; }
   // Throws Error(cancelled) after Ctrl-C.
   void read_rows(int slice, int first, const ImageView& rows) override;
 
  private:
   io::InputFile& file_;
+  int depth_;
   int page_ = 0;
 };
 

@@ -6,6 +6,7 @@
 // Every failure is Error(io): one line, the file's name first.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -28,6 +29,12 @@ enum class TiffCompression : std::uint8_t { none, lzw, deflate, packbits, zstd, 
 // Meaning of channels that are neither gray, rgb nor independent.
 enum class ColourModel : std::uint8_t { usual, cmyk, lab };
 
+// Of a file that holds volumes: its pages are slices.
+struct VolumeShape {
+  int depth = 1;  // slices of one volume; the volumes of a series follow each other
+  std::array<double, 3> spacing = {1, 1, 1};  // sizes of a voxel along x, y and z, in the file's unit
+};
+
 struct FileInfo {
   ImageSpec spec;  // of one page; all pages have the same
   int pages = 1;
@@ -41,6 +48,7 @@ struct FileInfo {
   // Of an NPY array: the axis that counts the pages, and whether a single channel has its own axis.
   std::optional<int> page_axis = {};
   bool channel_axis = false;
+  std::optional<VolumeShape> volume = {};
 };
 
 // Pages of a file, counted from 1.

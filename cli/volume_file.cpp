@@ -1,0 +1,61 @@
+#include "volume_file.h"
+
+#include <fmt/format.h>
+
+#include "signals.h"
+#include "ungrain/error.h"
+#include "ungrain/volume.h"
+
+namespace ungrain::cli {
+namespace {
+
+// One row of a volume as the slice that it holds.
+template <class View>
+View slice_of(View row) {
+  row.spec = slice_spec(row.spec);
+  row.strides.y = row.strides.x * row.spec.width;
+  row.region = {};
+  return row;
+}
+
+}  // namespace
+
+int volume_depth(const io::FileInfo& info, std::optional<int> asked, const std::string& shown_name) {
+  const int depth = asked.value_or(info.volume ? info.volume->depth : info.pages);
+  if (depth >= 1 && info.pages % depth == 0) return depth;
+  throw Error(ErrorCode::io, fmt::format("{}: its {} slices do not make volumes of {} (--slices)", shown_name,
+                                         info.pages, depth));
+}
+
+VolumeInput::VolumeInput(std::unique_ptr<io::InputFile> slices, int depth)
+    : slices_(std::move(slices)), info_(slices_->info()) {
+  info_.spec = volume_spec(info_.spec, depth);
+  info_.pages /= depth;
+}
+
+void VolumeInput::read_rows(int first, const ImageView& rows) {
+  for (int z = 0; z < rows.spec.height; ++z) {
+    if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
+    const int page = volume_ * info_.spec.height + first + z;
+    if (page != page_) slices_->select_page(page);
+    page_ = page;
+    slices_->read_rows(0, slice_of(rows.rows(z, 1)));
+  }
+}
+
+io::FileInfo info_of_slices(const io::FileInfo& volumes) {
+  io::FileInfo info = volumes;
+  info.spec = slice_spec(volumes.spec);
+  info.pages = volumes.pages * volumes.spec.height;
+  return info;
+}
+
+void VolumeOutput::write_rows(int, const ConstImageView& rows) {
+  for (int z = 0; z < rows.spec.height; ++z) {
+    if (begun_) slices_->next_page();
+    begun_ = true;
+    slices_->write_rows(0, slice_of(rows.rows(z, 1)));
+  }
+}
+
+}  // namespace ungrain::cli
