@@ -883,7 +883,7 @@ TEST_F(IoTest, QuestionsAboutFormats) {
 #if !UNGRAIN_HAVE_VIPS
   EXPECT_FALSE(has(readable_extensions(), ".png"));
   EXPECT_EQ(reading_failure(file("a.png", "\x89PNG\r\n\x1a\n")),
-            "a PNG file: this build, without the library that reads it, reads PNM, PAM, PFM, BMP and NPY");
+            "a PNG file: this build, without the library that reads it, reads PNM, PAM, PFM, BMP, NPY and NIfTI");
 #endif
 }
 

@@ -1,11 +1,13 @@
 // Image files as streams of rows. Nothing outside this folder knows file formats.
 //
-// Our own code reads and writes PNM, PAM, PFM, BMP and NPY; libvips does everything else, in builds that have
-// it (UNGRAIN_HAVE_VIPS). On reading, a file's content decides its format; on writing, the name's extension.
+// Our own code reads and writes PNM, PAM, PFM, BMP, NPY and NIfTI; libvips does everything else, in builds
+// that have it (UNGRAIN_HAVE_VIPS). On reading, a file's content decides its format; on writing, the name's
+// extension.
 //
 // Every failure is Error(io): one line, the file's name first.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -28,6 +30,12 @@ enum class TiffCompression : std::uint8_t { none, lzw, deflate, packbits, zstd, 
 // Meaning of channels that are neither gray, rgb nor independent.
 enum class ColourModel : std::uint8_t { usual, cmyk, lab };
 
+// The pages of a file that are slices of volumes. The pages of one volume follow each other.
+struct VolumeShape {
+  int depth = 1;                              // slices of one volume; FileInfo::pages is a multiple of it
+  std::array<double, 3> spacing = {1, 1, 1};  // distances of voxels along x, y and z, in the file's unit
+};
+
 struct FileInfo {
   ImageSpec spec;  // of one page; all pages have the same
   int pages = 1;
@@ -41,6 +49,8 @@ struct FileInfo {
   // Of an NPY array: the axis that counts the pages, and whether a single channel has its own axis.
   std::optional<int> page_axis = {};
   bool channel_axis = false;
+  bool gzip = false;                       // the whole file is compressed: .nii.gz
+  std::optional<VolumeShape> volume = {};  // of NIfTI files
 };
 
 // Pages of a file, counted from 1.
@@ -144,6 +154,13 @@ bool keeps_white_level(const std::filesystem::path& path);
 // only where its format needs it.
 std::vector<std::string> readable_extensions();
 std::vector<std::string> writable_extensions();
+
+// A name's extension and what stands before it: as path::extension() and path::stem() give them, but .nii.gz
+// is one extension.
+std::string file_extension(const std::filesystem::path& path);
+std::filesystem::path file_stem(const std::filesystem::path& path);
+// Whether a file of this name is written compressed as a whole.
+bool is_gzip_name(const std::filesystem::path& path);
 
 // The first extension of a format of FileInfo::format: ".tif" for "TIFF".
 std::string extension_of(const std::string& format);
