@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -246,20 +247,39 @@ class MatrixInput final : public InputFile {
   // The samples' values as f32, in decoded_.
   template <class From>
   const std::byte* to_float(const std::byte* stored, std::size_t count, int y) {
-    const bool scaled = layout_.scaled();
-    for (std::size_t i = 0; i < count; ++i) {
-      From sample;
-      std::memcpy(&sample, stored + i * sizeof sample, sizeof sample);
-      const double value = scaled ? static_cast<double>(sample) * layout_.slope + layout_.intercept
-                                  : static_cast<double>(sample);
-      // From the sample where nothing was computed: 64-bit integers are then rounded once.
-      const float result = scaled ? static_cast<float>(value) : static_cast<float>(sample);
-      if (!std::isfinite(result) && std::isfinite(static_cast<double>(sample))) {
-        fail_beyond_float(file_.path(), y, value);
+    const auto convert = [&](auto value_of) {
+      for (std::size_t i = 0; i < count; ++i) {
+        From sample;
+        std::memcpy(&sample, stored + i * sizeof sample, sizeof sample);
+        const auto value = static_cast<float>(value_of(sample));
+        std::memcpy(decoded_.data() + i * sizeof value, &value, sizeof value);
       }
-      std::memcpy(decoded_.data() + i * sizeof result, &result, sizeof result);
+    };
+    const auto scale = [slope = layout_.slope, intercept = layout_.intercept](From sample) {
+      return static_cast<double>(sample) * slope + intercept;
+    };
+    if (layout_.scaled()) {
+      convert(scale);
+      check_within_float<From>(stored, count, y, scale);
+    } else {
+      const auto as_is = [](From sample) { return sample; };
+      convert(as_is);
+      if constexpr (std::is_same_v<From, double>) check_within_float<From>(stored, count, y, as_is);
     }
     return decoded_.data();
+  }
+
+  // Throws where a finite sample became infinite in decoded_.
+  template <class From, class ValueOf>
+  void check_within_float(const std::byte* stored, std::size_t count, int y, ValueOf value_of) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      float value = 0;
+      std::memcpy(&value, decoded_.data() + i * sizeof value, sizeof value);
+      if (std::isfinite(value)) continue;
+      From sample;
+      std::memcpy(&sample, stored + i * sizeof sample, sizeof sample);
+      if (std::isfinite(static_cast<double>(sample))) fail_beyond_float(file_.path(), y, value_of(sample));
+    }
   }
 
   void check_largest(const std::byte* samples, std::size_t count, int y) const {
