@@ -79,9 +79,10 @@ struct OpenOptions {
   std::uint64_t memory = 0;  // bytes that decoding may take; 0: no limit
 };
 
-// Samples are the file's, except 64-bit floats and signed or 32-bit integers, which become f32 (the note says
-// so). Only PNM files and some TIFF files store a white level; for others it is the type's own: 255, 65535,
-// 1. Pixels are upright: where the file stores them on a side, rows are those of the upright image.
+// Samples are the file's, except 64-bit floats, signed, 32-bit and 64-bit integers, and samples of NIfTI
+// files with a slope or an intercept, which become f32 (the note says so). Only PNM files and some TIFF files
+// store a white level; for others it is the type's own: 255, 65535, 1. Pixels are upright: where the file
+// stores them on a side, rows are those of the upright image.
 class InputFile : public RowReader {
  public:
   // Also throws where decoding takes more than options.memory; the message says how much.
@@ -121,8 +122,8 @@ std::string metadata_not_kept(const std::filesystem::path& path, const FileInfo&
 class OutputFile : public RowWriter {
  public:
   // Copies the metadata of `like` (may be null, need not stay open) as far as both formats can hold them:
-  // EXIF, XMP, IPTC, ICC profile, resolution, orientation, animation delays, TIFF tiles. Nobody who may not
-  // read `like` can read a new file; a replaced file keeps its permissions.
+  // EXIF, XMP, IPTC, ICC profile, resolution, orientation, animation delays, TIFF tiles, NIfTI header. Nobody
+  // who may not read `like` can read a new file; a replaced file keeps its permissions.
   static std::unique_ptr<OutputFile> create(const std::filesystem::path& path, const FileInfo& info,
                                             const InputFile* like, const SaveOptions& options = {});
 
