@@ -371,7 +371,8 @@ class FileRun {
                        settings_.open.pages.all() && settings_.channels == "auto" && !settings_.open.alpha;
     // Floats may contain a NaN, which --nonfinite handles.
     return outcome_.in.pages == 1 && same_type && plain && !is_float(spec().type) && !outcome_.in.turned &&
-           files_.input != stream_name && io::is_format(output, outcome_.in.format);
+           files_.input != stream_name && io::is_format(output, outcome_.in.format) &&
+           outcome_.in.gzip == io::is_gzip_name(output);
   }
 
   void filter(const fs::path& path) {

@@ -28,7 +28,7 @@ std::vector<fs::path> images_in(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const fs::path& path = entry.path();
     const bool hidden = path.filename().string().starts_with('.');
-    const bool result = path.stem().extension() == result_mark;
+    const bool result = io::file_stem(path).extension() == result_mark;
     std::error_code dangling;  // a dangling link is not an image, and no reason to stop
     if (!hidden && !result && io::can_read(path) && entry.is_regular_file(dangling)) found.push_back(path);
   }
@@ -48,14 +48,14 @@ std::vector<fs::path> matches_of(const std::string& pattern) {
 }
 
 fs::path beside(const fs::path& input) {
-  fs::path name = input.stem();
+  fs::path name = io::file_stem(input);
   name += result_mark;
   name += result_extension(input);
   return input.parent_path() / name;
 }
 
 fs::path inside(const fs::path& folder, const fs::path& input) {
-  fs::path name = input.stem();
+  fs::path name = io::file_stem(input);
   name += result_extension(input);
   return folder / name;
 }
@@ -113,7 +113,7 @@ void make_folder(const std::string& name) {
 }  // namespace
 
 std::string result_extension(const fs::path& input) {
-  std::string own = input.extension().string();
+  std::string own = io::file_extension(input);
   const bool read_only = !io::can_write(input, nullptr) && io::can_read(input);
   if (!read_only) return own;
   if (io::is_format(input, "camera raw")) return ".dng";

@@ -90,4 +90,10 @@ if(UNGRAIN_CLI)
   find_package(nlohmann_json CONFIG REQUIRED)
 endif()
 
+# Only src/io needs it: the library, the Python module and the plug-in do not.
+find_package(ZLIB QUIET)
+if(UNGRAIN_CLI OR UNGRAIN_TESTS OR UNGRAIN_BENCH OR UNGRAIN_STUDY OR UNGRAIN_FUZZ)
+  find_package(ZLIB REQUIRED)
+endif()
+
 message(STATUS "ungrain: libvips ${UNGRAIN_HAVE_VIPS}, libtiff ${UNGRAIN_HAVE_TIFF}, LibRaw ${UNGRAIN_HAVE_RAW}, CUDA ${UNGRAIN_HAVE_CUDA}, std::thread ${UNGRAIN_USE_STD_THREADS}")

@@ -38,6 +38,7 @@ const std::vector<Format>& table() {
       {"BMP", {".bmp"}, Codec::bmp, "", "", {u8}, plain | layout_rgb_alpha},
       {"BMP", {".dib"}, Codec::bmp, "", "", {}},
       {"NPY", {".npy"}, Codec::npy, "", "", {u8, u16, f16, f32}, any, true},
+      {"NIfTI", {".nii", ".nii.gz"}, Codec::nifti, "", "", {u8, u16, f32}, plain | layout_rgb_alpha, true, keeps_nifti},
       {"JPEG", {".jpg", ".jpeg", ".jpe"}, Codec::vips, "jpegload", "jpegsave", {u8}, plain | layout_four, false,
        photograph | keeps_iptc | keeps_photoshop | keeps_resolution | comments_in_jpeg},
       {"PNG", {".png"}, Codec::vips, "pngload", "pngsave", {u8, u16}, with_alpha, false,
@@ -60,12 +61,11 @@ const std::vector<Format>& table() {
   return list;
 }
 
-std::string lower_extension(const std::filesystem::path& path) {
-  std::string extension = path.extension().string();
-  for (char& c : extension) {
+std::string lower(std::string text) {
+  for (char& c : text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
-  return extension;
+  return text;
 }
 
 bool vips_has(std::string_view operation) {
@@ -103,6 +103,19 @@ std::string layout_name(unsigned layout) {
 
 }  // namespace
 
+std::string file_extension(const std::filesystem::path& path) {
+  const std::string last = path.extension().string();
+  const std::string before = path.stem().extension().string();
+  return lower(before + last) == ".nii.gz" ? before + last : last;
+}
+
+std::filesystem::path file_stem(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  return name.substr(0, name.size() - file_extension(path).size());
+}
+
+bool is_gzip_name(const std::filesystem::path& path) { return lower(file_extension(path)).ends_with(".gz"); }
+
 std::span<const Format> formats() { return table(); }
 
 bool can_read(const Format& format) {
@@ -118,6 +131,11 @@ bool can_write(const Format& format) {
 
 bool holds(const Format& format, PixelType type) {
   return std::find(format.types.begin(), format.types.end(), type) != format.types.end();
+}
+
+bool holds(const Format& format, const ImageSpec& spec) {
+  if (format.codec == Codec::nifti && spec.channels > 1) return spec.type == u8;
+  return holds(format, spec.type);
 }
 
 // Chosen by the number of channels: no format distinguishes one independent channel from gray, or three from
@@ -144,7 +162,7 @@ std::string layout_names(unsigned layouts) {
 }
 
 const Format* format_of_extension(const std::filesystem::path& path) {
-  const std::string extension = lower_extension(path);
+  const std::string extension = lower(file_extension(path));
   for (const Format& format : formats()) {
     if (std::find(format.extensions.begin(), format.extensions.end(), extension) != format.extensions.end()) {
       return &format;
@@ -170,7 +188,7 @@ bool can_write(const std::filesystem::path& path, std::string* why_not) {
   if (format != nullptr && can_write(*format)) return true;
   if (why_not != nullptr) {
     const std::string list = fmt::format("{}", fmt::join(writable_extensions(), " "));
-    const std::string extension = path.extension().string();
+    const std::string extension = file_extension(path);
     *why_not = extension.empty()
                    ? fmt::format("has no extension to tell the format by; this build writes {}", list)
                    : fmt::format("{} files cannot be written; this build writes {}", extension, list);
@@ -207,7 +225,9 @@ PixelType writable_type(const std::filesystem::path& path, const ImageSpec& spec
       {f32, u16, f16, u8},
   }};
   for (const PixelType type : preferences[static_cast<std::size_t>(wanted)]) {
-    if (holds(*format, type)) return type;
+    ImageSpec candidate = spec;
+    candidate.type = type;
+    if (holds(*format, candidate)) return type;
   }
   return wanted;
 }
@@ -222,8 +242,8 @@ std::string extension_of(const std::string& format) {
 bool keeps_white_level(const std::filesystem::path& path) {
   const Format* format = format_of_extension(path);
   if (format == nullptr) return true;
-  return format->codec == Codec::pnm || format->codec == Codec::npy || format->codec == Codec::tiff ||
-         format->name == "FITS";
+  return format->codec == Codec::pnm || format->codec == Codec::npy || format->codec == Codec::nifti ||
+         format->codec == Codec::tiff || format->name == "FITS";
 }
 
 std::vector<std::string> readable_extensions() { return extensions_where(&can_read); }

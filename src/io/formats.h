@@ -14,7 +14,7 @@
 namespace ungrain::io {
 
 // The code that reads and writes a format.
-enum class Codec : std::uint8_t { pnm, pfm, bmp, npy, tiff, vips, dng, raw };
+enum class Codec : std::uint8_t { pnm, pfm, bmp, npy, nifti, tiff, vips, dng, raw };
 
 // Meanings of a file's channels, one bit each.
 enum Layout : std::uint8_t {
@@ -43,6 +43,7 @@ std::span<const Format> formats();
 bool can_read(const Format& format);
 bool can_write(const Format& format);
 bool holds(const Format& format, PixelType type);
+bool holds(const Format& format, const ImageSpec& spec);  // its type with its number of channels
 Layout layout_of(const ImageSpec& spec);
 std::string layout_names(unsigned layouts);  // "gray, rgb with alpha"
 

@@ -35,9 +35,10 @@ namespace {
 
 [[maybe_unused]] std::string unreadable(const SourceFile& file) {
   const std::string_view format = format_by_signature(file);
-  if (format.empty()) return "not an image that this build can read (PNM, PAM, PFM, BMP, NPY)";
+  if (format.empty()) return "not an image that this build can read (PNM, PAM, PFM, BMP, NPY, NIfTI)";
   return fmt::format(
-      "a {} file: this build, without the library that reads it, reads PNM, PAM, PFM, BMP and NPY", format);
+      "a {} file: this build, without the library that reads it, reads PNM, PAM, PFM, BMP, NPY and NIfTI",
+      format);
 }
 
 #if UNGRAIN_HAVE_VIPS
@@ -55,6 +56,7 @@ std::unique_ptr<InputFile> open_decoder(SourceFile file, [[maybe_unused]] const 
   if (is_pfm(file)) return open_pfm(std::move(file));
   if (is_bmp(file)) return open_bmp(std::move(file));
   if (is_npy(file)) return open_npy(std::move(file), options);
+  if (is_nifti(file)) return open_nifti(std::move(file));
   if (const std::string kind = raw_kind(file); !kind.empty()) {
 #if UNGRAIN_HAVE_RAW
     return open_raw(std::move(file), kind);
@@ -107,9 +109,10 @@ void check_info(const std::filesystem::path& path, const FileInfo& info) {
   if (info.model == ColourModel::lab && format.name != "TIFF") {
     fail(path, fmt::format("{} does not hold Lab colours; write .tif", format.name));
   }
-  if (!holds(format, info.spec.type)) {
-    fail(path, fmt::format("{} cannot hold {} samples; {} would do", format.name, name(info.spec.type),
-                           name(writable_type(path, info.spec))));
+  if (!holds(format, info.spec)) {
+    fail(path,
+         fmt::format("{} cannot hold {}{} samples; {} would do", format.name, name(info.spec.type),
+                     holds(format, info.spec.type) ? " rgb" : "", name(writable_type(path, info.spec))));
   }
 }
 
@@ -198,6 +201,8 @@ std::string metadata_not_kept(const std::filesystem::path& path, const FileInfo&
       lost &= ~static_cast<unsigned>(keeps_resolution);
     }
   }
+  // The affine matrix and the axes of the whole volume are not those of some slices.
+  if (metadata.nifti && !like.selected_pages().empty()) lost |= keeps_nifti;
   std::string text = kinds_text(lost);
   if (!metadata.unread.empty()) text += (text.empty() ? "" : ", ") + metadata.unread;
   return text;
@@ -227,6 +232,8 @@ std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path
       return create_bmp(path, info);
     case Codec::npy:
       return create_npy(path, info);
+    case Codec::nifti:
+      return create_nifti(path, info, like, options);
     case Codec::tiff:
 #if UNGRAIN_HAVE_TIFF
       return create_tiff(path, info, like, options);

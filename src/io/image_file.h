@@ -1,7 +1,8 @@
 // Image files as streams of rows. Nothing outside this folder knows file formats.
 //
-// Our own code reads and writes PNM, PAM, PFM, BMP and NPY; libvips does everything else, in builds that have
-// it (UNGRAIN_HAVE_VIPS). On reading, a file's content decides its format; on writing, the name's extension.
+// Our own code reads and writes PNM, PAM, PFM, BMP, NPY and NIfTI; libvips does everything else, in builds
+// that have it (UNGRAIN_HAVE_VIPS). On reading, a file's content decides its format; on writing, the name's
+// extension.
 //
 // Every failure is Error(io): one line, the file's name first.
 #pragma once
@@ -29,10 +30,10 @@ enum class TiffCompression : std::uint8_t { none, lzw, deflate, packbits, zstd, 
 // Meaning of channels that are neither gray, rgb nor independent.
 enum class ColourModel : std::uint8_t { usual, cmyk, lab };
 
-// Of a file that holds volumes: its pages are slices.
+// The pages of a file that are slices of volumes. The pages of one volume follow each other.
 struct VolumeShape {
-  int depth = 1;  // slices of one volume; the volumes of a series follow each other
-  std::array<double, 3> spacing = {1, 1, 1};  // sizes of a voxel along x, y and z, in the file's unit
+  int depth = 1;                              // slices of one volume; FileInfo::pages is a multiple of it
+  std::array<double, 3> spacing = {1, 1, 1};  // distances of voxels along x, y and z, in the file's unit
 };
 
 struct FileInfo {
@@ -48,7 +49,8 @@ struct FileInfo {
   // Of an NPY array: the axis that counts the pages, and whether a single channel has its own axis.
   std::optional<int> page_axis = {};
   bool channel_axis = false;
-  std::optional<VolumeShape> volume = {};
+  bool gzip = false;                       // the whole file is compressed: .nii.gz
+  std::optional<VolumeShape> volume = {};  // of NIfTI files
 };
 
 // Pages of a file, counted from 1.
@@ -77,9 +79,10 @@ struct OpenOptions {
   std::uint64_t memory = 0;  // bytes that decoding may take; 0: no limit
 };
 
-// Samples are the file's, except 64-bit floats and signed or 32-bit integers, which become f32 (the note says
-// so). Only PNM files and some TIFF files store a white level; for others it is the type's own: 255, 65535,
-// 1. Pixels are upright: where the file stores them on a side, rows are those of the upright image.
+// Samples are the file's, except 64-bit floats, signed, 32-bit and 64-bit integers, and samples of NIfTI
+// files with a slope or an intercept, which become f32 (the note says so). Only PNM files and some TIFF files
+// store a white level; for others it is the type's own: 255, 65535, 1. Pixels are upright: where the file
+// stores them on a side, rows are those of the upright image.
 class InputFile : public RowReader {
  public:
   // Also throws where decoding takes more than options.memory; the message says how much.
@@ -119,8 +122,8 @@ std::string metadata_not_kept(const std::filesystem::path& path, const FileInfo&
 class OutputFile : public RowWriter {
  public:
   // Copies the metadata of `like` (may be null, need not stay open) as far as both formats can hold them:
-  // EXIF, XMP, IPTC, ICC profile, resolution, orientation, animation delays, TIFF tiles. Nobody who may not
-  // read `like` can read a new file; a replaced file keeps its permissions.
+  // EXIF, XMP, IPTC, ICC profile, resolution, orientation, animation delays, TIFF tiles, NIfTI header. Nobody
+  // who may not read `like` can read a new file; a replaced file keeps its permissions.
   static std::unique_ptr<OutputFile> create(const std::filesystem::path& path, const FileInfo& info,
                                             const InputFile* like, const SaveOptions& options = {});
 
@@ -152,6 +155,13 @@ bool keeps_white_level(const std::filesystem::path& path);
 // only where its format needs it.
 std::vector<std::string> readable_extensions();
 std::vector<std::string> writable_extensions();
+
+// A name's extension and what stands before it: as path::extension() and path::stem() give them, but .nii.gz
+// is one extension.
+std::string file_extension(const std::filesystem::path& path);
+std::filesystem::path file_stem(const std::filesystem::path& path);
+// Whether a file of this name is written compressed as a whole.
+bool is_gzip_name(const std::filesystem::path& path);
 
 // The first extension of a format of FileInfo::format: ".tif" for "TIFF".
 std::string extension_of(const std::string& format);

@@ -96,6 +96,7 @@ unsigned kinds_of(const Metadata& metadata) {
   add(!metadata.fits_cards.empty(), keeps_fits_cards);
   add(!metadata.delays.empty(), keeps_animation);
   add(metadata.tiff_tags != nullptr && metadata.tiff_tags->has_private_tags(), keeps_tiff_tags);
+  add(metadata.nifti.has_value(), keeps_nifti);
   return kinds;
 }
 
@@ -113,6 +114,7 @@ std::string kinds_text(unsigned kinds) {
       std::pair{keeps_tiff_tags, "TIFF tags"},
       std::pair{keeps_photoshop, "Photoshop resources"},
       std::pair{keeps_comments, "comment"},
+      std::pair{keeps_nifti, "NIfTI header"},
   };
   std::vector<std::string_view> list;
   for (const auto& [kind, name] : names) {

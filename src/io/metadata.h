@@ -38,6 +38,12 @@ struct TiffStorage {
   std::vector<std::uint16_t> extra = {};  // what the samples beyond the colours are: ExtraSamples
 };
 
+// The header of a NIfTI file, for an output of the same shape. Its numbers are little endian.
+struct NiftiHeader {
+  Bytes fields = {};      // 348 bytes of NIfTI-1, 540 of NIfTI-2
+  Bytes extensions = {};  // each with its size and code
+};
+
 // The directories of a TIFF file, from which a TIFF output copies its tags.
 class TiffTagSource;
 
@@ -59,6 +65,7 @@ struct Metadata {
   std::optional<int> loops;             // how often an animation is shown; 0: for ever
   std::shared_ptr<const TiffTagSource> tiff_tags;
   std::optional<TiffStorage> tiff_storage;
+  std::optional<NiftiHeader> nifti;
 };
 
 // Kinds of metadata; a bit each.
@@ -75,6 +82,7 @@ enum MetadataKind : std::uint16_t {
   keeps_tiff_tags = 512,  // of microscopes, maps, ... in a TIFF
   keeps_photoshop = 1024,
   keeps_comments = 2048,
+  keeps_nifti = 4096,
 };
 
 unsigned kinds_of(const Metadata& metadata);

@@ -8,10 +8,12 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "io/failure.h"
+#include "io/gzip.h"
 #include "io/packed_rows.h"
 #include "io/scratch_file.h"
 #include "io/temporary_file.h"
@@ -36,6 +38,8 @@ constexpr int sample_bytes(Sample sample) {
     case Sample::i32:
     case Sample::f32:
       return 4;
+    case Sample::u64:
+    case Sample::i64:
     case Sample::f64:
       return 8;
   }
@@ -77,16 +81,6 @@ bool foreign_order(const MatrixLayout& layout) {
   return layout.big_endian != (std::endian::native == std::endian::big);
 }
 
-template <class From>
-void to_float(const std::byte* from, std::size_t count, std::byte* to) {
-  for (std::size_t i = 0; i < count; ++i) {
-    From sample;
-    std::memcpy(&sample, from + i * sizeof sample, sizeof sample);
-    const auto value = static_cast<float>(sample);
-    std::memcpy(to + i * sizeof value, &value, sizeof value);
-  }
-}
-
 void expand_bits(const std::byte* from, std::size_t count, std::byte* to) {
   for (std::size_t i = 0; i < count; ++i) {
     const bool black = (from[i / 8] & (std::byte{0x80} >> (i % 8))) != std::byte{0};
@@ -115,7 +109,9 @@ ArrayAxes image_strides(const ArrayAxes& counts) { return packed_strides(counts,
 class MatrixInput final : public InputFile {
  public:
   MatrixInput(SourceFile file, FileInfo info, const MatrixLayout& layout)
-      : file_(std::move(file)), info_(std::move(info)), layout_(layout) {}
+      : file_(std::move(file)), info_(std::move(info)), layout_(layout) {
+    if (layout.gzip) gzip_.emplace(file_);
+  }
 
   const FileInfo& info() const override { return info_; }
   void check_unchanged() override { file_.check_unchanged(); }
@@ -166,7 +162,13 @@ class MatrixInput final : public InputFile {
       return;
     }
     const int lowest = layout_.order == Order::rows ? first : info_.spec.height - first - count;
-    file_.read(block_.data(), block_.size(), page_offset() + static_cast<std::uint64_t>(lowest) * stored);
+    const std::uint64_t at = page_offset() + static_cast<std::uint64_t>(lowest) * stored;
+    if (!gzip_) {
+      file_.read(block_.data(), block_.size(), at);
+      return;
+    }
+    gzip_->read(block_.data(), block_.size(), at);
+    if (page_ + 1 == info_.pages && first + count == info_.spec.height) gzip_->check_end();
   }
 
   std::uint64_t page_offset() const {
@@ -211,41 +213,72 @@ class MatrixInput final : public InputFile {
       case Sample::bit:
         expand_bits(stored, count, decoded_.data());
         break;
-      case Sample::i8:
-        to_float<std::int8_t>(stored, count, decoded_.data());
-        break;
-      case Sample::u32:
-        to_float<std::uint32_t>(stored, count, decoded_.data());
-        break;
-      case Sample::i32:
-        to_float<std::int32_t>(stored, count, decoded_.data());
-        break;
-      case Sample::i16:
-        to_float<std::int16_t>(stored, count, decoded_.data());
-        break;
-      case Sample::f64:
-        to_float<double>(stored, count, decoded_.data());
-        check_within_float(stored, count, y);
-        break;
       case Sample::u8:
+        if (layout_.scaled()) return to_float<std::uint8_t>(stored, count, y);
         if (layout_.multiplier == 1) return stored;
         for (std::size_t i = 0; i < count; ++i) {
           decoded_[i] = static_cast<std::byte>(std::to_integer<unsigned>(stored[i]) * layout_.multiplier);
         }
         break;
-      default:
+      case Sample::i8:
+        return to_float<std::int8_t>(stored, count, y);
+      case Sample::u16:
+        return layout_.scaled() ? to_float<std::uint16_t>(stored, count, y) : stored;
+      case Sample::i16:
+        return to_float<std::int16_t>(stored, count, y);
+      case Sample::u32:
+        return to_float<std::uint32_t>(stored, count, y);
+      case Sample::i32:
+        return to_float<std::int32_t>(stored, count, y);
+      case Sample::u64:
+        return to_float<std::uint64_t>(stored, count, y);
+      case Sample::i64:
+        return to_float<std::int64_t>(stored, count, y);
+      case Sample::f16:
         return stored;
+      case Sample::f32:
+        return layout_.scaled() ? to_float<float>(stored, count, y) : stored;
+      case Sample::f64:
+        return to_float<double>(stored, count, y);
     }
     return decoded_.data();
   }
 
-  void check_within_float(const std::byte* stored, std::size_t count, int y) const {
-    for (std::size_t i = 0; i < count; ++i) {
-      double value = 0;
-      std::memcpy(&value, stored + i * sizeof value, sizeof value);
-      if (std::isfinite(value) && !std::isfinite(static_cast<float>(value))) {
-        fail_beyond_float(file_.path(), y, value);
+  // The samples' values as f32, in decoded_.
+  template <class From>
+  const std::byte* to_float(const std::byte* stored, std::size_t count, int y) {
+    const auto convert = [&](auto value_of) {
+      for (std::size_t i = 0; i < count; ++i) {
+        From sample;
+        std::memcpy(&sample, stored + i * sizeof sample, sizeof sample);
+        const auto value = static_cast<float>(value_of(sample));
+        std::memcpy(decoded_.data() + i * sizeof value, &value, sizeof value);
       }
+    };
+    const auto scale = [slope = layout_.slope, intercept = layout_.intercept](From sample) {
+      return static_cast<double>(sample) * slope + intercept;
+    };
+    if (layout_.scaled()) {
+      convert(scale);
+      check_within_float<From>(stored, count, y, scale);
+    } else {
+      const auto as_is = [](From sample) { return sample; };
+      convert(as_is);
+      if constexpr (std::is_same_v<From, double>) check_within_float<From>(stored, count, y, as_is);
+    }
+    return decoded_.data();
+  }
+
+  // Throws where a finite sample became infinite in decoded_.
+  template <class From, class ValueOf>
+  void check_within_float(const std::byte* stored, std::size_t count, int y, ValueOf value_of) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      float value = 0;
+      std::memcpy(&value, decoded_.data() + i * sizeof value, sizeof value);
+      if (std::isfinite(value)) continue;
+      From sample;
+      std::memcpy(&sample, stored + i * sizeof sample, sizeof sample);
+      if (std::isfinite(static_cast<double>(sample))) fail_beyond_float(file_.path(), y, value_of(sample));
     }
   }
 
@@ -262,6 +295,7 @@ class MatrixInput final : public InputFile {
   SourceFile file_;
   FileInfo info_;
   MatrixLayout layout_;
+  std::optional<GzipReader> gzip_;
   int page_ = 0;
   std::optional<ScratchFile> gathered_;  // all pages, of Order::scattered
   std::vector<std::byte> block_;
@@ -278,7 +312,8 @@ class MatrixOutput final : public OutputFile {
         pages_(info.pages),
         layout_(layout),
         cursor_(path, info.spec.height, info.pages) {
-    file_.write(header.data(), header.size(), 0);
+    if (layout.gzip) gzip_.emplace(file_);
+    put(header.data(), header.size(), 0);
     if (layout.order == Order::scattered) collected_.emplace(path);
   }
 
@@ -308,10 +343,20 @@ class MatrixOutput final : public OutputFile {
   void commit() override {
     cursor_.check_complete();
     if (collected_) scatter();
+    if (gzip_) gzip_->finish();
     file_.commit();
   }
 
  private:
+  // Rows of gzip files come in the order of the file.
+  void put(const void* from, std::size_t size, std::uint64_t offset) {
+    if (gzip_) {
+      gzip_->write(from, size);
+    } else {
+      file_.write(from, size, offset);
+    }
+  }
+
   void write_block(int first, int count) {
     const std::uint64_t row = row_bytes(spec_);
     const auto page = static_cast<std::uint64_t>(cursor_.page());
@@ -323,7 +368,7 @@ class MatrixOutput final : public OutputFile {
     }
     const std::uint64_t offset = layout_.offset + page * layout_.page_stride;
     if (layout_.row_stride == 0) {
-      file_.write(block_.data(), block_.size(), offset + static_cast<std::uint64_t>(first) * row);
+      put(block_.data(), block_.size(), offset + static_cast<std::uint64_t>(first) * row);
       return;
     }
     for (int y = 0; y < count; ++y) {
@@ -365,6 +410,7 @@ class MatrixOutput final : public OutputFile {
   }
 
   TemporaryFile file_;
+  std::optional<GzipWriter> gzip_;
   ImageSpec spec_;
   int pages_;
   MatrixLayout layout_;
@@ -394,12 +440,15 @@ std::uint64_t check_file_size(const SourceFile& file, const ImageSpec& spec, con
   std::optional<std::uint64_t> bytes =
       product(stored_row_bytes(spec, layout.sample), static_cast<std::uint64_t>(spec.height));
   if (bytes) bytes = product(*bytes, static_cast<std::uint64_t>(pages));
-  const std::uint64_t there = file.size() - std::min(layout.offset, file.size());
+  // Of gzip files the size of the content is known only at its end.
+  const std::uint64_t size = layout.gzip ? product(file.size(), largest_gzip_ratio).value_or(0) : file.size();
+  const std::uint64_t there = size - std::min(layout.offset, size);
   if (!bytes || *bytes > there) {
-    fail(file.path(),
-         fmt::format("truncated: the header promises {} bytes of pixels ({} x {}{}), the file has {}",
-                     bytes ? std::to_string(*bytes) : "more than 2^64", spec.width, spec.height,
-                     pages > 1 ? fmt::format(", {} pages", pages) : "", there));
+    fail(
+        file.path(),
+        fmt::format("truncated: the header promises {} bytes of pixels ({} x {}{}), the file has {}{}",
+                    bytes ? std::to_string(*bytes) : "more than 2^64", spec.width, spec.height,
+                    pages > 1 ? fmt::format(", {} pages", pages) : "", layout.gzip ? "at most " : "", there));
   }
   return there - *bytes;
 }

@@ -1,4 +1,4 @@
-// Files with uncompressed samples at places that the header gives: binary PNM, PFM and NPY.
+// Files with uncompressed samples at places that the header gives: binary PNM, PFM, NPY and NIfTI.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace ungrain::io {
 
 // How a sample is stored.
-enum class Sample : std::uint8_t { bit, u8, i8, u16, i16, u32, i32, f16, f32, f64 };
+enum class Sample : std::uint8_t { bit, u8, i8, u16, i16, u32, i32, u64, i64, f16, f32, f64 };
 
 struct MatrixLayout {
   Sample sample = Sample::u8;
@@ -30,13 +30,20 @@ struct MatrixLayout {
   ArrayAxes strides = {};         // samples, of Order::scattered
   unsigned max_sample = 0;        // a larger sample is an error; 0: no limit
   unsigned multiplier = 1;        // of u8 samples: 255 turns 0 and 1 into black and white
+  // A value is slope * sample + intercept. Unless they are 1 and 0, the image is f32.
+  double slope = 1;
+  double intercept = 0;
+  bool gzip = false;  // the file is compressed; offsets are of its content. Only with Order::rows.
+
+  bool scaled() const { return slope != 1 || intercept != 0; }
 };
 
 // Throws unless an image can have these sizes, which come from an untrusted header.
 void check_size(const std::filesystem::path& file, std::int64_t width, std::int64_t height,
                 std::int64_t channels);
 
-// Throws where the file is shorter than its header says. Returns how many bytes follow the samples.
+// Throws where the file is shorter than its header says, or, of a gzip file, where no content of that size
+// fits into it. Returns how many bytes follow the samples.
 std::uint64_t check_file_size(const SourceFile& file, const ImageSpec& spec, const MatrixLayout& layout,
                               int pages = 1);
 

@@ -71,8 +71,8 @@ void check_target(const fs::path& named, const fs::path& target) {
 std::string hidden_name(const fs::path& target) {
   constexpr std::size_t longest_stem = 200;  // most file systems end at 255 bytes
   thread_local std::minstd_rand random{std::random_device{}()};
-  return fmt::format(".{}.ungrain-{:08x}{}", target.stem().native().substr(0, longest_stem),
-                     static_cast<std::uint32_t>(random()), target.extension().native());
+  return fmt::format(".{}.ungrain-{:08x}{}", file_stem(target).native().substr(0, longest_stem),
+                     static_cast<std::uint32_t>(random()), file_extension(target));
 }
 
 unsigned group_of_new_files(const fs::path& folder) {

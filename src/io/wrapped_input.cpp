@@ -175,11 +175,23 @@ class UprightInput final : public InputFile {
   std::unique_ptr<PageMemory> pixels_;  // of the page; null: not decoded yet
 };
 
+// Slices of one volume among some pages of volumes with `depth` slices: whole volumes in a row keep their
+// depth, neighbouring slices of one volume make a smaller one, and any other page stands alone.
+int depth_of(const std::vector<int>& pages, int depth) {
+  const int first = pages.front();
+  const int last = pages.back();
+  const auto count = static_cast<int>(pages.size());
+  if (last - first + 1 != count) return 1;
+  if (first % depth == 0 && count % depth == 0) return depth;
+  return first / depth == last / depth ? count : 1;
+}
+
 class SomePages final : public InputFile {
  public:
   SomePages(std::unique_ptr<InputFile> file, std::vector<int> pages)
       : file_(std::move(file)), info_(file_->info()), metadata_(file_->metadata()), pages_(std::move(pages)) {
     info_.pages = static_cast<int>(pages_.size());
+    if (info_.volume) info_.volume->depth = depth_of(pages_, info_.volume->depth);
     if (!metadata_.delays.empty()) {
       std::vector<int> delays;
       for (const int page : pages_) {
