@@ -35,7 +35,7 @@ struct RicianEstimate {
   // What either source says; 0 where it says nothing.
   double background_sigma = 0;
   double object_sigma = 0;
-  std::int64_t background_blocks = 0;  // of 8 x 8 samples, half overlapping
+  std::int64_t background_blocks = 0;  // of 10 x 10 samples, half overlapping
   std::int64_t object_blocks = 0;
 };
 std::string_view name(RicianEstimate::Source source);
