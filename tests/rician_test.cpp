@@ -24,8 +24,8 @@ struct MomentCase {
   double variance;
 };
 
-// sqrt(2) gamma(coils + 1/2) / gamma(coils) 1F1(-1/2; coils; -nu² / 2), summed with 700 decimal digits; above
-// nu = 100 the asymptotic series with as many.
+// sqrt(2) gamma(coils + 1/2) / gamma(coils) 1F1(-1/2; coils; -nu² / 2), summed with 2600 decimal digits;
+// above nu = 100 the asymptotic series with as many.
 constexpr MomentCase moment_cases[] = {
     {0, 1, 1.2533141373155003, 0.42920367320510339},    {0, 4, 2.7416246753776568, 0.48349413936035796},
     {0, 32, 7.968812221998629, 0.49803177052527925},    {0.5, 1, 1.3304473406107031, 0.47990987386190759},

@@ -320,7 +320,7 @@ double densest_variance(const std::vector<DetailCounts::Cell>& cells) {
 // Koay's correction as a fixed point over all blocks together: sigma says which variance each block's mean
 // goes with, and the blocks' variances over these say sigma. Texture and edges only add variance: blocks with
 // more than `highest` times the expected variance do not count, and the density of blocks beyond says how
-// many of those below have a little texture. Neither do blocks with a mean below `signal`.
+// many of those below have a little texture. Blocks with a mean below `signal` do not count either.
 Found object_noise(const DetailCounts& details, double signal, int coils, double rounding_variance) {
   constexpr double highest = 1.6;
   // Of blocks of Gaussian noise; 1e6 drawn.
