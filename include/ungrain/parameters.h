@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "ungrain/image.h"
+#include "ungrain/rician.h"
 
 namespace ungrain {
 
@@ -96,6 +98,9 @@ enum class Clipping : std::uint8_t {
 struct NoiseHandling {
   // In pixel units. Null: measured by resolve() where the method's noise level is unset.
   std::shared_ptr<const NoiseModel> model = {};
+  // Noise of magnitude MRI, instead of sigma and a model. The method then sees white noise of this sigma, and
+  // the result is the true signal: the background becomes 0. Gray images and independent channels.
+  std::optional<Rician> rician = {};
   double strength = 1;  // 0 to 10: factor of every deviation of the noise
   // Further factors for the luminance and the colour differences of an rgb image (bm3d only), or for luma and
   // chroma of a ycbcr image (every method).

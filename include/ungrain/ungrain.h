@@ -11,5 +11,6 @@
 #include "ungrain/noise_calibration.h"
 #include "ungrain/noise_model.h"
 #include "ungrain/parameters.h"
+#include "ungrain/rician.h"
 #include "ungrain/version.h"
 #include "ungrain/video.h"

@@ -72,19 +72,45 @@ void check_channels(const NoiseModel& model, const ImageSpec& spec) {
                    spec.colour_channels()));
 }
 
+// Throws where one of the method's strengths is set. `what` gives the noise instead.
+void check_strengths_unset(const Method& method, const void* values, const char* what) {
+  for (const Descriptor& d : method.descriptors) {
+    if (!is_strength(d, values) || is_unset(d.get(values))) continue;
+    fail(fmt::format("{}: {} and {} exclude each other", method.name, d.info.name, what));
+  }
+}
+
 void check_model(const Method& method, void* values, const NoiseHandling& noise, const ImageSpec& spec) {
   check_channels(*noise.model, spec);
   const Descriptor* level = noise_level_of(method);
   if (level == nullptr) return;
   const ParamValue sigma = level->get(values);
-  if (!is_unset(sigma)) {
-    if (follows_model(method, values, noise, spec, sigma)) return;
-    fail(fmt::format("{}: {} and a noise model exclude each other", method.name, level->info.name));
+  if (!is_unset(sigma) && follows_model(method, values, noise, spec, sigma)) return;
+  check_strengths_unset(method, values, "a noise model");
+}
+
+// The sigma of a method whose input is stabilised Rician noise.
+double sigma_of_rician(const NoiseHandling& noise) { return noise.rician->sigma * noise.applied_strength; }
+
+bool follows_rician(const ParamValue& sigma, const NoiseHandling& noise) {
+  if (const double* one = std::get_if<double>(&sigma)) return *one == sigma_of_rician(noise);
+  const auto* list = std::get_if<std::vector<double>>(&sigma);
+  return list != nullptr && *list == std::vector{sigma_of_rician(noise)};
+}
+
+void check_rician(const Method& method, void* values, const NoiseHandling& noise, const ImageSpec& spec) {
+  validate(*noise.rician);
+  const char* other = model_of(method, values, noise) != nullptr ? "a noise model"
+                      : is_cut(noise)                            ? "a cut at black or white"
+                      : noise.clipping == Clipping::everywhere   ? "undoing a cut at black or white"
+                                                                 : nullptr;
+  if (other != nullptr) fail(fmt::format("Rician noise and {} exclude each other", other));
+  if (spec.colour != Colour::gray && spec.colour != Colour::multi) {
+    fail(fmt::format("Rician noise is that of gray images, this one is {}", name(spec.colour)));
   }
-  for (const Descriptor& d : method.descriptors) {
-    if (!is_strength(d, values) || is_unset(d.get(values))) continue;
-    fail(fmt::format("{}: {} and a noise model exclude each other", method.name, d.info.name));
-  }
+  const Descriptor* level = noise_level_of(method);
+  if (level == nullptr || follows_rician(level->get(values), noise)) return;
+  check_strengths_unset(method, values, "Rician noise");
 }
 
 const Descriptor* map_of(const Method& method) {
@@ -122,6 +148,17 @@ void weigh_planes(const Method& method, void* values, NoiseHandling& noise, cons
   noise.luminance = noise.chroma = 1;
 }
 
+void assign_rician(const Method& method, void* values, const NoiseHandling& noise) {
+  const Descriptor* level = noise_level_of(method);
+  if (level == nullptr) return;
+  const double sigma = sigma_of_rician(noise);
+  if (level->info.kind == ParamKind::per_channel) {
+    level->assign(values, std::vector{sigma});
+  } else {
+    level->assign(values, sigma);
+  }
+}
+
 void strengthen(const Method& method, void* values, NoiseHandling& noise) {
   if (noise.strength == 1) return;
   if (noise.model != nullptr) {
@@ -138,9 +175,9 @@ void strengthen(const Method& method, void* values, NoiseHandling& noise) {
 }  // namespace
 
 bool operator==(const NoiseHandling& a, const NoiseHandling& b) {
-  return same_model(a.model, b.model) && a.strength == b.strength && a.luminance == b.luminance &&
-         a.chroma == b.chroma && a.keep_grain == b.keep_grain && a.clipping == b.clipping &&
-         a.cut_at_black == b.cut_at_black && a.cut_at_white == b.cut_at_white &&
+  return same_model(a.model, b.model) && a.rician == b.rician && a.strength == b.strength &&
+         a.luminance == b.luminance && a.chroma == b.chroma && a.keep_grain == b.keep_grain &&
+         a.clipping == b.clipping && a.cut_at_black == b.cut_at_black && a.cut_at_white == b.cut_at_white &&
          same_model(a.cut_model, b.cut_model) && a.applied_strength == b.applied_strength;
 }
 
@@ -173,11 +210,13 @@ void check_noise(const Method& method, void* values, const NoiseHandling& noise,
     const char* other = noise.strength != 1                      ? "strength"
                         : weighs_planes(noise)                   ? "luminance or chroma"
                         : is_cut(noise)                          ? "a cut at black or white"
+                        : noise.rician                           ? "Rician noise"
                         : noise.clipping == Clipping::everywhere ? "undoing a cut at black or white"
                                                                  : nullptr;
     if (other != nullptr) fail(fmt::format("{}: {} and sigma_map exclude each other", method.name, other));
   }
   if (noise.cut_model != nullptr) check_channels(*noise.cut_model, spec);
+  if (noise.rician) check_rician(method, values, noise, spec);
   if (noise.model != nullptr) check_model(method, values, noise, spec);
 }
 
@@ -188,20 +227,21 @@ void check_cut(const Method& method, void* values, const NoiseHandling& noise) {
 }
 
 bool needs_noise(const Method& method, const void* values, const NoiseHandling& noise) {
-  if (noise.model != nullptr) return false;
+  if (noise.model != nullptr || noise.rician) return false;
   return std::any_of(method.descriptors.begin(), method.descriptors.end(), [&](const Descriptor& d) {
     return d.needed && is_unset(d.get(values)) && d.needed(values);
   });
 }
 
 bool knows_noise(const Method& method, void* values, const NoiseHandling& noise) {
-  if (model_of(method, values, noise) != nullptr) return true;
+  if (noise.rician || model_of(method, values, noise) != nullptr) return true;
   const Descriptor* level = noise_level_of(method);
   return level != nullptr && !is_unset(level->get(values));
 }
 
 bool looks_for_cut(const Method& method, void* values, const NoiseHandling& noise) {
   if (noise.strength == 0 || noise.applied_strength == 0) return false;  // nothing is removed
+  if (noise.rician) return false;                                        // magnitudes are not cut
   if (noise.clipping == Clipping::everywhere) return true;
   return noise.clipping == Clipping::known && knows_noise(method, values, noise);
 }
@@ -242,6 +282,7 @@ void apply_noise(const Method& method, void* values, NoiseHandling& noise, const
   }
   weigh_planes(method, values, noise, spec);
   strengthen(method, values, noise);
+  if (noise.rician) assign_rician(method, values, noise);
   if (noise.model == nullptr) return;
   if (method.noise_model) {
     method.noise_model(values) = noise.model;

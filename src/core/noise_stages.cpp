@@ -6,6 +6,7 @@
 #include "core/noise_handling.h"
 #include "core/point_curve.h"
 #include "noise/cut_noise.h"
+#include "noise/rician.h"
 #include "noise/stabilize.h"
 #include "ungrain/noise_model.h"
 
@@ -50,6 +51,13 @@ NoiseStages noise_stages(const Method& method, void* values, const NoiseHandling
       if (noise.cut_at_white && !none) fill.white = filling_curves(deviation, spec, true);
       stages.fill.push_back(std::move(fill));
     }
+  }
+  if (noise.rician) {
+    const RicianStabilizer stabilizer(*noise.rician);
+    const auto planes = static_cast<std::size_t>(spec.colour_channels());
+    stages.stabilize.assign(planes, stabilizer.forward_curve());
+    stages.restore.assign(planes, stabilizer.inverse_curve());
+    return stages;
   }
   if (noise.model == nullptr || method.noise_model) return stages;
   for (int c = 0; c < spec.colour_channels(); ++c) {

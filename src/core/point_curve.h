@@ -19,12 +19,15 @@ enum class CurveBase : std::uint8_t {
   none,
   root,    // factor * sqrt(value + shift)
   square,  // factor * (value + shift)^2
+  // factor * sqrt(x (x + width)), x = value + shift: a root at its start, a straight line far from it
+  hyperbola,
 };
 
 struct CurveShape {
   CurveBase base = CurveBase::none;
   float factor = 0;
   float shift = 0;
+  float width = 0;                                         // of hyperbola: 0 is the straight line
   float first = 0;                                         // value of entry 0
   float per_value = 1;                                     // entries for each unit of value
   int entries = 2;                                         // at least 2
@@ -45,7 +48,10 @@ UNGRAIN_HOST_DEVICE inline float curve_at(const CurveShape& shape, const float* 
   float result = entry[0] + (place - below) * (entry[1] - entry[0]);
   if (shape.base != CurveBase::none) {
     const float shifted = value + shape.shift > 0 ? value + shape.shift : 0;
-    result += shape.factor * (shape.base == CurveBase::root ? sqrtf(shifted) : shifted * shifted);
+    const float base = shape.base == CurveBase::root     ? sqrtf(shifted)
+                       : shape.base == CurveBase::square ? shifted * shifted
+                                                         : sqrtf(shifted) * sqrtf(shifted + shape.width);
+    result += shape.factor * base;
   }
   if (result < shape.lowest) return shape.lowest;
   return result > shape.highest ? shape.highest : result;
