@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "clipping.h"
+#include "core/convert.h"
 #include "core/memory.h"
 #include "denoise_raw.h"
 #include "io/exif_iso.h"
@@ -283,8 +284,9 @@ class FileRun {
     rows_ = std::make_unique<PageRows>(*input_, hold_);
     outcome_.parts.start("measure");
     const bool measures_line = settings_.noise.measures_line();
-    if (page_ > 0 && !params_->needs_image() && !measures_line) return;
+    if (page_ > 0 && !params_->needs_image() && !measures_line && !settings_.noise.measures_rician()) return;
     if (measures_line) set_measured_line();
+    if (settings_.noise.measures_rician()) set_measured_rician();
     const std::optional<double> iso = io::iso_speed(input_->metadata());
     const Resolved resolved = resolve_page(
         {.iso = iso, .threads = settings_.options.threads, .jpeg_steps = input_->metadata().jpeg_steps});
@@ -343,6 +345,40 @@ class FileRun {
     if (page_ == 0)
       outcome_.noise = fmt::format("gain {:.3g}, read noise {:.3g} of 255 (poisson-gaussian, measured)",
                                    lines[0].a * scale, std::sqrt(lines[0].b) * scale);
+  }
+
+  // --noise rician: its sigma in this volume, or page.
+  void set_measured_rician() {
+    const ImageSpec slice = spec().is_volume() ? slice_spec(spec()) : spec();
+    RicianEstimator estimator(settings_.noise.coils());
+    std::vector<float> samples(static_cast<std::size_t>(slice.width) * slice.height);
+    ImageSpec lines = spec();
+    lines.height = spec().is_volume() ? 1 : slice.height;
+    Image held(lines);
+    for (int z = 0; z < spec().height; z += lines.height) {
+      rows_->read_rows(z, held.view());
+      ConstImageView view = held.view();
+      view.spec = slice;
+      view.strides = interleaved_strides(slice);
+      for (int channel = 0; channel < slice.colour_channels(); ++channel) {
+        for (int y = 0; y < slice.height; ++y)
+          load_row(view, y, channel, samples.data() + static_cast<std::ptrdiff_t>(y) * slice.width);
+        estimator.add_slice(samples.data(), slice.width, slice.height, slice.width);
+      }
+    }
+    const RicianEstimate found = estimator.finish();
+    if (!(found.sigma > 0)) {
+      throw Error(ErrorCode::io,
+                  fmt::format("{}: --noise rician: no noise could be measured; --sigma tells it",
+                              shown_input(files_.input)));
+    }
+    NoiseHandling handling = settings_.noise.for_image(spec());
+    handling.rician = Rician{found.sigma, settings_.noise.coils()};
+    params_->set_noise(std::move(handling));
+    if (page_ == 0) {
+      outcome_.noise = fmt::format("{:.3g} of 255 (rician, measured in the {})",
+                                   found.sigma * 255 / spec().white(), name(found.source));
+    }
   }
 
   void make_denoiser(const MethodParams& resolved) {

@@ -106,12 +106,17 @@ void MethodOptions::add_to(OptionTable& table, For what) {
   const std::vector<MethodInfo> all = methods_for(what);
   std::vector<std::string> names;
   for (const MethodInfo& method : all) names.push_back(method.name);
-  Option& choice =
-      table.add("-m,--method NAME", fmt::format("{} (default {})", fmt::join(names, ", "), words_.method),
-                [this](const std::string& text) {
-                  words_.method = naming_option("method", [&] { return method_info(text).name; });
-                  check_one_choice(method_given_);
-                });
+  Option& choice = table.add(
+      "-m,--method NAME", fmt::format("{} (default {})", fmt::join(names, ", "), words_.method),
+      [this, names, what](const std::string& text) {
+        words_.method = naming_option("method", [&] { return method_info(text).name; });
+        if (std::find(names.begin(), names.end(), text) == names.end()) {
+          throw UsageError(fmt::format("--method: {} is not for {}; there are: {}", text,
+                                       what == For::volumes ? "volumes" : "images (ungrain volume has it)",
+                                       fmt::join(names, ", ")));
+        }
+        check_one_choice(method_given_);
+      });
   choice.choices = names;
   choice.chooses_method = true;
   add_quality(table, what);

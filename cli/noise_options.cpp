@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "arguments.h"
 #include "commands.h"
 #include "core/noise_handling.h"
 #include "option_values.h"
@@ -42,10 +43,17 @@ void NoiseOptions::add_to(OptionTable& table) {
   add_number("chroma", "bm3d and ridge, rgb: times --strength for the colour differences");
   table
       .add("--noise KIND",
-           "what the noise is: auto (measured) or poisson-gaussian (variance = gain * level + read-noise "
-           "squared, as sensors deliver it; both measured unless given) (default auto)",
+           "what the noise is: auto (measured), poisson-gaussian (variance = gain * level + read-noise "
+           "squared, as sensors deliver it; both measured unless given) or rician (magnitude MRI; measured "
+           "unless --sigma is given) (default auto)",
            kind_)
-      .only({"auto", "poisson-gaussian"});
+      .only({"auto", "poisson-gaussian", "rician"});
+  table.add("--coils N",
+            fmt::format("of --noise rician: receive coils whose squares were summed, 1 to {} (default 1)",
+                        Rician::most_coils),
+            [this](const std::string& text) {
+              coils_ = static_cast<int>(parse_whole("--coils", text, Rician::most_coils, 1));
+            });
   table.add("--gain X",
             "of --noise poisson-gaussian, on the 0-255 scale (a number from 0 up; default: measured)",
             [this](const std::string& text) { gain_ = number_of("gain", text, 1e6); });
@@ -77,6 +85,7 @@ void NoiseOptions::add_to(OptionTable& table) {
 void NoiseOptions::check(const OptionTable& table) {
   for (const auto& [option, text] : table.given(group)) given_[option] = text;
   const bool poisson = kind_ == "poisson-gaussian";
+  if (coils_ && !is_rician()) throw UsageError("--coils belongs to --noise rician");
   if (gain_ && !poisson) throw UsageError("--gain belongs to --noise poisson-gaussian");
   if (read_noise_ && !poisson) throw UsageError("--read-noise belongs to --noise poisson-gaussian");
   if (read_noise_ && !gain_)
@@ -96,7 +105,7 @@ void NoiseOptions::check(const OptionTable& table) {
 }
 
 void NoiseOptions::take_sigma(const std::string& text) {
-  kernel_sigma_ = number_of("--sigma", text, 1e6);
+  (is_rician() ? rician_sigma_ : kernel_sigma_) = number_of("--sigma", text, 1e6);
   given_["--sigma"] = text;
 }
 
@@ -104,6 +113,7 @@ NoiseHandling NoiseOptions::for_image(const ImageSpec& spec) const {
   NoiseHandling handling = handling_;
   if (model_file_) handling.model = std::make_shared<const NoiseModel>(model_file_->for_image(spec));
   if (given_noise_) handling.model = given_noise_->for_image(spec);
+  if (rician_sigma_) handling.rician = Rician{*rician_sigma_ * spec.white() / 255, coils()};
   if (gain_) {
     const double scale = spec.white() / 255;
     const double read_noise = read_noise_.value_or(0) * scale;

@@ -71,8 +71,8 @@ INSTANTIATE_TEST_SUITE_P(
             Setting{"high", {.profile = Bm4dProfile::high, .sigma = {0.08}}, 15, 13, 11},
             Setting{"cube_5", {.sigma = {0.08}, .cube = 5}},
             Setting{"cube_4", {.sigma = {0.08}, .wiener_cube = 4}},
-            Setting{"spacing_1", {.sigma = {0.08}, .spacing = 1, .search = 5, .group = 8}, 11, 10, 9},
-            Setting{"spacing_4", {.sigma = {0.08}, .spacing = 4, .wiener_spacing = 5}},
+            Setting{"stride_1", {.sigma = {0.08}, .stride = 1, .search = 5, .group = 8}, 11, 10, 9},
+            Setting{"stride_4", {.sigma = {0.08}, .stride = 4, .wiener_stride = 5}},
             Setting{"wide_search", {.sigma = {0.08}, .search = 15}, 29, 27, 26},
             Setting{"flat_search", {.sigma = {0.08}, .search_z = 3}},
             Setting{"thick_voxels", {.sigma = {0.08}, .aspect = 3}},
@@ -198,8 +198,8 @@ TEST(Bm4d, ErrorsNameWhatIsWrong) {
   EXPECT_EQ(error_of({.sigma = {5}}, image), "bm4d is for volumes, this is an image");
   EXPECT_EQ(error_of({.sigma = {5}}, float_volume(20, 20, 4)),
             "bm4d: a volume of 20 x 20 x 4 has no cube of 5 voxels a side; bm3d filters slices");
-  EXPECT_EQ(error_of({.sigma = {5}, .cube = 4, .spacing = 5}, float_volume(20, 20, 9)),
-            "bm4d: spacing takes at most the side of the cubes, 4, got 5");
+  EXPECT_EQ(error_of({.sigma = {5}, .cube = 4, .stride = 5}, float_volume(20, 20, 9)),
+            "bm4d: stride takes at most the side of the cubes, 4, got 5");
   EXPECT_EQ(error_of({.sigma = {5}, .cube = 3}, float_volume(20, 20, 9)),
             "bm4d: cube takes a whole number from 4 to 5, or auto, got 3");
 }

@@ -527,12 +527,14 @@ PointCurve RicianStabilizer::forward_curve() const {
 }
 
 PointCurve RicianStabilizer::inverse_curve() const {
-  // The mean grows with nu² at 0, so that the inverse begins as a root. One entry lies below its start: the
-  // table is level there.
+  // The mean grows with nu² at 0, so that the inverse is a root there. One entry lies below the curve's
+  // start: the table is level there.
   const double width = sigma_ / tables_->curvature;
   const double reach = curve_reach(tables_->radicand) * sigma_;
-  const double first = background() - reach / curve_steps;
-  return curve_of(first, first + reach, background(), width, [&](double value) { return inverse(value); });
+  const double start = background() + background_zone * sigma_;
+  const double first = start - reach / curve_steps;
+  return curve_of(first, first + reach, start, width,
+                  [&](double value) { return value < start ? 0 : inverse(value); });
 }
 
 // ---- simulation

@@ -37,7 +37,10 @@ class RicianStabilizer {
 
   // The same for planes of floats, within 0.002 sigma.
   PointCurve forward_curve() const;
+  // Near background() the inverse is steep, and would turn the little noise that a filter leaves there into a
+  // signal: what exceeds background() by less than background_zone sigma becomes 0.
   PointCurve inverse_curve() const;
+  static constexpr double background_zone = 0.2;
 
  private:
   double sigma_;

@@ -901,12 +901,15 @@ class Estimate(Workspace):
 class Tell(Workspace):
     """methods, devices, help, version, demo."""
 
-    def methods(self) -> list[dict]:
+    def all_methods(self) -> list[dict]:
         return [json.loads(line) for line in self.done("methods", "--json").out_lines]
+
+    def methods(self) -> list[dict]:
+        return [method for method in self.all_methods() if method["for"] == "images"]
 
     def test_methods(self) -> None:
         listed = self.done("methods").out
-        for method in self.methods():
+        for method in self.all_methods():
             self.assertRegex(listed, rf"(?m)^{method['name']} +{re.escape(method['summary'])} \[")
             told = self.done("methods", method["name"]).out
             for param in method["params"]:
@@ -918,17 +921,17 @@ class Tell(Workspace):
                     self.assertIn(f"default {param['default']}\n", told)
             only = self.done("methods", method["name"], "--json").out
             self.assertEqual(json.loads(only), method)
-        self.assertIn("bilateral", [method["name"] for method in self.methods()])
+        self.assertIn("bilateral", [method["name"] for method in self.all_methods()])
 
     def test_markdown(self) -> None:
         text = self.done("methods", "--markdown").out
-        for method in self.methods():
+        for method in self.all_methods():
             self.assertIn(f"\n## {method['name']}\n", text)
         page = REPOSITORY / "docs/methods.md"
         if not page.exists():
             self.skipTest("docs/methods.md is not there yet")
         expected = page.read_text()
-        if not any(method["cuda"] for method in self.methods()):  # this build has none
+        if not any(method["cuda"] for method in self.all_methods()):  # this build has none
             expected = expected.replace(", cuda.", ".")
         self.assertEqual(expected, text, "docs/methods.md is not what ungrain methods --markdown prints")
 
@@ -1040,6 +1043,17 @@ class Tell(Workspace):
                     self.assertIn(param["takes"], line[0])
                     self.assertIn(f"default {param['default']}", line[0])
         self.assertEqual(len(defaults), 1, "the default does not depend on what was chosen")
+
+    def test_help_of_every_method_for_volumes(self) -> None:
+        for method in self.all_methods():
+            if method["for"] != "volumes":
+                continue
+            text = self.done("volume", "--method", method["name"], "--help").out
+            for param in method["params"]:
+                with self.subTest(method=method["name"], option=param["option"]):
+                    self.assertRegex(text, rf"(?m)^  {param['option']} .*{re.escape(param['help'])}")
+            self.assertIn(f"{method['name']} is not for images", self.run_here("gray.pgm", "-m", method["name"]).err)
+        self.assertIn("bm3d is not for volumes", self.run_here("volume", "gray.pgm", "-m", "bm3d").err)
 
     def test_help_writes_nothing(self) -> None:
         before = sorted(os.listdir(self.folder))

@@ -26,8 +26,8 @@ struct Bm4dParams {
   int steps = 2;
   std::optional<int> cube = {};  // voxels: side of a cube, 4 or 5
   std::optional<int> wiener_cube = {};
-  std::optional<int> spacing = {};  // voxels from one reference cube to the next
-  std::optional<int> wiener_spacing = {};
+  std::optional<int> stride = {};  // voxels from one reference cube to the next
+  std::optional<int> wiener_stride = {};
   std::optional<int> search = {};  // voxels: side of the box that is searched, odd
   std::optional<int> wiener_search = {};
   std::optional<int> search_z = {};  // the same along z, of both steps; unset: follows search and aspect

@@ -17,8 +17,8 @@ using P = Bm4dParams;
 struct ProfileValues {
   int cube = 4;
   int wiener_cube = 5;
-  int spacing = 3;
-  int wiener_spacing = 3;
+  int stride = 3;
+  int wiener_stride = 3;
   int search = 11;
   int wiener_search = 11;
   int group = 32;
@@ -37,7 +37,7 @@ ProfileValues values_of(Bm4dProfile profile) {
     case Bm4dProfile::normal:
       break;
     case Bm4dProfile::high:
-      values.spacing = values.wiener_spacing = 2;
+      values.stride = values.wiener_stride = 2;
       break;
   }
   return values;
@@ -75,18 +75,18 @@ Descriptor sigma() {
 }
 
 constexpr NumberRange cubes{.min = 4, .max = largest_cube, .unit = Unit::pixels};
-constexpr NumberRange spacings{.min = 1, .max = largest_cube, .unit = Unit::pixels};
+constexpr NumberRange strides{.min = 1, .max = largest_cube, .unit = Unit::pixels};
 constexpr NumberRange searches{.min = 1, .max = largest_cube_search, .unit = Unit::pixels, .odd = true};
 constexpr NumberRange groups{.min = 1, .max = most_cubes};
 
-void check_step(const std::optional<int>& spacing, const std::optional<int>& cube, const char* parameter,
+void check_step(const std::optional<int>& stride, const std::optional<int>& cube, const char* parameter,
                 const ImageSpec& spec) {
   if (!cube) return;
   const auto fail = [](const std::string& what) {
     throw Error(ErrorCode::invalid_argument, "bm4d: " + what);
   };
-  if (spacing && *spacing > *cube)
-    fail(fmt::format("{} takes at most the side of the cubes, {}, got {}", parameter, *cube, *spacing));
+  if (stride && *stride > *cube)
+    fail(fmt::format("{} takes at most the side of the cubes, {}, got {}", parameter, *cube, *stride));
   const SolidExtent extent = solid_extent(spec);
   if (std::min({extent.width, extent.height, extent.depth}) < *cube) {
     fail(fmt::format("a volume of {} x {} x {} has no cube of {} voxels a side; bm3d filters slices",
@@ -97,8 +97,8 @@ void check_step(const std::optional<int>& spacing, const std::optional<int>& cub
 void check(const P& p, const ImageSpec& spec) {
   if (!spec.is_volume()) throw Error(ErrorCode::unsupported, "bm4d is for volumes, this is an image");
   describe::check_squares(p, spec);
-  check_step(p.spacing, p.cube, "spacing", spec);
-  if (p.steps > 1) check_step(p.wiener_spacing, p.wiener_cube, "wiener_spacing", spec);
+  check_step(p.stride, p.cube, "stride", spec);
+  if (p.steps > 1) check_step(p.wiener_stride, p.wiener_cube, "wiener_stride", spec);
 }
 
 Cost cost(const P& p, const ImageSpec& spec) {
@@ -106,15 +106,15 @@ Cost cost(const P& p, const ImageSpec& spec) {
   const auto cubed = [](double side) { return side * side * side; };
   double compared = 0;  // voxels, and those that are filtered, for each voxel of the volume
   double filtered = 0;
-  const auto add_step = [&](int spacing, int search, int cube, int group, int transforms) {
-    const double voxels = cubed(cube) / cubed(spacing);
+  const auto add_step = [&](int stride, int search, int cube, int group, int transforms) {
+    const double voxels = cubed(cube) / cubed(stride);
     compared += voxels * cubed(search);
     filtered += voxels * group * transforms;
   };
-  add_step(p.spacing.value_or(values.spacing), p.search.value_or(values.search), p.cube.value_or(values.cube),
+  add_step(p.stride.value_or(values.stride), p.search.value_or(values.search), p.cube.value_or(values.cube),
            p.group.value_or(values.group), 2);
   if (p.steps > 1) {
-    add_step(p.wiener_spacing.value_or(values.wiener_spacing), p.wiener_search.value_or(values.wiener_search),
+    add_step(p.wiener_stride.value_or(values.wiener_stride), p.wiener_search.value_or(values.wiener_search),
              p.wiener_cube.value_or(values.wiener_cube), p.wiener_group.value_or(values.wiener_group), 3);
   }
   const double channels = spec.colour_channels();
@@ -159,10 +159,10 @@ const Method& bm4d_method() {
                                                           "side of a cube, 4 or 5"),
                       by_profile<&ProfileValues::wiener_cube>(&P::wiener_cube, "wiener_cube", cubes,
                                                               "the same in step 2"),
-                      with_follower<&ProfileValues::spacing>(&P::spacing, &P::wiener_spacing, "spacing",
-                                                             spacings, "from one reference cube to the next"),
-                      by_profile<&ProfileValues::wiener_spacing>(&P::wiener_spacing, "wiener_spacing",
-                                                                 spacings, "the same in step 2"),
+                      with_follower<&ProfileValues::stride>(&P::stride, &P::wiener_stride, "stride", strides,
+                                                            "from one reference cube to the next"),
+                      by_profile<&ProfileValues::wiener_stride>(&P::wiener_stride, "wiener_stride", strides,
+                                                                "the same in step 2"),
                       with_follower<&ProfileValues::search>(&P::search, &P::wiener_search, "search", searches,
                                                             "side of the box that is searched"),
                       by_profile<&ProfileValues::wiener_search>(&P::wiener_search, "wiener_search", searches,
@@ -188,7 +188,7 @@ const Method& bm4d_method() {
               .cost = cost,
               .reference = bm4d_reference,
               .cpu = bm4d_cpu,
-      .cuda = UNGRAIN_CUDA_VERSION(bm4d_cuda),
+              .cuda = UNGRAIN_CUDA_VERSION(bm4d_cuda),
           });
   return method;
 }

@@ -43,8 +43,8 @@ Bm4dSettings bm4d_settings(const Bm4dParams& params, const ImageSpec& spec) {
     return Bm4dStep{cube, spacing, search / 2, along_z / 2, cubes_taken(group, group)};
   };
   settings.threshold =
-      step(params.cube.value(), params.spacing.value(), params.search.value(), params.group.value());
-  settings.wiener = step(params.wiener_cube.value(), params.wiener_spacing.value(),
+      step(params.cube.value(), params.stride.value(), params.search.value(), params.group.value());
+  settings.wiener = step(params.wiener_cube.value(), params.wiener_stride.value(),
                          params.wiener_search.value(), params.wiener_group.value());
   return settings;
 }

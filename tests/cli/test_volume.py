@@ -1,0 +1,144 @@
+"""ungrain volume: files of slices as volumes."""
+from __future__ import annotations
+
+import json
+import math
+import random
+import struct
+import unittest
+
+from support import Workspace, npy_bytes
+from test_nifti import nifti, samples_of
+
+WIDTH, HEIGHT, DEPTH = 20, 18, 16
+
+
+def ball(depth: int = DEPTH) -> list[float]:
+    """A soft ball in front of a slope, values around 20 to 200."""
+    values = []
+    for z in range(depth):
+        for y in range(HEIGHT):
+            for x in range(WIDTH):
+                r = math.dist((x, y, z), (WIDTH / 2, HEIGHT / 2, depth / 2))
+                values.append(60 + x + (100 if r < 6 else 0))
+    return values
+
+
+def noisy(values: list[float], sigma: float, seed: int = 1) -> list[float]:
+    draw = random.Random(seed)
+    return [value + draw.gauss(0, sigma) for value in values]
+
+
+def psnr(found: list[float], clean: list[float]) -> float:
+    return 10 * math.log10(255 ** 2 * len(clean) / sum((a - b) ** 2 for a, b in zip(found, clean)))
+
+
+class Volumes(Workspace):
+    def setUp(self) -> None:
+        super().setUp()
+        self.clean = ball()
+        self.noisy = noisy(self.clean, 12)
+        self.write("a.npy", self.noisy)
+
+    def write(self, name: str, values: list[float], depth: int = DEPTH) -> None:
+        shape = f"({depth}, {HEIGHT}, {WIDTH})"
+        self.path(name).write_bytes(npy_bytes(shape, "<f4", struct.pack(f"<{len(values)}f", *values)))
+
+    def read(self, name: str) -> list[float]:
+        data = self.bytes_of(name)
+        count = len(data[data.index(b"\n") + 1:]) // 4
+        return list(struct.unpack(f"<{count}f", data[-4 * count:]))
+
+    def test_bm4d_is_the_default(self) -> None:
+        report = json.loads(self.done("volume", "a.npy", "-o", "b.npy", "--sigma", "12", "--json").out)
+        self.assertEqual((report["method"], report["width"], report["height"], report["depth"], report["pages"]),
+                         ("bm4d", WIDTH, HEIGHT, DEPTH, 1))
+        self.assertGreater(psnr(self.read("b.npy"), self.clean), psnr(self.noisy, self.clean) + 5)
+        line = self.done("volume", "a.npy", "-o", "b.npy", "--sigma", "12").out
+        self.assertIn(f"{WIDTH}x{HEIGHT}x{DEPTH} f32 gray", line)
+
+    def test_the_flag_is_the_command(self) -> None:
+        self.done("volume", "a.npy", "-o", "b.npy", "--sigma", "12", "-q")
+        self.done("a.npy", "--volume", "-o", "c.npy", "--sigma", "12", "-q")
+        self.assertEqual(self.bytes_of("b.npy"), self.bytes_of("c.npy"))
+
+    def test_quality(self) -> None:
+        for quality, profile in (("fast", "fast"), ("normal", "normal"), ("best", "high")):
+            report = json.loads(self.done("volume", "a.npy", "--quality", quality, "--sigma", "12", "--json").out)
+            self.assertEqual((report["method"], report["params"]["profile"]), ("bm4d", profile))
+
+    def test_series(self) -> None:
+        """Volumes of a series do not see each other."""
+        other = noisy(ball(), 12, seed=2)
+        self.write("two.npy", self.noisy + other, 2 * DEPTH)
+        self.write("other.npy", other)
+        for method in ("bm4d", "median", "box", "gaussian", "bilateral"):
+            arguments = ("-m", method, "-q") + (("--sigma", "12") if method in ("bm4d", "bilateral") else ())
+            self.done("volume", "two.npy", "--slices", str(DEPTH), "-o", "r2.npy", *arguments)
+            self.done("volume", "a.npy", "-o", "ra.npy", *arguments)
+            self.done("volume", "other.npy", "-o", "rb.npy", *arguments)
+            self.assertEqual(self.read("r2.npy"), self.read("ra.npy") + self.read("rb.npy"), method)
+
+    def test_windows_have_a_depth(self) -> None:
+        params = lambda *arguments: json.loads(self.done("volume", "a.npy", "--json", *arguments).out)["params"]
+        self.assertEqual(params("-m", "median", "--radius", "2")["radius_t"], "2")
+        self.assertEqual(params("-m", "median", "--radius", "2", "--spacing", "1,1,2")["radius_t"], "1")
+        self.assertEqual(params("-m", "box", "--radius", "3")["radius_z"], "3")
+        self.assertEqual(params("-m", "box", "--radius", "3", "--radius-z", "1")["radius_z"], "1")
+        self.assertEqual(params("-m", "gaussian", "--sigma", "2", "--spacing", "1,1,4")["sigma_z"], "0.5")
+        self.assertEqual(params("--sigma", "9", "--spacing", "0.5,0.5,1.5")["search_z"], "3")
+        self.assertEqual(params("--sigma", "9", "--search-z", "5")["search_z"], "5")
+
+    def test_memory_changes_no_bit(self) -> None:
+        self.write("long.npy", noisy(ball(60), 12), 60)
+        self.done("volume", "long.npy", "-o", "b.npy", "--sigma", "12", "-q", "--search", "5")
+        self.done("volume", "long.npy", "-o", "c.npy", "--sigma", "12", "-q", "--search", "5", "--memory", "1M")
+        self.assertEqual(self.bytes_of("b.npy"), self.bytes_of("c.npy"))
+
+    def test_nifti_keeps_its_header(self) -> None:
+        samples = bytes(min(255, max(0, round(value))) for value in self.noisy)
+        content = nifti(WIDTH, HEIGHT, DEPTH, samples)
+        self.path("a.nii").write_bytes(content)
+        self.done("volume", "a.nii", "-o", "b.nii.gz", "--sigma", "12", "-q")
+        self.assertEqual(len(samples_of(self.path("b.nii.gz"))), len(samples))
+        self.done("volume", "a.nii", "-o", "b.nii", "--sigma", "12", "-q")
+        self.assertEqual(self.bytes_of("b.nii")[40:60], content[40:60])  # the sizes
+        self.assertEqual(self.bytes_of("b.nii")[80:92], content[80:92])  # those of voxels
+        # Its voxels are four times as deep as wide.
+        report = json.loads(self.done("volume", "a.nii", "--sigma", "12", "--json").out)
+        self.assertEqual((report["params"]["aspect"], report["params"]["search_z"]), ("4", "3"))
+
+    def test_rician_noise(self) -> None:
+        draw = random.Random(4)
+        level = lambda x: 0 if x < WIDTH / 2 else 120
+        sigma = 10
+        values = [math.hypot(level(i % WIDTH) + draw.gauss(0, sigma), draw.gauss(0, sigma))
+                  for i in range(WIDTH * HEIGHT * DEPTH)]
+        self.write("m.npy", values)
+        arguments = ("--range", "255", "-q", "--noise", "rician", "--sigma", str(sigma))
+        self.done("volume", "m.npy", "-o", "b.npy", *arguments)
+        result = self.read("b.npy")
+        inner = lambda first, end: [result[i] for i in range(len(result)) if first <= i % WIDTH < end]
+        mean = lambda list_: sum(list_) / len(list_)
+        self.assertLess(mean(inner(0, 8)), 0.02 * sigma)  # 12.5 before
+        self.assertAlmostEqual(mean(inner(12, WIDTH)), 120, delta=0.6)
+
+    def test_refused(self) -> None:
+        for arguments, message in (
+                (("a.npy", "--slices", "5"), "a.npy: its 16 slices do not make volumes of 5 (--slices)"),
+                (("a.npy", "--spacing", "1,1"), "--spacing takes three numbers above 0, such as 1,1,3; got '1,1'"),
+                (("a.npy", "--spacing", "1,0,1"), "--spacing takes three numbers above 0, such as 1,1,3; got '1,0,1'"),
+                (("a.npy", "--coils", "4"), "--coils belongs to --noise rician"),
+                (("a.npy", "-m", "ridge"), "ridge is not for volumes"),
+        ):
+            result = self.run_here("volume", *arguments)
+            self.assertNotEqual(result.code, 0)
+            self.assertEqual(len(result.err_lines), 1, result.err)
+            self.assertIn(message, result.err)
+        self.write("flat.npy", self.noisy[:WIDTH * HEIGHT * 3], 3)
+        result = self.run_here("volume", "flat.npy", "--sigma", "12")
+        self.assertIn("has no cube of", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
