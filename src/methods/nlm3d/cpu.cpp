@@ -247,7 +247,7 @@ class Search {
 Pipeline nlm3d_cpu(const NlmVolumeParams& params, const ImageSpec& spec) {
   const NlmVolumeSettings settings = nlm3d_settings(params, spec);
   if (is_identity(settings)) return {};
-  Pipeline pipeline = nlm3d_stages(settings);
+  Pipeline pipeline = nlm3d_stages(settings, settings.has_prefilter());
   if (settings.has_prefilter()) {
     const auto prefilter = std::make_shared<const Prefilter>(settings);
     pipeline.stages.front().scratch = prefilter->scratch();

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "core/choices.h"
@@ -25,7 +26,10 @@ std::optional<double> strength(const P& p, const ImageSpec& spec) {
   if (!p.sigma) return std::nullopt;
   const double smoothed = p.prefilter.value();
   // Of a volume that is not smoothed more of the distances is noise.
-  const double factor = 1.8 + 0.8 * std::min(smoothed / 0.1, 1.0);
+  double factor = 1.8 + 0.8 * std::min(smoothed / 0.1, 1.0);
+  // And where patches are large, more of them is structure.
+  const double voxels = p.patch * p.patch * p.patch_z.value();
+  factor *= std::pow(std::max(voxels / 27, 1.0), 0.22);
   return factor * *p.sigma *
          distance_deviation(p.patch, p.patch_z.value(), smoothed,
                             prefilter_along_z(smoothed, p.aspect, spec.height));
@@ -46,16 +50,16 @@ Cost cost(const P& p, const ImageSpec& spec) {
 
 }  // namespace
 
-Pipeline nlm3d_stages(const NlmVolumeSettings& settings) {
+Pipeline nlm3d_stages(const NlmVolumeSettings& settings, bool makes_copy) {
   const int channels = settings.spec.colour_channels();
   Pipeline pipeline;
   // A row is a whole slice, so that only slices are reached.
-  if (settings.has_prefilter()) {
+  if (makes_copy) {
     pipeline.stages.push_back(
         {.name = "prefilter", .reach = {.y = settings.prefilter_z > 0 ? 1 : 0}, .planes = channels});
   }
   Stage search{.name = "search", .reach = {.y = settings.radius_z + settings.around_z}, .planes = channels};
-  if (settings.has_prefilter()) search.reads = {0, 1};
+  if (makes_copy) search.reads = {0, 1};
   pipeline.stages.push_back(std::move(search));
   return pipeline;
 }
@@ -105,6 +109,7 @@ const Method& nlm3d_method() {
                   .cost = cost,
                   .reference = nlm3d_reference,
                   .cpu = nlm3d_cpu,
+                  .cuda = UNGRAIN_CUDA_VERSION(nlm3d_cuda),
               });
   return method;
 }

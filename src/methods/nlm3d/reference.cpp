@@ -96,7 +96,7 @@ double mean_of_similar(const NlmVolumeSettings& settings, const BorderedSolid& g
 Pipeline nlm3d_reference(const NlmVolumeParams& params, const ImageSpec& spec) {
   const NlmVolumeSettings settings = nlm3d_settings(params, spec);
   if (is_identity(settings)) return {};
-  Pipeline pipeline = nlm3d_stages(settings);
+  Pipeline pipeline = nlm3d_stages(settings, settings.has_prefilter());
   const SolidExtent extent = solid_extent(spec);
   const auto solid = [=](const StageCall& call, std::size_t read, int channel) {
     return BorderedSolid{solid_of(call.in[read], channel, spec.slice), extent};
