@@ -45,7 +45,7 @@ void check(const P& /*params*/, const ImageSpec& spec) {
 Cost cost(const P& p, const ImageSpec& spec) {
   const double along_z = p.search_z.value_or(p.search);
   const double weights = p.search * p.search * along_z * spec.colour_channels();
-  return {.cpu_ns = 0.5 * weights, .gpu_ns = 0.0013 * weights};
+  return {.cpu_ns = 0.7 * weights, .gpu_ns = 0.001 * weights};
 }
 
 }  // namespace
