@@ -24,7 +24,7 @@ namespace {
 // Floats from one line of squared differences or weights to the next: cache lines, an odd number of them.
 constexpr int pitch_for(int radius, int around) {
   const int floats = widest_volume_tile + 2 * radius + 2 * around + 2 * volume_vector_slack;
-  return (floats / 16 | 1) * 16;
+  return ((floats + 15) / 16 | 1) * 16;
 }
 
 }  // namespace
