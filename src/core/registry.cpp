@@ -22,7 +22,9 @@
   METHOD(ridge)
 
 // Those that filter volumes as solids.
-#define UNGRAIN_VOLUME_METHODS(METHOD) METHOD(bm4d)
+#define UNGRAIN_VOLUME_METHODS(METHOD) \
+  METHOD(bm4d)                         \
+  METHOD(nlm3d)
 
 namespace ungrain {
 
