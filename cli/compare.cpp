@@ -129,10 +129,11 @@ Peak peak_of_volumes(ComparedFile& clean, std::optional<double> range) {
 class Files {
  public:
   explicit Files(Settings settings) : settings_(std::move(settings)) {
+    settings_.volume = settings_.volume || settings_.slices;
     if (settings_.volume && !settings_.open.axis) settings_.open.axis = 0;  // as `ungrain volume` does
     clean_ = open_file(settings_.files.front(), settings_);
     const std::optional<io::VolumeShape> shape = clean_.info.volume;
-    if (settings_.volume || settings_.slices || (shape && shape->depth > 1)) {
+    if (settings_.volume || (shape && shape->depth > 1)) {
       make_volumes(clean_, depth_of(clean_.info, settings_, clean_.name, {}));
       peak_ = peak_of_volumes(clean_, settings_.range);
       clean_.info.spec.range = peak_->value;
