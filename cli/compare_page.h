@@ -34,8 +34,8 @@ class ComparisonPage {
   void write(const std::string& path);
 
  protected:
-  ComparisonPage(const io::FileInfo& clean, Open open, std::vector<std::string> remarks)
-      : clean_(clean), notes_(std::move(remarks)), open_(std::move(open)) {}
+  ComparisonPage(io::FileInfo clean, Open open, std::vector<std::string> remarks)
+      : clean_(std::move(clean)), notes_(std::move(remarks)), open_(std::move(open)) {}
   virtual std::string source(ComparedFile& file) = 0;  // the picture that the page has of it
   virtual std::string_view kind() const = 0;           // of page::render_page()
   virtual std::string about() const = 0;

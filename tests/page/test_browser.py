@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
-from support import PROGRAM, REPOSITORY, picture, volume, write_nifti, write_pnm  # noqa: E402
+from support import PROGRAM, REPOSITORY, npy_bytes, picture, volume, write_nifti, write_pnm  # noqa: E402
 
 STUDY = Path(PROGRAM).with_name("ungrain-study")
 RESULTS = REPOSITORY / "tests/page/results"
@@ -463,6 +463,23 @@ def test_planes_show_the_voxels(browser, volume_page) -> None:
             assert plane_pixel(browser, plane, across, up, columns, rows) == [expected] * 3 + [255], (plane, x, y, z)
     labels = browser.execute_script("return [...document.querySelectorAll('[data-slice]')].map((e) => e.textContent)")
     assert labels == ["slice 10 of 12", "slice 9 of 16", "slice 8 of 20"]
+
+
+def test_stacks_go_downwards(browser, tmp_path) -> None:
+    """Slices that are no NIfTI file's are shown as pictures are: y downwards, and z likewise."""
+    samples = bytes(map(int, volume(*VOLUME, 1)))
+    (tmp_path / "stack.npy").write_bytes(npy_bytes(str(VOLUME[::-1]), "|u1", samples))
+    subprocess.run([PROGRAM, "compare", "--volume", "stack.npy", "stack.npy", "--html", "page.html"], cwd=tmp_path, check=True,
+                   capture_output=True, timeout=60)
+    open_volumes(browser, tmp_path / "page.html")
+    move_slider(browser, 0)
+    width, height, depth = VOLUME
+    x, y, z = 3, 4, 5
+    for plane, at in (("sagittal", x), ("coronal", y), ("axial", z)):
+        set_slice(browser, plane, at)
+    for plane, across, down, columns, rows in (("axial", x, y, width, height), ("coronal", x, z, width, depth),
+                                               ("sagittal", y, z, height, depth)):
+        assert plane_pixel(browser, plane, across, rows - 1 - down, columns, rows)[0] == voxel_of(1, x, y, z), plane
 
 
 def test_voxels_have_their_aspect(browser, volume_page) -> None:
