@@ -32,7 +32,7 @@ TEST(Page, NothingInTheDataEndsIt) {
 }
 
 TEST(Page, EveryPartOfTheTemplateIsFilled) {
-  for (const char* kind : {"compare", "noise", "study"}) {
+  for (const char* kind : {"compare", "noise", "study", "volume"}) {
     const std::string page = render_page(kind, {{"title", "t"}}, {});
     EXPECT_EQ(page.find("{{"), std::string::npos);
     EXPECT_NE(page.find("default-src 'none'"), std::string::npos);

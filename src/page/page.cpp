@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 const std::map<std::string_view, std::string_view> scripts = {
-    {"compare", compare_js}, {"noise", noise_js}, {"study", study_js}};
+    {"compare", compare_js}, {"noise", noise_js}, {"study", study_js}, {"volume", volume_js}};
 
 std::string replaced(std::string_view text,
                      const std::vector<std::pair<std::string_view, std::string_view>>& rules) {

@@ -51,13 +51,17 @@ const table = (head, rows, { groups = [], kind } = {}) => html`<div class="scrol
       : html`<td>${one && "content" in Object(one) ? one.content : one}</td>`)}</tr>
 `)}</tbody></table></div>`;
 
+// Where there is a mask, its numbers stand in a row of their own. Volumes have no FSIM.
 const metrics_table = (pictures) => {
-  const judged = pictures.filter((picture) => picture.metrics);
+  const judged = pictures.filter((picture) => picture.metrics).flatMap(({ name, metrics }) =>
+    [{ name, metrics }, ...(metrics.mask ? [{ name: `${name}, in the mask`, metrics: metrics.mask }] : [])]);
+  const features = judged.some((picture) => "fsim" in picture.metrics);
   const colour = judged.some((picture) => typeof picture.metrics.fsimc === "number");
   const digits = (value) => number(value, (one) => Number(one.toPrecision(5)));
-  return table(["picture", "PSNR dB", "SSIM", "FSIM", ...(colour ? ["FSIMc"] : []), "MSE", "largest error"],
-    judged.map(({ name, metrics }) => [name, fixed(metrics.psnr, 2), fixed(metrics.ssim, 4), fixed(metrics.fsim, 4),
-      ...(colour ? [fixed(metrics.fsimc, 4)] : []), digits(metrics.mse), digits(metrics.max_abs)]),
+  return table(["picture", "PSNR dB", "SSIM", ...(features ? ["FSIM"] : []), ...(colour ? ["FSIMc"] : []), "MSE", "largest error"],
+    judged.map(({ name, metrics }) => [name, fixed(metrics.psnr, 2), fixed(metrics.ssim, 4),
+      ...(features ? [fixed(metrics.fsim, 4)] : []), ...(colour ? [fixed(metrics.fsimc, 4)] : []),
+      digits(metrics.mse), digits(metrics.max_abs)]),
     { kind: "metrics" });
 };
 
@@ -287,15 +291,16 @@ const bring_to_life = (viewer) => {
   });
 };
 
-// The page, in the order of its parts.
-const show = (...parts) => {
+// The page, in the order of its parts. `start` makes its viewer work.
+const show_with = (start, ...parts) => {
   document.querySelector("main").innerHTML = as_markup(parts);
   const pictures = document.querySelector(".pictures");
   const found = document.querySelector(".viewer");
   if (found) {
     found.append(pictures);
-    bring_to_life(found);
+    start(found);
   } else {
     pictures.remove();
   }
 };
+const show = (...parts) => show_with(bring_to_life, ...parts);

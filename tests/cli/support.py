@@ -7,6 +7,7 @@ mistake in its readers and writers is seen.
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import os
 import re
@@ -405,6 +406,30 @@ def page_pictures(page: str) -> list[tuple[str, str, bytes]]:
     """Each picture's name, kind of file and bytes, as the page has them."""
     found = re.findall(r'<img alt="([^"]*)" [^>]*src="data:image/(\w+);base64,([^"]*)"', page)
     return [(name, kind, base64.b64decode(data)) for name, kind, data in found]
+
+
+def write_nifti(path: Path, size: tuple[int, ...], samples: list[float], spacing: tuple[float, float, float] = (1, 1, 1),
+                kind: str = "f4") -> Path:
+    """NIfTI-1, little endian, of u1, u2 or f4; compressed where the name ends in .gz."""
+    dims = [len(size), *size] + [1] * (7 - len(size))
+    header = struct.pack("<i36x8h", 348, *dims) + bytes(14)
+    header += struct.pack("<3h8f3f", {"u1": 2, "u2": 512, "f4": 16}[kind], 8 * int(kind[1]), 0, 1, *spacing, 1, 1, 1, 1, 352, 0, 0)
+    data = header.ljust(344, b"\0") + b"n+1\0" + bytes(4)
+    data += struct.pack(f"<{len(samples)}{NPY_KINDS[kind]}", *samples)
+    path.write_bytes(gzip.compress(data, mtime=0) if path.name.endswith(".gz") else data)
+    return path
+
+
+def volume(width: int, height: int, depth: int, seed: int = 1) -> list[float]:
+    """A ramp with noise, x fastest, then y: whole numbers from 0 to 255, with 0 and 255 among them."""
+    state = seed * 2654435761 % 2**32
+    samples: list[float] = []
+    for i in range(width * height * depth):
+        x, y, z = i % width, i // width % height, i // (width * height)
+        state = (1664525 * state + 1013904223) % 2**32
+        samples.append(20 + 60 * x // width + 60 * y // height + 60 * z // depth + (state >> 16) % 41)
+    samples[0], samples[1] = 0, 255
+    return samples
 
 
 def write_tiff(path: Path, pages: list[Picture]) -> Path:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
-from support import PROGRAM, REPOSITORY, picture, write_pnm  # noqa: E402
+from support import PROGRAM, REPOSITORY, npy_bytes, picture, volume, write_nifti, write_pnm  # noqa: E402
 
 STUDY = Path(PROGRAM).with_name("ungrain-study")
 RESULTS = REPOSITORY / "tests/page/results"
@@ -78,6 +78,20 @@ def compare_page(tmp_path_factory) -> Path:
     return folder / "page.html"
 
 
+VOLUME = (20, 16, 12)
+SPACING = (1, 1, 2.5)
+
+
+@pytest.fixture(scope="module")
+def volume_page(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("volume")
+    files = [write_nifti(folder / f"{name}.nii.gz", VOLUME, volume(*VOLUME, seed), SPACING)
+             for seed, name in ((1, "clean"), (2, "noisy"), (3, '<b>"&result'))]
+    mask = write_nifti(folder / "mask.nii", VOLUME, [1 if i % 2 else 0 for i in range(20 * 16 * 12)], kind="u1")
+    subprocess.run([PROGRAM, "compare", *files, "--mask", mask, "--html", folder / "page.html"], check=True, capture_output=True, timeout=60)
+    return folder / "page.html"
+
+
 @pytest.fixture(scope="module")
 def noise_page(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("noise")
@@ -114,6 +128,11 @@ def test_noise_of_an_image(browser, noise_page) -> None:
 
 @pytest.fixture(params=["study", "compare"])
 def page(request) -> Path:
+    return request.getfixturevalue(f"{request.param}_page")
+
+
+@pytest.fixture(params=["study", "compare", "volume"])
+def any_page(request) -> Path:
     return request.getfixturevalue(f"{request.param}_page")
 
 
@@ -154,8 +173,8 @@ def move_slider(browser, share: float) -> None:
         "s.dispatchEvent(new Event('input'));", share)
 
 
-def test_nothing_is_fetched_and_nothing_is_wrong(browser, page) -> None:
-    open_page(browser, page)
+def test_nothing_is_fetched_and_nothing_is_wrong(browser, any_page) -> None:
+    open_page(browser, any_page)
     choose(browser, "mode", "difference")
     asked = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     urls = [m["params"]["request"]["url"] for m in asked if m["method"] == "Network.requestWillBeSent"]
@@ -368,11 +387,11 @@ def brightness(browser, expression: str) -> float:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_light_and_dark(browser, page, scheme) -> None:
+def test_light_and_dark(browser, any_page, scheme) -> None:
     try:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia",
                                 {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-        open_page(browser, page)
+        open_page(browser, any_page)
         paper = brightness(browser, "getComputedStyle(document.body).backgroundColor")
         ink = brightness(browser, "getComputedStyle(document.body).color")
         assert abs(paper - ink) > 150 and (paper > ink) == (scheme == "light")
@@ -385,13 +404,162 @@ def test_light_and_dark(browser, page, scheme) -> None:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def test_without_scripts_the_pictures_are_shown(browser, page) -> None:
+def test_without_scripts_the_pictures_are_shown(browser, any_page) -> None:
     try:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-        browser.get(page.as_uri())
+        browser.get(any_page.as_uri())
         shown = browser.find_elements("css selector", ".pictures img")
         assert shown and all(image.is_displayed() for image in shown)
         text = browser.find_element("css selector", "body").text
         assert "drawn by the script" in text and "dB, SSIM" in text
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+# ---- volumes
+
+
+def open_volumes(browser, page: Path) -> None:
+    open_page(browser, page)
+    browser.execute_script("const c = document.querySelector('[data-choose=cross]'); c.checked = false; c.dispatchEvent(new Event('change'))")
+
+
+def voxel_of(seed: int, x: int, y: int, z: int) -> int:
+    return int(volume(*VOLUME, seed)[(z * VOLUME[1] + y) * VOLUME[0] + x])
+
+
+def plane_pixel(browser, plane: str, across: int, up: int, columns: int, rows: int) -> list[int]:
+    """The colour in the middle of a voxel of a plane, counted from its lower left corner."""
+    return browser.execute_script(
+        "const [plane, i, j, columns, rows] = arguments;"
+        "const c = document.querySelector(`[data-plane=${plane}] canvas`);"
+        "return [...c.getContext('2d').getImageData((i + 0.5) / columns * c.width, (rows - j - 0.5) / rows * c.height, 1, 1).data]",
+        plane, across, up, columns, rows)
+
+
+def set_slice(browser, plane: str, slice_number: int) -> None:
+    browser.execute_script(
+        "const s = document.querySelector(`[data-plane=${arguments[0]}] input`); s.value = arguments[1]; s.dispatchEvent(new Event('input'))",
+        plane, slice_number)
+
+
+def slices(browser) -> list[int]:
+    """The point in which the planes meet: x, y, z."""
+    return [int(browser.execute_script(f"return document.querySelector('[data-plane={plane}] input').value"))
+            for plane in ("sagittal", "coronal", "axial")]
+
+
+def test_planes_show_the_voxels(browser, volume_page) -> None:
+    open_volumes(browser, volume_page)
+    choose(browser, "right", "1")
+    move_slider(browser, 0)
+    width, height, depth = VOLUME
+    for x, y, z in ((3, 4, 5), (10, 15, 0), (19, 0, 11), (7, 8, 9)):
+        for plane, at in (("sagittal", x), ("coronal", y), ("axial", z)):
+            set_slice(browser, plane, at)
+        expected = voxel_of(2, x, y, z)
+        for plane, across, up, columns, rows in (("axial", x, y, width, height), ("coronal", x, z, width, depth),
+                                                 ("sagittal", y, z, height, depth)):
+            assert plane_pixel(browser, plane, across, up, columns, rows) == [expected] * 3 + [255], (plane, x, y, z)
+    labels = browser.execute_script("return [...document.querySelectorAll('[data-slice]')].map((e) => e.textContent)")
+    assert labels == ["slice 10 of 12", "slice 9 of 16", "slice 8 of 20"]
+
+
+def test_stacks_go_downwards(browser, tmp_path) -> None:
+    """Slices that are no NIfTI file's are shown as pictures are: y downwards, and z likewise."""
+    samples = bytes(map(int, volume(*VOLUME, 1)))
+    (tmp_path / "stack.npy").write_bytes(npy_bytes(str(VOLUME[::-1]), "|u1", samples))
+    subprocess.run([PROGRAM, "compare", "--volume", "stack.npy", "stack.npy", "--html", "page.html"], cwd=tmp_path, check=True,
+                   capture_output=True, timeout=60)
+    open_volumes(browser, tmp_path / "page.html")
+    move_slider(browser, 0)
+    width, height, depth = VOLUME
+    x, y, z = 3, 4, 5
+    for plane, at in (("sagittal", x), ("coronal", y), ("axial", z)):
+        set_slice(browser, plane, at)
+    for plane, across, down, columns, rows in (("axial", x, y, width, height), ("coronal", x, z, width, depth),
+                                               ("sagittal", y, z, height, depth)):
+        assert plane_pixel(browser, plane, across, rows - 1 - down, columns, rows)[0] == voxel_of(1, x, y, z), plane
+
+
+def test_voxels_have_their_aspect(browser, volume_page) -> None:
+    open_volumes(browser, volume_page)
+    boxes = browser.execute_script(
+        "return [...document.querySelectorAll('.plane canvas')].map((c) => [c.getBoundingClientRect().width, c.getBoundingClientRect().height])")
+    lengths = [count * spacing for count, spacing in zip(VOLUME, SPACING)]
+    scale = boxes[0][0] / lengths[0]
+    for (width, height), (across, down) in zip(boxes, ((0, 1), (0, 2), (1, 2))):
+        assert width == pytest.approx(lengths[across] * scale, abs=1) and height == pytest.approx(lengths[down] * scale, abs=1)
+    assert scale > 5
+
+
+def test_difference_and_contrast_of_volumes(browser, volume_page) -> None:
+    open_volumes(browser, volume_page)
+    set_slice(browser, "axial", 4)
+    choose(browser, "left", "1")
+    choose(browser, "right", "1")
+    choose(browser, "mode", "difference")
+    assert plane_pixel(browser, "axial", 6, 7, 20, 16) == [128, 128, 128, 255]
+    choose(browser, "left", "0")
+    choose(browser, "gain", "2")
+    expected = min(255, max(0, 128 + 2 * (voxel_of(1, 6, 7, 4) - voxel_of(2, 6, 7, 4))))
+    assert plane_pixel(browser, "axial", 6, 7, 20, 16)[0] == expected
+    choose(browser, "mode", "slider")
+    move_slider(browser, 1)
+    for what, value in (("level", "100"), ("window", "50")):
+        browser.execute_script("const s = document.querySelector(`[data-choose=${arguments[0]}]`); s.value = arguments[1];"
+                               "s.dispatchEvent(new Event('input'))", what, value)
+    expected = min(255, max(0, (voxel_of(1, 6, 7, 4) - 75) * 255 / 50))
+    assert abs(plane_pixel(browser, "axial", 6, 7, 20, 16)[0] - expected) <= 1
+    said = browser.execute_script("return [...document.querySelectorAll('.controls output')].map((e) => e.textContent)")
+    assert said == ["100", "50"]
+    browser.find_element("css selector", "[data-choose=reset]").click()
+    assert plane_pixel(browser, "axial", 6, 7, 20, 16)[0] == voxel_of(1, 6, 7, 4)
+
+
+def test_keys_and_clicks_in_planes(browser, volume_page) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    open_volumes(browser, volume_page)
+    assert slices(browser) == [10, 8, 6]
+    canvas = browser.find_element("css selector", "[data-plane=axial] canvas")
+    canvas.send_keys(Keys.ARROW_LEFT, Keys.ARROW_LEFT, Keys.ARROW_UP, Keys.PAGE_UP)
+    assert slices(browser) == [8, 9, 7]
+    canvas.send_keys(Keys.HOME, Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
+    assert slices(browser) == [9, 8, 0]
+    for _ in range(3):
+        canvas.send_keys(Keys.PAGE_DOWN)  # stays at the first slice
+    assert slices(browser)[2] == 0
+    chosen = "return [...document.querySelectorAll('.viewer select')].map((s) => s.value).slice(0, 3)"
+    assert browser.execute_script(chosen) == ["1", "2", "slider"]
+    canvas.send_keys("x")
+    assert browser.execute_script(chosen) == ["2", "1", "slider"]
+    canvas.send_keys("d", "1")
+    assert browser.execute_script(chosen) == ["2", "0", "difference"]
+    coronal = browser.find_element("css selector", "[data-plane=coronal] canvas")
+    ActionChains(browser).move_to_element(coronal).click().perform()
+    assert slices(browser)[0] in (9, 10) and slices(browser)[2] in (5, 6) and slices(browser)[1] == 8
+    assert browser.get_log("browser") == []
+
+
+def test_numbers_and_names_of_volumes(browser, volume_page) -> None:
+    open_page(browser, volume_page)
+    rows = browser.execute_script(
+        "return [...document.querySelectorAll('table.metrics tr')].map((row) => [...row.children].map((cell) => cell.textContent))")
+    assert rows[0] == ["picture", "PSNR dB", "SSIM", "MSE", "largest error"]
+    assert [row[0] for row in rows[1:]] == ["noisy.nii.gz", "noisy.nii.gz, in the mask", '<b>"&result.nii.gz', '<b>"&result.nii.gz, in the mask']
+    assert browser.find_elements("css selector", "b") == []
+    text = browser.execute_script("return document.querySelector('.viewer [data-name=right]').textContent")
+    assert text.startswith('<b>"&result.nii.gz: ') and "dB, SSIM" in text
+    assert "peak 255" in markup(browser)
+
+
+def test_volumes_on_a_phone(browser, volume_page) -> None:
+    try:
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                {"width": PHONE, "height": 740, "deviceScaleFactor": 2, "mobile": True})
+        open_page(browser, volume_page)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= PHONE
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
