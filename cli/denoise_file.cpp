@@ -24,6 +24,7 @@
 #include "ungrain/version.h"
 #include "ungrain/volume.h"
 #include "volume_file.h"
+#include "volume_parts.h"
 #include "white_level.h"
 
 namespace ungrain::cli {
@@ -189,11 +190,11 @@ class FileRun {
     }
     outcome_.parts.start("finish");
     result.deliver();
-    outcome_.method = denoiser_->params().method();
-    for (const ParamInfo& info : method_info(outcome_.method).params) {
-      outcome_.params.emplace_back(info.name, denoiser_->params().get_text(info.name));
-    }
-    denoiser_.give_back();
+    const MethodParams& used = in_parts_ ? *in_parts_ : denoiser_->params();
+    outcome_.method = used.method();
+    for (const ParamInfo& info : method_info(outcome_.method).params)
+      outcome_.params.emplace_back(info.name, used.get_text(info.name));
+    if (denoiser_) denoiser_.give_back();
     outcome_.parts.stop();
     outcome_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     return outcome_;
@@ -291,7 +292,7 @@ class FileRun {
     const Resolved resolved = resolve_page(
         {.iso = iso, .threads = settings_.options.threads, .jpeg_steps = input_->metadata().jpeg_steps});
     const bool first_of_several = page_ == 0 && outcome_.in.pages > 1;
-    if (first_of_several) {  // only a denoiser tells whether it looks along them
+    if (first_of_several && !spec().is_volume()) {  // only a denoiser tells whether it looks along them
       make_denoiser(resolved.params);
       along_pages_ = denoiser_->reach().slices() > 1;
     }
@@ -302,7 +303,7 @@ class FileRun {
     const NoiseHandling& noise = resolved.params.noise();
     outcome_.undone_at_black = outcome_.undone_at_black || noise.cut_at_black;
     outcome_.undone_at_white = outcome_.undone_at_white || noise.cut_at_white;
-    if (!first_of_several) make_denoiser(resolved.params);
+    if (!first_of_several || spec().is_volume()) make_denoiser(resolved.params);
   }
 
   // A page in memory is measured where it lies, all of it at once.
@@ -330,7 +331,12 @@ class FileRun {
   void set_measured_line() {
     const Image pixels = rows_->all();
     ConstImageView view = pixels.view();
-    view.spec = spec();  // with the given white level and channels
+    view.spec = spec();        // with the given white level and channels
+    if (spec().is_volume()) {  // its slices, one below the other
+      view.spec = slice_spec(spec());
+      view.spec.height *= spec().height;
+      view.strides = interleaved_strides(view.spec);
+    }
     // The estimate's own lines are fitted to more levels, but it has them only where it is certain of them.
     std::vector<PoissonGaussian> lines =
         estimate_noise_model(view, {.threads = settings_.options.threads}).lines;
@@ -387,6 +393,10 @@ class FileRun {
     try {
       pool_.lend(denoiser_, resolved, spec(), options_);
     } catch (const Error& error) {
+      if (error.code() == ErrorCode::out_of_memory && spec().is_volume()) {
+        in_parts_ = resolved;
+        return;
+      }
       const std::size_t taken = settings_.options.memory - options_.memory;
       const bool halves = resolved.method() == "bm3d" && resolved.get_text("scales") == "2";
       if (error.code() != ErrorCode::out_of_memory || (taken == 0 && !halves)) throw;
@@ -442,7 +452,10 @@ class FileRun {
         prepare_page();
       }
       outcome_.parts.start("filter");
-      outcome_.report = added_up(denoiser_->run(*rows_, writer, written_spec), outcome_.report);
+      Report report = in_parts_ ? denoise_in_parts(*in_parts_, spec(), options_,
+                                                   dynamic_cast<VolumeInput&>(*input_), writer, written_spec)
+                                : denoiser_->run(*rows_, writer, written_spec);
+      outcome_.report = added_up(std::move(report), outcome_.report);
     }
   }
 
@@ -489,6 +502,7 @@ class FileRun {
   bool along_pages_ = false;  // the method looks at the pages before and after: all are one sequence
   std::unique_ptr<PageRows> rows_;
   DenoiserPool::Loan denoiser_;
+  std::optional<MethodParams> in_parts_;  // instead of the denoiser: slices do not fit the memory
 };
 
 }  // namespace

@@ -33,13 +33,15 @@ VolumeInput::VolumeInput(std::unique_ptr<io::InputFile> slices, int depth)
   info_.pages /= depth;
 }
 
-void VolumeInput::read_rows(int first, const ImageView& rows) {
+void VolumeInput::read_rows(int first, const ImageView& rows) { read_lines(first, 0, rows); }
+
+void VolumeInput::read_lines(int first, int line, const ImageView& rows) {
   for (int z = 0; z < rows.spec.height; ++z) {
     if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
     const int page = volume_ * info_.spec.height + first + z;
     if (page != page_) slices_->select_page(page);
     page_ = page;
-    slices_->read_rows(0, slice_of(rows.rows(z, 1)));
+    slices_->read_rows(line, slice_of(rows.rows(z, 1)));
   }
 }
 

@@ -23,6 +23,8 @@ class VolumeInput : public io::InputFile {
   std::vector<int> selected_pages() const override { return slices_->selected_pages(); }
   void select_page(int volume) override { volume_ = volume; }
   void read_rows(int first, const ImageView& rows) override;
+  // The same of the slices' lines from `line` on, as many as the rows' own slices have.
+  void read_lines(int first, int line, const ImageView& rows);
   void check_unchanged() override { slices_->check_unchanged(); }
   io::InputFile& slices() { return *slices_; }
 

@@ -1,4 +1,5 @@
 // bm4d: each device against the definition, and what the method promises.
+#include <limits>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -179,6 +180,24 @@ TEST(Bm4d, AConstantStaysAsItIs) {
   for (const Device::Kind device : {Device::Kind::reference, Device::Kind::cpu, Device::Kind::cuda}) {
     if (is_missing(device)) continue;
     EXPECT_LE(largest_difference_of(run({.sigma = {0.1}}, in, device), in), 2e-5);
+  }
+}
+
+// What is not finite is filled from its own slice, so that parts of slices have the same bits as the whole.
+TEST(Bm4d, NanIsFilledFromItsSlice) {
+  TestVolume in(float_volume(15, 14, 13));
+  for (int z = 0; z < 13; ++z) {
+    for (int y = 0; y < 14; ++y) {
+      for (int x = 0; x < 15; ++x) in.at(x, y, z) = static_cast<float>(z);
+    }
+  }
+  const TestVolume clean = in;
+  in.at(0, 3, 6) = std::numeric_limits<float>::quiet_NaN();
+  in.at(14, 7, 2) = std::numeric_limits<float>::infinity();
+  for (const Device::Kind device : devices) {
+    if (is_missing(device)) continue;
+    // Nothing is left of other slices' values at the places of the two.
+    EXPECT_LE(largest_difference_of(run({.sigma = {1e-3}}, in, device), clean), 1e-2);
   }
 }
 

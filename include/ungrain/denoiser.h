@@ -210,7 +210,9 @@ class Denoiser {
   void wait();  // until the work of run_async() is done; throws its errors
 
   using Reach = ungrain::Reach;
-  Reach reach() const;                 // how far a pixel's neighbourhood extends through all stages
+  // How far a pixel's neighbourhood extends through all stages. Of a volume: x within slices along both axes,
+  // y over slices.
+  Reach reach() const;
   const MethodParams& params() const;  // resolved
   const ImageSpec& spec() const;
   Device device() const;

@@ -174,6 +174,7 @@ std::int64_t fill_nonfinite(const ConstImageView& view, int y, int channel, floa
                             std::optional<int> count) {
   std::int64_t replaced = 0;
   const int width = view.spec.width;
+  const SliceShape& slice = view.spec.slice;
   const auto sample_at = [&](int px, int py) {
     const std::byte* at = row_of(view, py, channel) + px * view.strides.x;
     return view.spec.type == PixelType::f32 ? read_at<float>(at) : half_to_float(read_at<std::uint16_t>(at));
@@ -186,13 +187,22 @@ std::int64_t fill_nonfinite(const ConstImageView& view, int y, int channel, floa
     for (int radius = 1; radius <= fill_radius; ++radius) {
       double sum = 0;
       int finite = 0;
-      for (int py = std::max(0, y - radius); py <= std::min(view.spec.height - 1, y + radius); ++py) {
-        for (int px = std::max(0, x - radius); px <= std::min(width - 1, x + radius); ++px) {
-          const float sample = sample_at(px, py);
-          if (std::isfinite(sample)) {
-            sum += sample;
-            ++finite;
-          }
+      const auto add = [&](float sample) {
+        if (!std::isfinite(sample)) return;
+        sum += sample;
+        ++finite;
+      };
+      if (view.spec.is_volume()) {  // from the same slice, whose lines are one row
+        const int column = x % slice.width;
+        const int line = x / slice.width;
+        for (int py = std::max(0, line - radius); py <= std::min(slice.height - 1, line + radius); ++py) {
+          for (int px = std::max(0, column - radius); px <= std::min(slice.width - 1, column + radius); ++px)
+            add(sample_at(py * slice.width + px, y));
+        }
+      } else {
+        for (int py = std::max(0, y - radius); py <= std::min(view.spec.height - 1, y + radius); ++py) {
+          for (int px = std::max(0, x - radius); px <= std::min(width - 1, x + radius); ++px)
+            add(sample_at(px, py));
         }
       }
       if (finite > 0) {

@@ -19,6 +19,7 @@ struct Samples {
   unsigned char* data;
   Strides strides;
   Rect rect;
+  Extent slice = {};  // of a volume, whose rows are slices
 
   __device__ unsigned char* at(int x, int y, int channel) const {
     return data + (x - rect.x0) * strides.x + (y - rect.y0) * strides.y + channel * strides.channel;
@@ -29,7 +30,8 @@ inline Samples samples_of(const ConstImageView& view) {
   const Region& region = view.region;
   return {static_cast<unsigned char*>(const_cast<void*>(view.data)),
           view.strides,
-          {region.x, region.y, region.x + view.spec.width, region.y + view.spec.height}};
+          {region.x, region.y, region.x + view.spec.width, region.y + view.spec.height},
+          {view.spec.slice.width, view.spec.slice.height}};
 }
 
 template <PixelType Type>
@@ -93,9 +95,20 @@ __device__ void copy_sample(unsigned char* to, const unsigned char* from) {
   for (int byte = 0; byte < bytes; ++byte) to[byte] = from[byte];
 }
 
-// The mean of the finite samples in the smallest window around that has any.
+// A row of a volume as the image that it is.
+__device__ inline Samples slice_of(const Samples& volume, int z) {
+  return {volume.at(0, z, 0),
+          {volume.strides.x, volume.strides.x * volume.slice.width, volume.strides.channel},
+          {0, 0, volume.slice.width, volume.slice.height}};
+}
+
+// The mean of the finite samples in the smallest window around that has any; of a volume, in the slice.
 template <PixelType Type>
-__device__ __noinline__ float filled(const Samples& raw, int x, int y, int channel) {
+__device__ __noinline__ float filled(const Samples& image, int at_x, int at_y, int channel) {
+  const bool volume = image.slice.width > 0;
+  const Samples raw = volume ? slice_of(image, at_y) : image;
+  const int x = volume ? at_x % image.slice.width : at_x;
+  const int y = volume ? at_x / image.slice.width : at_y;
   for (int radius = 1; radius <= fill_radius; ++radius) {
     double sum = 0;
     int finite = 0;

@@ -95,6 +95,21 @@ class Volumes(Workspace):
         self.done("volume", "long.npy", "-o", "c.npy", "--sigma", "12", "-q", "--search", "5", "--memory", "1M")
         self.assertEqual(self.bytes_of("b.npy"), self.bytes_of("c.npy"))
 
+    def test_slices_too_large_for_the_memory(self) -> None:
+        """They are filtered in parts, with the same bits."""
+        width, height, depth = 30, 170, 24
+        draw = random.Random(3)
+        samples = [round(20000 + 60 * x + 8000 * ((x // 7 + y // 9) % 2) + draw.gauss(0, 2000))
+                   for z in range(depth) for y in range(height) for x in range(width)]
+        self.path("wide.npy").write_bytes(npy_bytes(f"({depth}, {height}, {width})", "<u2",
+                                                    struct.pack(f"<{len(samples)}H", *samples)))
+        for method in ("bm4d", "nlm3d"):
+            arguments = ("volume", "wide.npy", "-m", method, "--sigma", "8", "--search", "5", "--json")
+            whole = json.loads(self.done(*arguments, "-o", "b.npy").out)
+            parts = json.loads(self.done(*arguments, "-o", "c.npy", "--memory", "900K").out)
+            self.assertLess(parts["buffer_bytes"], whole["buffer_bytes"])
+            self.assertEqual(self.bytes_of("b.npy"), self.bytes_of("c.npy"), method)
+
     def test_nifti_keeps_its_header(self) -> None:
         samples = bytes(min(255, max(0, round(value))) for value in self.noisy)
         content = nifti(WIDTH, HEIGHT, DEPTH, samples)

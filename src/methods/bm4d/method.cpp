@@ -127,8 +127,10 @@ Cost cost(const P& p, const ImageSpec& spec) {
 Pipeline bm4d_stages(const Bm4dSettings& settings) {
   const int channels = settings.spec.colour_channels();
   const auto stage = [&](const char* name, const Bm4dStep& step) {
-    // A row is a whole slice, so that only slices are reached.
-    return Stage{.name = name, .reach = {.y = step.reach(step.radius_z)}, .planes = channels};
+    // Along x: how far voxels of a slice matter, for those who cut slices into parts. Rows are whole ones.
+    return Stage{.name = name,
+                 .reach = {.x = step.reach(step.radius), .y = step.reach(step.radius_z)},
+                 .planes = channels};
   };
   Pipeline pipeline;
   pipeline.stages.push_back(stage("threshold", settings.threshold));

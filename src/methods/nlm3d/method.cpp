@@ -53,12 +53,14 @@ Cost cost(const P& p, const ImageSpec& spec) {
 Pipeline nlm3d_stages(const NlmVolumeSettings& settings, bool makes_copy) {
   const int channels = settings.spec.colour_channels();
   Pipeline pipeline;
-  // A row is a whole slice, so that only slices are reached.
+  // Along x: how far voxels of a slice matter, for those who cut slices into parts. Rows are whole ones.
   if (makes_copy) {
     pipeline.stages.push_back(
-        {.name = "prefilter", .reach = {.y = settings.prefilter_z > 0 ? 1 : 0}, .planes = channels});
+        {.name = "prefilter", .reach = {.x = 1, .y = settings.prefilter_z > 0 ? 1 : 0}, .planes = channels});
   }
-  Stage search{.name = "search", .reach = {.y = settings.radius_z + settings.around_z}, .planes = channels};
+  Stage search{.name = "search",
+               .reach = {.x = settings.radius + settings.around, .y = settings.radius_z + settings.around_z},
+               .planes = channels};
   if (makes_copy) search.reads = {0, 1};
   pipeline.stages.push_back(std::move(search));
   return pipeline;
