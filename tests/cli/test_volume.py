@@ -86,7 +86,7 @@ class Volumes(Workspace):
         self.assertEqual(params("-m", "box", "--radius", "3")["radius_z"], "3")
         self.assertEqual(params("-m", "box", "--radius", "3", "--radius-z", "1")["radius_z"], "1")
         self.assertEqual(params("-m", "gaussian", "--sigma", "2", "--spacing", "1,1,4")["sigma_z"], "0.5")
-        self.assertEqual(params("--sigma", "9", "--spacing", "0.5,0.5,1.5")["search_z"], "3")
+        self.assertEqual(params("--sigma", "9", "--spacing", "0.5,0.5,1.5")["search_z"], "5")
         self.assertEqual(params("--sigma", "9", "--search-z", "5")["search_z"], "5")
 
     def test_memory_changes_no_bit(self) -> None:
@@ -103,10 +103,10 @@ class Volumes(Workspace):
                    for z in range(depth) for y in range(height) for x in range(width)]
         self.path("wide.npy").write_bytes(npy_bytes(f"({depth}, {height}, {width})", "<u2",
                                                     struct.pack(f"<{len(samples)}H", *samples)))
-        for method in ("bm4d", "nlm3d"):
+        for method, memory in (("bm4d", "900K"), ("nlm3d", "1200K")):
             arguments = ("volume", "wide.npy", "-m", method, "--sigma", "8", "--search", "5", "--json")
             whole = json.loads(self.done(*arguments, "-o", "b.npy").out)
-            parts = json.loads(self.done(*arguments, "-o", "c.npy", "--memory", "900K").out)
+            parts = json.loads(self.done(*arguments, "-o", "c.npy", "--memory", memory).out)
             self.assertLess(parts["buffer_bytes"], whole["buffer_bytes"])
             self.assertEqual(self.bytes_of("b.npy"), self.bytes_of("c.npy"), method)
 
