@@ -100,7 +100,7 @@ def channels_of_volume(channels: Any, axes: VolumeAxes) -> Any:
     return ("gray" if axes.channel < 0 else "multi") if isinstance(channels, str) and channels == "auto" else channels
 
 
-def _with_rician(method: str, given: dict[str, Any], coils: Any, measure: Callable[[int], RicianEstimate]) -> dict[str, Any]:
+def with_rician(method: str, given: dict[str, Any], coils: Any, measure: Callable[[int], RicianEstimate]) -> dict[str, Any]:
     """The noise of magnitudes instead of sigma, measured where that is not given. gaussian's sigma is no noise."""
     coils = whole_number("coils", coils, 1, 128)
     sigma = given.pop("sigma", None) if method != "gaussian" else None
@@ -112,6 +112,11 @@ def _with_rician(method: str, given: dict[str, Any], coils: Any, measure: Callab
     elif np.ndim(sigma) != 0:
         raise InvalidArgument(f"sigma takes one number where the noise is Rician, got {shown(sigma)}")
     return {**given, "rician_sigma": sigma, "coils": coils}
+
+
+def check_coils_alone(coils: Any) -> None:
+    if not (isinstance(coils, int) and coils == 1):
+        raise InvalidArgument("coils is for Rician noise: give rician=True, too")
 
 
 def denoise_volume(volume: Array, method: str = "bm4d", *, spacing: Sequence[float] | int | str | None = None,
@@ -170,10 +175,10 @@ def denoise_volume(volume: Array, method: str = "bm4d", *, spacing: Sequence[flo
     layout = ([axes.z] if along_slices else [], axes.channel, channels, white_level(dtype, range))
     given = _with_noise(_with_sigma(sigma, parameters), noise_model, strength, 1, 1, keep_grain, clipping)
     if true_or_false("rician", rician):
-        given = _with_rician(method, given, coils, lambda count: rician_of_slices(
+        given = with_rician(method, given, coils, lambda count: rician_of_slices(
             library.to_host(array), None if axes.channel < 0 else axes.channel, count))
-    elif not (isinstance(coils, int) and coils == 1):
-        raise InvalidArgument("coils is for Rician noise: give rician=True, too")
+    else:
+        check_coils_alone(coils)
 
     def run(work: Any, target: Any, handle: int) -> float:
         on, device_ = library.device(array), device

@@ -141,7 +141,7 @@ def bm3d(z: Any, sigma_psd: Any, profile: BM3DProfile | str = "np", stage_arg: A
         noises = [{"noise_model": NoiseModel.from_psd(psd[..., c % psd.shape[2]])} for c in range(count)]
     result, white = np.empty_like(planes), _white(z)
     for c in range(count):
-        own = {} if pilot is None else {"pilot": np.ascontiguousarray(pilot.reshape(planes.shape)[..., c])}
+        own: dict[str, Any] = {} if pilot is None else {"pilot": np.ascontiguousarray(pilot.reshape(planes.shape)[..., c])}
         result[..., c] = denoise(np.ascontiguousarray(planes[..., c]), "bm3d", range=white, **noises[c], **parameters, **own)
     return result[..., 0] if count == 1 else result
 
