@@ -84,5 +84,6 @@ def number(attribute: str, value: Any) -> Any:
 def deviations(sigma_psd: Any, count: int) -> list[float]:
     values = [real("sigma_psd", each, 0) for each in np.ravel(sigma_psd)]
     if len(values) not in (1, count) or any(math.isinf(each) for each in values):
-        raise InvalidArgument(f"sigma_psd takes a standard deviation, or one for each of {count} channels, got {shown(sigma_psd)}")
+        raise InvalidArgument(f"sigma_psd takes a standard deviation, or one for each of {count} channels, "
+                              f"got {shown(sigma_psd)}")
     return values * count if len(values) == 1 else values

@@ -92,13 +92,14 @@ def bm4d(z: Any, sigma_psd: Any, profile: BM4DProfile | str = "np", stage_arg: A
     if volume.ndim != 3:
         raise InvalidArgument(f"z takes a volume of three axes, got shape {volume.shape}")
     if not is_deviation(sigma_psd):
-        raise Unsupported("sigma_psd takes the standard deviation of white noise; a power spectral density has no counterpart for volumes")
+        raise Unsupported("sigma_psd takes the standard deviation of white noise; a power spectral density has no counterpart "
+                          "for volumes")
     if isinstance(stage_arg, np.ndarray):
         raise Unsupported("stage_arg takes ALL_STAGES or HARD_THRESHOLDING; an estimate of the clean volume has no counterpart")
     steps = steps_of(stage_arg)
     parameters = parameters_of(profile, _STRINGS, _CLASSES, _CONVERTERS)
-    return denoise_volume(volume.astype(np.float32, order="C"), "bm4d", sigma=deviations(sigma_psd, 1)[0], steps=steps, range=1.0,
-                          **parameters)
+    return denoise_volume(volume.astype(np.float32, order="C"), "bm4d", sigma=deviations(sigma_psd, 1)[0], steps=steps,
+                          range=1.0, **parameters)
 
 
 __all__ = ["BM4DProfile", "BM4DProfileLC", "BM4DStages", "bm4d"]
