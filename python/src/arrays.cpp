@@ -7,6 +7,7 @@
 
 #include "errors.h"
 #include "ungrain/error.h"
+#include "ungrain/volume.h"
 
 namespace nb = nanobind;
 
@@ -23,6 +24,7 @@ std::string text(const std::vector<std::size_t>& shape) {
 
 // The meaning of each axis.
 struct Axes {
+  std::optional<int> z;  // of a volume
   int y = 0;
   int x = 0;
   std::optional<int> channel;
@@ -50,21 +52,27 @@ Axes axes_of(const std::vector<std::size_t>& shape, const Layout& layout) {
   for (int axis = 0; axis < dimensions; ++axis) {
     if (std::count(axes.stack.begin(), axes.stack.end(), axis) == 0) left.push_back(axis);
   }
-  if (left.size() == 3) {
+  const std::size_t sides = layout.solid ? 3 : 2;
+  if (left.size() == sides + 1) {
     axes.channel = counted_from_front(layout.channel_axis, dimensions, "channel_axis");
     const auto found = std::find(left.begin(), left.end(), *axes.channel);
     if (found == left.end())
       invalid("channel_axis and axis both name axis " + std::to_string(layout.channel_axis));
     left.erase(found);
   }
-  if (left.size() != 2) {
+  if (left.size() != sides && layout.solid) {
+    invalid("an array of shape " + text(shape) +
+            " is no volume: depth x height x width; channel_axis= names a fourth axis");
+  }
+  if (left.size() != sides) {
     invalid(
         "an array of shape " + text(shape) +
         (axes.stack.empty() ? "" : " with " + std::to_string(axes.stack.size()) + " of its axes stacked") +
         " is no image: height x width, or height x width x channels; axis= names the axes of a stack");
   }
-  axes.y = left[0];
-  axes.x = left[1];
+  if (layout.solid) axes.z = left[0];
+  axes.y = left[sides - 2];
+  axes.x = left[sides - 1];
   return axes;
 }
 
@@ -105,7 +113,7 @@ ImageSpec spec_of(const std::vector<std::size_t>& shape, const Axes& axes, Pixel
     invalid("channels takes one of auto, gray, gray-alpha, rgb, rgba, multi, got '" + wanted + "'");
   }
   validate(spec);
-  return spec;
+  return axes.z ? volume_spec(spec, side(shape[*axes.z], "depth")) : spec;
 }
 
 struct TypeName {
@@ -165,6 +173,14 @@ void describe(Images<Pointer>& images, const Array& array, const Layout& layout,
   images.first.data = array.data();
   images.first.spec = spec_of(images.shape, axes, type, layout);
   images.first.strides = {stride(axes.x), stride(axes.y), axes.channel ? stride(*axes.channel) : sample};
+  if (axes.z) {
+    const auto width = static_cast<std::ptrdiff_t>(images.shape[axes.x]);
+    const bool one_column = width == 1 || images.shape[axes.y] == 1;
+    if (!one_column && stride(axes.y) != stride(axes.x) * width)
+      invalid(std::string(name) + " has gaps between the rows of its slices");
+    if (width == 1) images.first.strides.x = stride(axes.y);
+    images.first.strides.y = stride(*axes.z);
+  }
   images.first.space = space_of(array, name);
 }
 

@@ -18,6 +18,8 @@ struct Layout {
   int channel_axis = -1;        // counted in the whole array; used only where three axes are left
   std::string channels = "auto";
   double range = 0;  // white level; 0: the type's own
+  // z, y, x and, of four axes, channel_axis: a volume (ungrain/volume.h), whose rows have no gaps.
+  bool solid = false;
 };
 
 // An array as images: one, or a stack of images that differ only in their address.

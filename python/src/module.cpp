@@ -24,7 +24,9 @@
 #include "ungrain/metrics.h"
 #include "ungrain/noise.h"
 #include "ungrain/noise_model.h"
+#include "ungrain/rician.h"
 #include "ungrain/version.h"
+#include "ungrain/volume.h"
 #include "values.h"
 
 namespace nb = nanobind;
@@ -54,6 +56,88 @@ std::optional<double> denoise_call(nb::handle image, nb::handle out, const std::
   return used ? noise_level(*used) : 0;
 } catch (const StackOnGpu&) {
   return std::nullopt;
+}
+
+double aspect_of(const std::vector<double>& spacing) {
+  if (spacing.size() != 3)
+    throw Error(ErrorCode::invalid_argument,
+                "spacing takes three numbers, the sizes of a voxel along z, y and x");
+  return voxel_aspect({spacing[2], spacing[1], spacing[0]});
+}
+
+// As denoise_call(), of a volume. `slices` names the axis of its slices where the method looks along them;
+// empty: it filters the volume as a solid. The noise is that of the whole volume: `measured` has it in host
+// memory where it is to be measured and the volume does not lie there as a solid.
+std::optional<double> denoise_volume_call(nb::handle volume, nb::handle out, const std::string& method,
+                                          nb::handle preset, const nb::dict& given,
+                                          const std::vector<double>& spacing, const std::vector<int>& slices,
+                                          int channel_axis, const std::string& channels, double range,
+                                          const std::string& device, int threads, std::size_t memory,
+                                          const std::string& nonfinite, nb::handle progress,
+                                          nb::handle measured, std::uintptr_t stream) try {
+  const Layout solid{{}, channel_axis, channels, range, true};
+  const Layout layout = slices.empty() ? solid : Layout{slices, channel_axis, channels, range};
+  const InputImages in = input_images(volume, layout, "volume");
+  const OutputImages to = output_images(out, layout, "out");
+  HeldParams params = read_params(method, preset, given, in.first.spec.white());
+  follow_aspect(params.params, given, aspect_of(spacing));
+  if (params.params.needs_image()) {
+    const InputImages samples = input_images(measured.is_none() ? volume : measured, solid, "volume");
+    const nb::gil_scoped_release unlocked;
+    params.params = resolve(params.params, samples.first);
+  }
+  const std::optional<MethodParams> used = denoise(
+      in, to, nullptr, params, options_of(device, threads, memory, nonfinite), progress, stream_of(stream));
+  return used ? noise_level(*used) : 0;
+} catch (const StackOnGpu&) {
+  return std::nullopt;
+}
+
+// A volume's parameters with everything measured and derived. `sampled` has its slices `slices`, where the
+// noise is to be measured.
+nb::dict resolve_volume_call(const std::string& method, nb::handle preset, const nb::dict& given,
+                             const std::vector<double>& spacing, const std::vector<std::size_t>& shape,
+                             const std::string& dtype, int channel_axis, const std::string& channels,
+                             double range, nb::handle sampled, const std::vector<int>& slices) {
+  const Layout layout{{}, channel_axis, channels, range, true};
+  const ImageSpec spec = image_spec(shape, pixel_type(dtype), layout);
+  HeldParams params = read_params(method, preset, given, spec.white());
+  follow_aspect(params.params, given, aspect_of(spacing));
+  if (sampled.is_none()) return to_dict(resolve_derived(params.params, spec));
+  return to_dict(resolve_slices(params, spec, input_images(sampled, layout, "volume").first, slices));
+}
+
+// The slices before and after that a slice needs.
+int volume_reach(const std::string& method, const nb::dict& given, const std::vector<std::size_t>& shape,
+                 const std::string& dtype, int channel_axis, const std::string& channels, double range) {
+  const Layout layout{{}, channel_axis, channels, range, true};
+  const ImageSpec spec = image_spec(shape, pixel_type(dtype), layout);
+  Options options;
+  options.device = {Device::Kind::cpu};
+  return Denoiser::create(read_params(method, nb::none(), given, spec.white()).params, spec, options)
+      .reach()
+      .y;
+}
+
+// The slices of `out`, from out_z on, of a part of a volume. Its first voxel lies at `at` of the volume,
+// whose size is `whole`: both along z, y and x. The part has what lies around the slices as far as the method
+// reaches; within the slices what lies nearer to a cut edge is not final.
+void denoise_volume_part(nb::handle part, nb::handle out, const std::string& method, const nb::dict& given,
+                         const std::vector<int>& whole, const std::vector<int>& at, int out_z,
+                         int channel_axis, const std::string& channels, double range,
+                         const std::string& device, int threads, std::size_t memory,
+                         const std::string& nonfinite, std::uintptr_t stream) {
+  if (whole.size() != 3 || at.size() != 3) throw Error(ErrorCode::internal, "three sides of a volume");
+  const Layout layout{{}, channel_axis, channels, range, true};
+  InputImages in = input_images(part, layout, "volume");
+  OutputImages to = output_images(out, layout, "out");
+  for (SliceShape* slice : {&in.first.spec.slice, &to.first.spec.slice})
+    *slice = {slice->width, slice->height, at[2], at[1], whole[2], whole[1]};
+  ImageSpec spec = in.first.spec;
+  spec.height = whole[0];
+  HeldDenoiser denoiser(read_params(method, nb::none(), given, spec.white()), spec, nullptr,
+                        options_of(device, threads, memory, nonfinite));
+  denoiser.run_region(in, {at[0], 0}, to, {out_z, 0}, stream_of(stream));
 }
 
 bool needs_image(const std::string& method, nb::handle preset, const nb::dict& given) {
@@ -192,6 +276,19 @@ nb::list estimate_model_call(nb::handle image, const std::vector<int>& axis, int
   return list;
 }
 
+// [row][column]
+using SliceSamples = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void add_slice(RicianEstimator& self, const SliceSamples& slice) {
+  constexpr std::size_t most = 1 << 30;
+  if (slice.shape(0) > most || slice.shape(1) > most)
+    throw Error(ErrorCode::invalid_argument, "the array is too large");
+  const auto width = static_cast<int>(slice.shape(1));
+  const nb::gil_scoped_release unlocked;
+  self.add_slice(slice.data(), width, static_cast<int>(slice.shape(0)), width);
+  check_signals();
+}
+
 NoiseKind noise_kind(const std::string& wanted) {
   std::string known;
   for (const NoiseInfo& info : noise_models()) {
@@ -253,6 +350,12 @@ nb::list compare_call(nb::handle truth, nb::handle image, const std::vector<int>
 nb::list methods_call() {
   nb::list list;
   for (const MethodInfo& info : methods()) list.append(to_dict(info));
+  return list;
+}
+
+nb::list volume_methods_call() {
+  nb::list list;
+  for (const MethodInfo& info : volume_methods()) list.append(to_dict(info));
   return list;
 }
 
@@ -342,6 +445,16 @@ NB_MODULE(_core, module) {
   module.def("denoise", &denoise_call, "image"_a, "out"_a, "method"_a, "preset"_a.none(), "given"_a, "axis"_a,
              "channel_axis"_a, "channels"_a, "range"_a, "device"_a, "threads"_a, "memory"_a, "nonfinite"_a,
              "progress"_a.none(), "measured"_a.none(), "stream"_a);
+  module.def("denoise_volume", &denoise_volume_call, "volume"_a, "out"_a, "method"_a, "preset"_a.none(),
+             "given"_a, "spacing"_a, "slices"_a, "channel_axis"_a, "channels"_a, "range"_a, "device"_a,
+             "threads"_a, "memory"_a, "nonfinite"_a, "progress"_a.none(), "measured"_a.none(), "stream"_a);
+  module.def("resolve_volume", &resolve_volume_call, "method"_a, "preset"_a.none(), "given"_a, "spacing"_a,
+             "shape"_a, "dtype"_a, "channel_axis"_a, "channels"_a, "range"_a, "sampled"_a.none(), "slices"_a);
+  module.def("volume_reach", &volume_reach, "method"_a, "given"_a, "shape"_a, "dtype"_a, "channel_axis"_a,
+             "channels"_a, "range"_a);
+  module.def("denoise_volume_part", &denoise_volume_part, "part"_a, "out"_a, "method"_a, "given"_a, "whole"_a,
+             "at"_a, "out_z"_a, "channel_axis"_a, "channels"_a, "range"_a, "device"_a, "threads"_a,
+             "memory"_a, "nonfinite"_a, "stream"_a);
   module.def("psd_model", &psd_model_call, "psd"_a, "channels"_a);
   module.def("kernel_model", &kernel_model_call, "kernel"_a, "sigma"_a, "channels"_a);
   module.def("clip_radius_t", &clip_radius_t, "method"_a, "preset"_a.none(), "given"_a);
@@ -359,6 +472,7 @@ NB_MODULE(_core, module) {
   module.def("compare", &compare_call, "truth"_a, "image"_a, "axis"_a, "channel_axis"_a, "channels"_a,
              "range"_a, "ssim"_a, "fsim"_a);
   module.def("methods", &methods_call);
+  module.def("volume_methods", &volume_methods_call);
   module.def("devices", &devices_call);
   module.def("noise_kinds", &noise_kinds_call);
   module.def("bgr_to_lab", &to_lab, "image"_a.noconvert());
@@ -391,6 +505,11 @@ NB_MODULE(_core, module) {
         const ungrain::Denoiser::Reach reach = self.denoiser().reach();
         return nb::make_tuple(reach.y, reach.x);
       });
+
+  nb::class_<RicianEstimator>(module, "RicianEstimator")
+      .def(nb::init<int>(), "coils"_a)
+      .def("add_slice", &add_slice, "slice"_a)
+      .def("finish", [](const RicianEstimator& self) { return to_dict(self.finish()); });
 
   nb::class_<HeldClip>(module, "Clip")
       .def("__init__", &make_clip, "method"_a, "preset"_a.none(), "given"_a, "shape"_a, "dtype"_a,

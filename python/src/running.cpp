@@ -90,6 +90,37 @@ class SampledRows : public RowReader {
   std::vector<int> columns_;
 };
 
+// A volume of which only some slices are there.
+class SampledSlices : public RowReader {
+ public:
+  SampledSlices(const ConstImageView& sampled, const std::vector<int>& slices)
+      : sampled_(sampled), slices_(slices) {}
+
+  void read_rows(int first, const ImageView& rows) override {
+    for (int z = 0; z < rows.spec.height; ++z) {
+      const auto found = std::find(slices_.begin(), slices_.end(), first + z);
+      if (found == slices_.end())
+        throw Error(ErrorCode::internal, "a slice that is measured is not among the sampled ones");
+      copy(sampled_.rows(static_cast<int>(found - slices_.begin()), 1), rows.rows(z, 1));
+    }
+  }
+
+ private:
+  static void copy(const ConstImageView& from, const ImageView& to) {
+    const auto bytes = static_cast<std::size_t>(bytes_per_sample(to.spec.type));
+    for (int x = 0; x < to.spec.width; ++x) {
+      for (int c = 0; c < to.spec.channels; ++c) {
+        std::memcpy(static_cast<std::byte*>(to.data) + x * to.strides.x + c * to.strides.channel,
+                    static_cast<const std::byte*>(from.data) + x * from.strides.x + c * from.strides.channel,
+                    bytes);
+      }
+    }
+  }
+
+  const ConstImageView& sampled_;
+  const std::vector<int>& slices_;
+};
+
 // Allows only one run at a time.
 class RunLock {
  public:
@@ -245,6 +276,13 @@ MethodParams resolve_sampled(const HeldParams& params, const ImageSpec& spec, co
   }
   if (!params.params.needs_image()) return resolve_derived(params.params, spec);
   return resolve_derived(with_level(params.params, estimate_noise(reader, spec)), spec);
+}
+
+MethodParams resolve_slices(const HeldParams& params, const ImageSpec& spec, const ConstImageView& sampled,
+                            const std::vector<int>& slices) {
+  SampledSlices reader(sampled, slices);
+  const nb::gil_scoped_release unlocked;
+  return resolve(params.params, reader, spec);
 }
 
 HeldDenoiser::HeldDenoiser(const HeldParams& params, const ImageSpec& spec, const ConstImageView* measured,

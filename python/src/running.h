@@ -73,6 +73,10 @@ struct Place {
 // for all levels: a noise model is measured on whole images.
 MethodParams resolve_sampled(const HeldParams& params, const ImageSpec& spec, const ConstImageView& sampled);
 
+// The same of a volume of `spec`, from some of its slices.
+MethodParams resolve_slices(const HeldParams& params, const ImageSpec& spec, const ConstImageView& sampled,
+                            const std::vector<int>& slices);
+
 // A Denoiser that a Python object holds.
 class HeldDenoiser {
  public:

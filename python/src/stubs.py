@@ -16,12 +16,13 @@ def value(default: object) -> str:
 
 
 def function(info: dict) -> str:
-    words = ["image: Array", "*"]
+    words = ["volume: Array" if _methods.is_for_volumes(info) else "image: Array", "*"]
     for each in info["params"]:
         default = _methods.default_of(each)
         optional = " | None" if default is None else ""
-        words.append(f"{each['name']}: {_methods.annotation(each)}{optional} = {value(default)}")
-    words += [f"{o.name}: {o.annotation} = {value(o.default)}" for o in _methods.OPTIONS]
+        sizes = " | Sequence[float]" if _methods.takes_voxel_sizes(info, each) else ""
+        words.append(f"{each['name']}: {_methods.annotation(each)}{sizes}{optional} = {value(default)}")
+    words += [f"{o.name}: {o.annotation} = {value(o.default)}" for o in _methods.options(info)]
     arguments = ",\n".join("    " + word for word in words)
     doc = textwrap.indent(f'"""{_methods.docstring(info)}"""', "    ")
     return f"def {_methods.function_name(info)}(\n{arguments},\n) -> Array:\n{doc}\n"
@@ -40,9 +41,11 @@ def main() -> None:
              "",
              f"def methods() -> list[str]:\n    \"\"\"{inspect.getdoc(_methods.methods)}\"\"\"",
              "",
+             f"def volume_methods() -> list[str]:\n    \"\"\"{inspect.getdoc(_methods.volume_methods)}\"\"\"",
+             "",
              f"def parameters(method: str) -> list[dict[str, Any]]:\n    \"\"\"{inspect.getdoc(_methods.parameters)}\"\"\"",
              ""]
-    lines += [function(info) for info in _methods._INFO.values()]
+    lines += [function(info) for info in _methods.all_infos()]
     assert _denoise.Array  # what the stub imports is there
     with open(sys.argv[1], "w", encoding="utf-8") as file:
         file.write("\n".join(lines))

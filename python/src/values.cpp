@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "arrays.h"
 #include "errors.h"
 #include "ungrain/error.h"
+#include "ungrain/methods/bm3d.h"
+#include "ungrain/volume.h"
 
 namespace nb = nanobind;
 
@@ -18,7 +21,11 @@ namespace ungrain::python {
 namespace {
 
 const MethodInfo& cached_info(const std::string& method) {
-  static const std::vector<MethodInfo> all = methods();
+  static const std::vector<MethodInfo> all = [] {
+    std::vector<MethodInfo> list = methods();
+    for (MethodInfo& info : volume_methods()) list.push_back(std::move(info));
+    return list;
+  }();
   for (const MethodInfo& info : all) {
     if (info.name == method) return info;
   }
@@ -171,9 +178,62 @@ Clipping read_clipping(nb::handle value) {
   throw Error(ErrorCode::invalid_argument, "clipping takes one of auto, undo, keep, got '" + text + "'");
 }
 
+int coils_of(nb::handle value) {
+  const double coils = number(value, "coils");
+  if (!(coils >= 1 && coils <= Rician::most_coils) || coils != std::floor(coils)) {
+    throw Error(ErrorCode::invalid_argument, "coils takes a whole number from 1 to " +
+                                                 std::to_string(Rician::most_coils) + ", got " +
+                                                 shown(value));
+  }
+  return static_cast<int>(coils);
+}
+
+// bm3d's estimate of the clean image, an array of its shape and type.
+class PilotImage : public SliceReader {
+ public:
+  explicit PilotImage(const ConstImageView& image) : image_(image) {}
+
+  bool has(int slice) override { return slice == 0; }
+  void read_rows(int, int first, const ImageView& rows) override {
+    const ImageSpec& spec = rows.spec;
+    if (spec.type != image_.spec.type || spec.width != image_.spec.width ||
+        spec.channels != image_.spec.channels || first + spec.height > image_.spec.height)
+      throw Error(ErrorCode::invalid_argument, "pilot has another shape or type than the image");
+    const auto bytes = static_cast<std::size_t>(bytes_per_sample(spec.type));
+    for (int y = 0; y < spec.height; ++y) {
+      for (int x = 0; x < spec.width; ++x) {
+        for (int c = 0; c < spec.channels; ++c) {
+          const Strides& from = image_.strides;
+          std::memcpy(static_cast<std::byte*>(rows.data) + y * rows.strides.y + x * rows.strides.x +
+                          c * rows.strides.channel,
+                      static_cast<const std::byte*>(image_.data) + (first + y) * from.y + x * from.x +
+                          c * from.channel,
+                      bytes);
+        }
+      }
+    }
+  }
+
+ private:
+  ConstImageView image_;
+};
+
+void set_pilot(HeldParams& read, nb::handle value) {
+  if (read.params.method() != Bm3dParams::method) throw InvalidType("pilot is for bm3d");
+  const InputImages image = input_images(value, {}, "pilot");
+  auto params = read.params.as<Bm3dParams>();
+  params.pilot = std::make_shared<PilotImage>(image.first);
+  read.params = std::move(params);
+  read.held.push_back(nb::borrow(value));
+}
+
 // Reads a parameter that all methods share; false where the name is another.
 bool read_noise(NoiseHandling& noise, const std::string& name, nb::handle value) {
   const auto flag = [&] { return nb::cast<bool>(nb::bool_(nb::borrow(value))); };
+  const auto rician = [&]() -> Rician& {
+    if (!noise.rician) noise.rician.emplace();
+    return *noise.rician;
+  };
   if (name == "noise_model") {
     noise.model = read_model(value);
   } else if (name == "strength") {
@@ -190,6 +250,10 @@ bool read_noise(NoiseHandling& noise, const std::string& name, nb::handle value)
     noise.clipping = read_clipping(value);
   } else if (name == "cut_model") {
     noise.cut_model = read_model(value);
+  } else if (name == "rician_sigma") {
+    rician().sigma = number(value, name);
+  } else if (name == "coils") {
+    rician().coils = coils_of(value);
   } else if (name == "cut_at_black") {
     noise.cut_at_black = flag();
   } else if (name == "cut_at_white") {
@@ -204,6 +268,10 @@ bool read_noise(NoiseHandling& noise, const std::string& name, nb::handle value)
 void add_noise_values(const NoiseHandling& noise, nb::dict& dict) {
   const NoiseHandling plain;
   if (noise.model != nullptr) dict["noise_model"] = to_dict(*noise.model);
+  if (noise.rician) {
+    dict["rician_sigma"] = noise.rician->sigma;
+    dict["coils"] = noise.rician->coils;
+  }
   if (noise.strength != plain.strength) dict["strength"] = noise.strength;
   if (noise.luminance != plain.luminance) dict["luminance"] = noise.luminance;
   if (noise.chroma != plain.chroma) dict["chroma"] = noise.chroma;
@@ -264,6 +332,10 @@ HeldParams read_params(const std::string& method, nb::handle preset, const nb::d
     for (const auto& [key, value] : given) {
       const std::string name = library_name(nb::cast<std::string>(key));
       if (read_noise(noise, name, value)) continue;
+      if (name == "pilot") {
+        set_pilot(read, value);
+        continue;
+      }
       read.params.set(name, read_value(descriptor(info, name), value, read.held));
     }
   };
@@ -275,6 +347,24 @@ HeldParams read_params(const std::string& method, nb::handle preset, const nb::d
   }
   read.params.set_noise(std::move(noise));
   return read;
+}
+
+void follow_aspect(MethodParams& params, const nb::dict& given, double aspect) {
+  const auto follow = [&](const char* name, const char* from, double most, bool whole) {
+    if (given.contains(name) && !nb::object(given[name]).is_none()) return;
+    const double value = std::get<double>(params.get(from)) / aspect;
+    params.set(name, std::min(most, whole ? std::round(value) : value));
+  };
+  const std::string_view method = params.method();
+  if (method == "box") {
+    follow("radius_z", "radius", 16, true);
+  } else if (method == "gaussian") {
+    follow("sigma_z", "sigma", 21, false);
+  } else if (method == "median" || method == "bilateral") {
+    follow("radius_t", "radius", 16, true);
+  } else if (!given.contains("aspect")) {
+    params.set("aspect", aspect);
+  }
 }
 
 double noise_level(const MethodParams& params) {
@@ -319,6 +409,15 @@ nb::dict to_dict(const NoiseModelEstimate& estimate) {
   dict["deviations"] = estimate.deviations;
   dict["limited_by_colour"] = estimate.limited_by_colour;
   dict["limited_by_iso"] = estimate.limited_by_iso;
+  return dict;
+}
+
+nb::dict to_dict(const RicianEstimate& estimate) {
+  nb::dict dict;
+  dict["sigma"] = estimate.sigma;
+  dict["source"] = std::string(name(estimate.source));
+  dict["background_sigma"] = estimate.background_sigma;
+  dict["object_sigma"] = estimate.object_sigma;
   return dict;
 }
 

@@ -413,7 +413,8 @@ def test_skimage_estimate_sigma_of_channels():
 
 
 def test_skimage_three_dimensions_are_refused():
-    volume = np.zeros((8, 9, 10))
-    for function in (ours_skimage.denoise_bilateral, ours_skimage.denoise_nl_means):
-        with pytest.raises(ungrain.Unsupported, match="2-D images"):
-            function(volume)
+    """test_compat_volumes.py has denoise_nl_means of volumes."""
+    with pytest.raises(ungrain.Unsupported, match="2-D images"):
+        ours_skimage.denoise_bilateral(np.zeros((8, 9, 10)))
+    with pytest.raises(ungrain.Unsupported, match="2-D images"):
+        ours_skimage.denoise_nl_means(np.zeros((8, 9, 10, 2, 2)))

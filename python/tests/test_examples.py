@@ -43,7 +43,9 @@ def test_the_pages_lines_run(page, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", text, re.S)
     assert blocks
     setting = "import numpy as np\nimport ungrain\nimage = np.random.default_rng(0).integers(0, 255, (48, 64), dtype=np.uint8)\n" \
-              "frames = np.stack([image] * 3)\n"
+              "frames = np.stack([image] * 3)\n" \
+              "volume = np.random.default_rng(0).normal(100, 12, (12, 40, 40)).astype(np.float32)\n" \
+              "magnitudes = np.sqrt((np.random.default_rng(0).normal(0, 12, (16, 12, 40, 40)) ** 2).sum(0))\n"
     for block in blocks:
         if "ungrain.dask" in block and not has("dask"):
             continue  # its own tests say that it is missing

@@ -66,7 +66,7 @@ def test_stubs_are_the_signatures():
     stubs = PACKAGE / "_methods.pyi"
     tree = ast.parse(stubs.read_text(encoding="utf-8"))
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    for method in ungrain.methods():
+    for method in {*ungrain.methods(), *ungrain.volume_methods()}:
         name = method.replace("-", "_")
         arguments = functions[name].args
         shown = inspect.signature(getattr(ungrain, name)).parameters
@@ -87,6 +87,10 @@ result.astype(float)
 denoiser = ungrain.Denoiser("nlm", like=image)
 number: float = denoiser.report.ms
 ungrain.nlm(image, search="whole-image", axis=0, out=image, progress=print)
+volume = np.zeros((8, 8, 8), np.float32)
+ungrain.bm4d(volume, sigma=0.1, spacing=(3, 1, 1), rician=True).astype(float)
+ungrain.denoise_volume(volume, "median", out=volume)
+level: float = ungrain.estimate_rician(volume).sigma
 """
 
 

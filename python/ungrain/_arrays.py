@@ -124,6 +124,11 @@ class NumPyArrays:
         return array.strides
 
     @staticmethod
+    def packed(array: Any, order: list[int]) -> Any:
+        """A copy without gaps whose memory has the axes in this order, the last one the densest."""
+        return np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order).tolist())
+
+    @staticmethod
     def empty_like(array: Any) -> Any:
         return np.empty_like(array, subok=False)
 
@@ -178,6 +183,12 @@ class CuPyArrays(NumPyArrays):
             raise unsupported(name, array.dtype)
         with array.device:
             return array.astype(CONVERTED[array.dtype.name][0])
+
+    @staticmethod
+    def packed(array: Any, order: list[int]) -> Any:
+        import cupy
+        with array.device:
+            return cupy.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order).tolist())
 
     @staticmethod
     def empty_like(array: Any) -> Any:
@@ -258,6 +269,10 @@ class TorchArrays(NumPyArrays):
     @staticmethod
     def strides(array: Any) -> tuple[int, ...]:
         return array.stride()
+
+    @staticmethod
+    def packed(array: Any, order: list[int]) -> Any:
+        return array.permute(order).contiguous().permute(np.argsort(order).tolist())
 
     @staticmethod
     def empty_like(array: Any) -> Any:

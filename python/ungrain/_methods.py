@@ -8,21 +8,40 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from . import _core
 from ._denoise import denoise
 from ._errors import InvalidType, shown
+from ._volume import VOLUME_INFO, denoise_volume, volume_methods
 
 _INFO = {info["name"]: info for info in _core.methods()}
 
-# denoise()'s own options, which every method's function also takes.
-OPTIONS = [p for p in inspect.signature(denoise).parameters.values()
-           if p.kind is p.KEYWORD_ONLY and p.name != "sigma"]
+
+def _options_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    return [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY and p.name != "sigma"]
+
+
+# denoise()'s own options, which every method's function also takes, and denoise_volume()'s.
+OPTIONS = _options_of(denoise)
+VOLUME_OPTIONS = _options_of(denoise_volume)
+
+
+def is_for_volumes(info: dict[str, Any]) -> bool:
+    return info["name"] in VOLUME_INFO
+
+
+def options(info: dict[str, Any]) -> list[inspect.Parameter]:
+    own = {each["name"] for each in info["params"]}
+    return [option for option in (VOLUME_OPTIONS if is_for_volumes(info) else OPTIONS) if option.name not in own]
+
+
+def all_infos() -> list[dict[str, Any]]:
+    return [*_INFO.values(), *VOLUME_INFO.values()]
 
 
 def methods() -> list[str]:
-    """The names of all methods."""
+    """The names of all methods for images; ``volume_methods`` has those for volumes."""
     return list(_INFO)
 
 
@@ -30,9 +49,10 @@ def parameters(method: str) -> list[dict[str, Any]]:
     """A method's parameters as its descriptors have them: name, help, kind, unit, min, max, choices, default."""
     if not isinstance(method, str):
         raise InvalidType(f"method takes a string, got {shown(method)}")
-    if method not in _INFO:
+    info = _INFO.get(method) or VOLUME_INFO.get(method)
+    if info is None:
         _core.needs_image(method, None, {})  # raises, with the nearest name
-    return [dict(each) for each in _INFO[method]["params"]]
+    return [dict(each) for each in cast(dict[str, Any], info)["params"]]
 
 
 def default_of(info: dict[str, Any]) -> Any:
@@ -69,16 +89,23 @@ def annotation(info: dict[str, Any]) -> str:
     return " | ".join(types)
 
 
+def takes_voxel_sizes(info: dict[str, Any], param: dict[str, Any]) -> bool:
+    return is_for_volumes(info) and param["name"] == "spacing"
+
+
 def docstring(info: dict[str, Any]) -> str:
-    lines = [info["summary"][0].upper() + info["summary"][1:] + ".", "", "Parameters", "----------", "image : array",
-             "    As for ``ungrain.denoise``."]
+    argument, function = ("volume", "denoise_volume") if is_for_volumes(info) else ("image", "denoise")
+    lines = [info["summary"][0].upper() + info["summary"][1:] + ".", "", "Parameters", "----------", f"{argument} : array",
+             f"    As for ``ungrain.{function}``."]
     for each in info["params"]:
         unit = f" ({each['unit']})" if each["unit"] else ""
         lines.append(f"{each['name']} : {takes(each)}")
         lines += textwrap.wrap(f"{each['help']}{unit}; default: {each['default_text']}", 100, initial_indent="    ",
                                subsequent_indent="    ", break_on_hyphens=False)
-    lines += textwrap.wrap(", ".join(option.name for option in OPTIONS), 100)
-    lines.append("    As for ``ungrain.denoise``.")
+        if takes_voxel_sizes(info, each):
+            lines.append("    Three numbers: the sizes of a voxel, as for ``ungrain.denoise_volume``.")
+    lines += textwrap.wrap(", ".join(option.name for option in options(info)), 100)
+    lines.append(f"    As for ``ungrain.{function}``.")
     for name, help_ in info["presets"]:
         lines += ["", f'preset="{name}": {help_}.']
     lines += ["", f"Runs on: {', '.join(info['backends'])}."]
@@ -86,10 +113,10 @@ def docstring(info: dict[str, Any]) -> str:
 
 
 def signature(info: dict[str, Any]) -> inspect.Signature:
-    image = inspect.Parameter("image", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    image = inspect.Parameter("volume" if is_for_volumes(info) else "image", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     own = [inspect.Parameter(each["name"], inspect.Parameter.KEYWORD_ONLY, default=default_of(each))
            for each in info["params"]]
-    return inspect.Signature([image, *own, *[option.replace(annotation=inspect.Parameter.empty) for option in OPTIONS]])
+    return inspect.Signature([image, *own, *[option.replace(annotation=inspect.Parameter.empty) for option in options(info)]])
 
 
 def function_name(info: dict[str, Any]) -> str:
@@ -100,9 +127,13 @@ def _make(info: dict[str, Any]) -> Callable[..., Any]:
     method = info["name"]
 
     # Values that were not given are left to the library: the defaults in the signature must not override a preset.
-    def function(image: Any, **given: Any) -> Any:
+    def of_image(image: Any, **given: Any) -> Any:
         return denoise(image, method, **given)
 
+    def of_volume(volume: Any, **given: Any) -> Any:
+        return denoise_volume(volume, method, **given)
+
+    function: Callable[..., Any] = of_volume if is_for_volumes(info) else of_image
     function.__name__ = function.__qualname__ = function_name(info)
     function.__doc__ = docstring(info)
     function.__signature__ = signature(info)  # type: ignore[attr-defined]
@@ -110,7 +141,7 @@ def _make(info: dict[str, Any]) -> Callable[..., Any]:
     return function
 
 
-__all__ = ["methods", "parameters"]
-for _info in _INFO.values():
+__all__ = ["methods", "parameters", "volume_methods"]
+for _info in all_infos():
     globals()[function_name(_info)] = _make(_info)
     __all__.append(function_name(_info))

@@ -155,21 +155,22 @@ def check_each_by_itself(work: Work, axes: Axes) -> None:
                               "itself; ungrain.denoise takes a stack as a whole")
 
 
-def chosen_device(work: Work, part: Any) -> str:
+def chosen_device(method: str, device: str, part: Any) -> str:
     """A worker's own GPU, where it has one and "auto" was asked for. GPU arrays are denoised on their GPU."""
     if not isinstance(part, np.ndarray) and hasattr(part, "device") and hasattr(part.device, "id"):
-        return f"cuda:{part.device.id}" if work.device == "auto" else work.device
-    if work.device not in ("auto", "cuda"):
-        return work.device
-    on_gpu = any(info["name"] == work.method and "cuda" in info["backends"] for info in _core.methods())
-    gpu = own_gpu() if on_gpu or work.device == "cuda" else None
-    return gpu or work.device
+        return f"cuda:{part.device.id}" if device == "auto" else device
+    if device not in ("auto", "cuda"):
+        return device
+    infos = [*_core.methods(), *_core.volume_methods()]
+    on_gpu = any(info["name"] == method and "cuda" in info["backends"] for info in infos)
+    gpu = own_gpu() if on_gpu or device == "cuda" else None
+    return gpu or device
 
 
 @contextmanager
 def _borrowed(work: Work, part: Any) -> Iterator[Denoiser]:
     """A Denoiser for this thread alone; those of the last kind of work are kept for the next part."""
-    key = work.key(), chosen_device(work, part)
+    key = work.key(), chosen_device(work.method, work.device, part)
     with _idle_lock:
         kept = _idle.get(key, [])
         denoiser = kept.pop() if kept else None

@@ -24,12 +24,17 @@ try:
 except ImportError as error:
     raise ImportError("ungrain.dask needs Dask: pip install dask distributed zarr") from error
 
-from ._denoise import Axis, _check_white, _with_sigma
-from ._errors import InvalidType
+from ._denoise import Axis, _check_white, _with_noise, _with_sigma, true_or_false
+from ._errors import InvalidArgument, InvalidType, Unsupported
+from ._measure import RicianEstimate
+from ._noise_model import NoiseModel
 from ._parts import Axes, Work, check_each_by_itself, denoise_parts
 from ._sources import open_source
+from ._volume import (VOLUME_INFO, VolumeAxes, channels_of_volume, check_coils_alone, volume_method, voxel_sizes, with_own_spacing,
+                      with_rician)
+from ._volume_parts import VolumeWork
 
-__all__ = ["denoise", "read", "resolve"]
+__all__ = ["denoise", "denoise_volume", "read", "resolve"]
 
 
 def read(path: str, chunks: Any = None) -> Any:
@@ -184,3 +189,87 @@ def _with_large_chunks(array: Any, depth: dict[int, int]) -> Any:
         if needed and min(array.chunks[each]) < needed:
             wanted[each] = da.overlap.ensure_minimum_chunksize(needed, array.chunks[each])
     return array.rechunk(wanted) if wanted else array
+
+
+def _not_measured(coils: int) -> RicianEstimate:
+    raise InvalidArgument("sigma of Rician noise is not measured in parts; give it: ungrain.estimate_rician measures some slices")
+
+
+def _denoise_volume_block(block: Any, *, work: VolumeWork, starts: list[Any], sizes: list[Any], reach: tuple[int, ...],
+                          block_id: tuple[int, ...]) -> Any:
+    """Denoises one chunk with its surroundings."""
+    axes = work.axes
+    places = [block_id[each] for each in (axes.z, axes.y, axes.x)]
+    out_at = [int(first[place]) for first, place in zip(starts, places)]
+    out_shape = [int(size[place]) for size, place in zip(sizes, places)]
+    return work.denoise_part(block, [max(0, first - around) for first, around in zip(out_at, reach)], out_at, out_shape)
+
+
+def denoise_volume(array: Any, method: str = "bm4d", *, spacing: Sequence[float] | int | str | None = None,
+                   sigma: float | Sequence[float] | str = "auto", device: str = "auto", preset: str | None = None,
+                   channel_axis: int | None = None, channels: str = "auto", range: float | None = None,
+                   nonfinite: str = "fill", threads: int = 1, memory: int = 0, noise_model: NoiseModel | None = None,
+                   rician: bool = False, coils: int = 1, strength: float = 1, keep_grain: float = 0,
+                   clipping: str = "auto", **parameters: Any) -> Any:
+    """Denoise a Dask array that is a volume, chunk by chunk, to the same bits as ``ungrain.denoise_volume`` of the whole.
+    Only around voxels that are not finite, which are filled from others near them, bits may differ.
+
+    Parameters
+    ----------
+    array : dask.array.Array
+        Depth x height x width, or with ``channel_axis`` four axes, chunked along any of them. Each chunk is filtered with
+        the voxels around it that the method needs along all three axes, which come from its neighbours. Channels are
+        brought into one chunk; chunks smaller than the reach are joined.
+    method : str
+        One of the methods that filter volumes as solids: bm4d, for one.
+    sigma : float, sequence or "auto"
+        "auto": measured from the same slices as in ``ungrain.denoise_volume``, which are read for it when this is called: up
+        to 64 million voxels. With ``rician`` it must be given.
+    device, threads
+        As for ``ungrain.dask.denoise``.
+    spacing, preset, channels, range, nonfinite, memory, noise_model, rician, coils, strength, keep_grain, clipping, **parameters
+        As for ``ungrain.denoise_volume``.
+
+    Returns
+    -------
+    dask.array.Array
+        Nothing is filtered before it is computed or stored.
+    """
+    if not isinstance(array, da.Array):
+        raise InvalidType(f"array takes a Dask array (dask.array.from_array makes one), got {type(array).__name__}")
+    method = volume_method(method)
+    if method not in VOLUME_INFO:
+        raise Unsupported(f"{method} looks along the slices of a whole volume: in parts volumes take {', '.join(VOLUME_INFO)}")
+    axes = VolumeAxes(array.shape, channel_axis)
+    sizes = voxel_sizes(with_own_spacing(method, spacing, parameters))
+    given = _with_noise(_with_sigma(sigma, parameters), noise_model, strength, 1, 1, keep_grain, clipping)
+    if true_or_false("rician", rician):
+        given = with_rician(method, given, coils, _not_measured)
+    else:
+        check_coils_alone(coils)
+    if axes.channel >= 0:
+        array = array.rechunk({axes.channel: -1})
+    if 0 in array.shape:
+        return array
+    work = VolumeWork(method, given, array.shape, np.dtype(array.dtype).name, None if axes.channel < 0 else axes.channel,
+                      channels_of_volume(channels, axes), sizes, range, preset, device, nonfinite, threads, memory)
+    if work.needs_volume():
+        index: list[Any] = [slice(None)] * array.ndim
+        index[axes.z] = work.sampled()
+        work = work.resolve(array[tuple(index)].compute())
+        _check_white(max(np.atleast_1d(work.parameters.get("sigma", 0))), work.dtype, range)
+    else:
+        work = work.resolve()
+    solid = axes.z, axes.y, axes.x
+    reach = tuple(min(size, needed) for size, needed in zip(axes.sides(array.shape), work.reach()))
+    # Where a voxel needs all of an axis, that is not split.
+    whole = {each: -1 for each, needed in zip(solid, reach) if needed >= array.shape[each]}
+    array = array.rechunk(whole) if whole else array
+    depth = {each: 0 for each in range_of(array.ndim)}
+    depth.update({each: needed for each, needed in zip(solid, reach) if each not in whole})
+    array = _with_large_chunks(array, depth)
+    around = da.overlap.overlap(array, depth=depth, boundary="none") if any(depth.values()) else array
+    return around.map_blocks(
+        _denoise_volume_block, work=work, starts=[_starts(array.chunks[each]) for each in solid],
+        sizes=[np.array(array.chunks[each]) for each in solid], reach=reach, chunks=array.chunks, dtype=array.dtype,
+        meta=array._meta, name=f"ungrain-{method}-{dask.base.tokenize(around.name, repr(work))}")

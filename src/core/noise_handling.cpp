@@ -61,8 +61,10 @@ bool follows_model(const Method& method, void* values, const NoiseHandling& nois
     return method.noise_model(values) == noise.model ||
            (levels != nullptr && *levels == std::vector{mean_deviation(*noise.model, 0)});
   }
-  const double* number = std::get_if<double>(&sigma);
-  return number != nullptr && *number == stabilized_sigma(*noise.model, spec);
+  const double expected = stabilized_sigma(*noise.model, spec);
+  if (const double* number = std::get_if<double>(&sigma)) return *number == expected;
+  const auto* levels = std::get_if<std::vector<double>>(&sigma);
+  return levels != nullptr && *levels == std::vector{expected};
 }
 
 void check_channels(const NoiseModel& model, const ImageSpec& spec) {

@@ -15,7 +15,9 @@ import numpy as np
 
 from .._denoise import denoise, true_or_false
 from .._errors import InvalidArgument, InvalidType, Unsupported, shown
+from .._volume import denoise_volume
 from ._arguments import real, whole
+from ._nlm3d import needs_nlm3d
 
 _BORDERS = {"constant": "constant", "edge": "clamp", "symmetric": "symmetric", "reflect": "mirror", "wrap": "wrap"}
 _FROM_MEDIAN = 0.6744897501960817  # of a normal distribution: the median of |x|, in standard deviations
@@ -81,7 +83,7 @@ def denoise_bilateral(image: Any, win_size: int | None = None, sigma_color: floa
 
 def denoise_nl_means(image: Any, patch_size: int = 7, patch_distance: int = 11, h: float = 0.1, fast_mode: bool = True,
                      sigma: float = 0.0, *, preserve_range: bool = False, channel_axis: int | None = None) -> np.ndarray:
-    """As skimage.restoration.denoise_nl_means, of 2-D images with up to 4 channels.
+    """As skimage.restoration.denoise_nl_means, of 2-D images and of volumes with up to 4 channels.
 
     With ``fast_mode=False`` (Gaussian patches) the filter that its documentation describes, but scikit-image drops weights
     below exp(-5): where ``h`` is the noise's level results differ by up to 0.035 of the range at single pixels, 0.004 in
@@ -90,9 +92,15 @@ def denoise_nl_means(image: Any, patch_size: int = 7, patch_distance: int = 11, 
     ``patch_size - 1`` rows and columns of each patch but divides by ``patch_size`` squared; this takes whole patches with
     ``h`` larger by ``patch_size / (patch_size - 1)``, which comes nearest: 0.025 of the range in the root mean square
     (patches of 3 pixels: 0.035), and PSNR from 1.2 dB below its own to 4.5 dB above.
+
+    Volumes go through nlm3d: patches are flat boxes of up to 7 voxels in both modes, a ``patch_distance`` above 10 counts as
+    10, and each channel is filtered by itself. On a phantom of 20 slices, with patches of 3 and 5 voxels, ``h`` of 0.6 and 1
+    of the noise's level and its ``sigma`` given, PSNR is from 2.4 dB below to 3.9 dB above scikit-image's (0.26).
     """
     fast_mode = true_or_false("fast_mode", fast_mode)
     values, dtype = _as_float(image, true_or_false("preserve_range", preserve_range))
+    if values.ndim == (3 if channel_axis is None else 4):
+        return _nl_means_of_volume(values, patch_size, patch_distance, h, fast_mode, sigma, channel_axis).astype(dtype, copy=False)
     layout = _layout(values, channel_axis, "denoise_nl_means")
     side = whole("patch_size", patch_size, 0, 31) // 2 * 2 + 1
     patch_sigma = 0.0 if fast_mode else (side - 1) / 4
@@ -102,6 +110,18 @@ def denoise_nl_means(image: Any, patch_size: int = 7, patch_distance: int = 11, 
     result = denoise(values, "nlm", h=strength, sigma=real("sigma", sigma, 0), patch=side, patch_sigma=patch_sigma,
                      search=2 * whole("patch_distance", patch_distance, 0, 127) + 1, self="one", border="mirror", **layout)
     return result.astype(dtype, copy=False)
+
+
+def _nl_means_of_volume(values: np.ndarray, patch_size: int, patch_distance: int, h: float, fast_mode: bool, sigma: float,
+                        channel_axis: int | None) -> np.ndarray:
+    needs_nlm3d("denoise_nl_means")
+    side = whole("patch_size", patch_size, 0, 7) // 2 * 2 + 1
+    strength = real("h", h, 0)
+    if fast_mode and side > 1:
+        strength *= (side / (side - 1)) ** 1.5
+    return denoise_volume(values, "nlm3d", h=strength, sigma=real("sigma", sigma, 0), patch=side, prefilter=0, self="one",
+                          search=2 * min(10, whole("patch_distance", patch_distance, 0, None)) + 1, channel_axis=channel_axis,
+                          range=1.0)
 
 
 def _finest_details(image: Any) -> Any:
