@@ -20,8 +20,7 @@ def function(info: dict) -> str:
     for each in info["params"]:
         default = _methods.default_of(each)
         optional = " | None" if default is None else ""
-        sizes = " | Sequence[float]" if _methods.takes_voxel_sizes(info, each) else ""
-        words.append(f"{each['name']}: {_methods.annotation(each)}{sizes}{optional} = {value(default)}")
+        words.append(f"{each['name']}: {_methods.annotation(each)}{optional} = {value(default)}")
     words += [f"{o.name}: {o.annotation} = {value(o.default)}" for o in _methods.options(info)]
     arguments = ",\n".join("    " + word for word in words)
     doc = textwrap.indent(f'"""{_methods.docstring(info)}"""', "    ")

@@ -56,7 +56,7 @@ def test_settings_of_a_bm4d_profile():
     profile.bs_ht, profile.step_ht, profile.search_window_ht = (5, 5, 5), (2, 2, 2), (3, 3, 3)
     profile.max_stack_size_wiener, profile.lambda_thr, profile.num_threads, profile.print_info = 8, 3.0, 1, True
     np.testing.assert_array_equal(bm4d.bm4d(volume, 0.08, profile), ungrain.bm4d(
-        volume, sigma=0.08, cube=5, wiener_cube=5, spacing=2, wiener_spacing=3, search=7, wiener_search=15, wiener_group=8,
+        volume, sigma=0.08, cube=5, wiener_cube=5, stride=2, wiener_stride=3, search=7, wiener_search=15, wiener_group=8,
         lambda_=3))
 
 

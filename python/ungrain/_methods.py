@@ -89,10 +89,6 @@ def annotation(info: dict[str, Any]) -> str:
     return " | ".join(types)
 
 
-def takes_voxel_sizes(info: dict[str, Any], param: dict[str, Any]) -> bool:
-    return is_for_volumes(info) and param["name"] == "spacing"
-
-
 def docstring(info: dict[str, Any]) -> str:
     argument, function = ("volume", "denoise_volume") if is_for_volumes(info) else ("image", "denoise")
     lines = [info["summary"][0].upper() + info["summary"][1:] + ".", "", "Parameters", "----------", f"{argument} : array",
@@ -102,8 +98,6 @@ def docstring(info: dict[str, Any]) -> str:
         lines.append(f"{each['name']} : {takes(each)}")
         lines += textwrap.wrap(f"{each['help']}{unit}; default: {each['default_text']}", 100, initial_indent="    ",
                                subsequent_indent="    ", break_on_hyphens=False)
-        if takes_voxel_sizes(info, each):
-            lines.append("    Three numbers: the sizes of a voxel, as for ``ungrain.denoise_volume``.")
     lines += textwrap.wrap(", ".join(option.name for option in options(info)), 100)
     lines.append(f"    As for ``ungrain.{function}``.")
     for name, help_ in info["presets"]:

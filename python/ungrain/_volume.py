@@ -86,15 +86,6 @@ def voxel_sizes(spacing: Any) -> list[float]:
     return sizes
 
 
-def with_own_spacing(method: str, spacing: Any, parameters: dict[str, Any]) -> Any:
-    """The voxels' sizes. One number is a parameter of that name, which bm4d has."""
-    has_own = any(each["name"] == "spacing" for each in VOLUME_INFO.get(method, {}).get("params", []))
-    if has_own and spacing is not None and (isinstance(spacing, str) or np.ndim(spacing) == 0):
-        parameters["spacing"] = spacing
-        return None
-    return spacing
-
-
 def channels_of_volume(channels: Any, axes: VolumeAxes) -> Any:
     """Channels are independent unless said otherwise: contrasts and echoes rather than colours."""
     return ("gray" if axes.channel < 0 else "multi") if isinstance(channels, str) and channels == "auto" else channels
@@ -119,7 +110,7 @@ def check_coils_alone(coils: Any) -> None:
         raise InvalidArgument("coils is for Rician noise: give rician=True, too")
 
 
-def denoise_volume(volume: Array, method: str = "bm4d", *, spacing: Sequence[float] | int | str | None = None,
+def denoise_volume(volume: Array, method: str = "bm4d", *, spacing: Sequence[float] | None = None,
                    sigma: float | Sequence[float] | str = "auto", device: str = "auto", preset: str | None = None,
                    channel_axis: int | None = None, channels: str = "auto", range: float | None = None,
                    nonfinite: str = "fill", threads: int = 0, memory: int = 0, noise_model: NoiseModel | None = None,
@@ -139,8 +130,7 @@ def denoise_volume(volume: Array, method: str = "bm4d", *, spacing: Sequence[flo
         the slices as far as within them: ``radius_z`` (box), ``sigma_z`` (gaussian) and ``radius_t`` (median,
         bilateral) follow ``radius`` or ``sigma``, and ``spacing``, where they are not given.
     spacing : three numbers, optional
-        The sizes of a voxel along z, y and x, in any unit: sets ``aspect``. One number is bm4d's own parameter of that
-        name.
+        The sizes of a voxel along z, y and x, in any unit: sets ``aspect``.
     sigma : float, sequence or "auto"
         The noise's standard deviation in pixel values, one for all or one for each channel. "auto": measured once on the
         whole volume.
@@ -170,7 +160,7 @@ def denoise_volume(volume: Array, method: str = "bm4d", *, spacing: Sequence[flo
     dtype = library.dtype_name(array)
     axes = VolumeAxes(array.shape, channel_axis)
     channels = channels_of_volume(channels, axes)
-    sizes = voxel_sizes(with_own_spacing(method, spacing, parameters))
+    sizes = voxel_sizes(spacing)
     along_slices = method in ALONG_SLICES
     layout = ([axes.z] if along_slices else [], axes.channel, channels, white_level(dtype, range))
     given = _with_noise(_with_sigma(sigma, parameters), noise_model, strength, 1, 1, keep_grain, clipping)

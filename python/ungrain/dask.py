@@ -30,7 +30,7 @@ from ._measure import RicianEstimate
 from ._noise_model import NoiseModel
 from ._parts import Axes, Work, check_each_by_itself, denoise_parts
 from ._sources import open_source
-from ._volume import (VOLUME_INFO, VolumeAxes, channels_of_volume, check_coils_alone, volume_method, voxel_sizes, with_own_spacing,
+from ._volume import (VOLUME_INFO, VolumeAxes, channels_of_volume, check_coils_alone, volume_method, voxel_sizes,
                       with_rician)
 from ._volume_parts import VolumeWork
 
@@ -205,7 +205,7 @@ def _denoise_volume_block(block: Any, *, work: VolumeWork, starts: list[Any], si
     return work.denoise_part(block, [max(0, first - around) for first, around in zip(out_at, reach)], out_at, out_shape)
 
 
-def denoise_volume(array: Any, method: str = "bm4d", *, spacing: Sequence[float] | int | str | None = None,
+def denoise_volume(array: Any, method: str = "bm4d", *, spacing: Sequence[float] | None = None,
                    sigma: float | Sequence[float] | str = "auto", device: str = "auto", preset: str | None = None,
                    channel_axis: int | None = None, channels: str = "auto", range: float | None = None,
                    nonfinite: str = "fill", threads: int = 1, memory: int = 0, noise_model: NoiseModel | None = None,
@@ -241,7 +241,7 @@ def denoise_volume(array: Any, method: str = "bm4d", *, spacing: Sequence[float]
     if method not in VOLUME_INFO:
         raise Unsupported(f"{method} looks along the slices of a whole volume: in parts volumes take {', '.join(VOLUME_INFO)}")
     axes = VolumeAxes(array.shape, channel_axis)
-    sizes = voxel_sizes(with_own_spacing(method, spacing, parameters))
+    sizes = voxel_sizes(spacing)
     given = _with_noise(_with_sigma(sigma, parameters), noise_model, strength, 1, 1, keep_grain, clipping)
     if true_or_false("rician", rician):
         given = with_rician(method, given, coils, _not_measured)

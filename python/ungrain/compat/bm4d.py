@@ -69,9 +69,9 @@ def _count(attribute: str, value: Any) -> int:
 
 _STRINGS: dict[str, dict[str, Any]] = {"np": {}, "lc": {"profile": "fast"}}
 _CLASSES = {"BM4DProfile": "np", "BM4DProfileLC": "lc"}
-_CONVERTERS = {"bs_ht": ("cube", _side), "step_ht": ("spacing", _side), "max_stack_size_ht": ("group", _count),
+_CONVERTERS = {"bs_ht": ("cube", _side), "step_ht": ("stride", _side), "max_stack_size_ht": ("group", _count),
                "search_window_ht": ("search", _search), "lambda_thr": ("lambda_", number),
-               "bs_wiener": ("wiener_cube", _side), "step_wiener": ("wiener_spacing", _side),
+               "bs_wiener": ("wiener_cube", _side), "step_wiener": ("wiener_stride", _side),
                "max_stack_size_wiener": ("wiener_group", _count), "search_window_wiener": ("wiener_search", _search),
                "num_threads": ("threads", threads)}
 
