@@ -14,3 +14,4 @@
 #include "ungrain/rician.h"
 #include "ungrain/version.h"
 #include "ungrain/video.h"
+#include "ungrain/volume.h"

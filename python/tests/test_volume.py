@@ -102,10 +102,10 @@ def test_any_layout(method):
 def test_channels_may_be_anywhere(axis, method):
     volume = noisy_phantom(channels=3, depth=6, height=9, width=8)
     given = {"sigma": [0.08, 0.05, 0]} if method == "bm4d" else {}
-    expected = np.stack([ungrain.denoise_volume(volume[..., c], method, **{name: value[c] for name, value in given.items()})
-                         for c in range(3)], -1)
+    expected = np.stack([ungrain.denoise_volume(volume[..., c], method, device="cpu",
+                                                **{name: value[c] for name, value in given.items()}) for c in range(3)], -1)
     moved = np.ascontiguousarray(np.moveaxis(volume, -1, axis))
-    result = ungrain.denoise_volume(moved, method, channel_axis=axis, **given)
+    result = ungrain.denoise_volume(moved, method, device="cpu", channel_axis=axis, **given)
     np.testing.assert_allclose(np.moveaxis(result, axis, -1), expected, atol=1e-6)
 
 
@@ -190,10 +190,10 @@ def test_range_of_large_floats():
 
 def test_progress_and_cancelling():
     volume, told = noisy_phantom(depth=20), []
-    ungrain.bm4d(volume, sigma=0.08, progress=told.append)
+    ungrain.bm4d(volume, sigma=0.08, progress=told.append, device="cpu")
     assert told == sorted(told) and told[-1] == 1
     with pytest.raises(ungrain.Cancelled):
-        ungrain.bm4d(volume, sigma=0.08, progress=lambda done: False)
+        ungrain.bm4d(volume, sigma=0.08, progress=lambda done: False, device="cpu")
 
 
 # ---- magnitudes of MRI
@@ -271,7 +271,7 @@ def test_rician_noise_is_not_of_colours():
 def test_the_functions_say_what_they_take():
     signature = inspect.signature(ungrain.bm4d).parameters
     assert list(signature)[0] == "volume" and {"sigma", "spacing", "aspect", "rician", "out"} <= set(signature)
-    assert "sizes of a voxel" in ungrain.bm4d.__doc__ and "ungrain.denoise_volume" in ungrain.bm4d.__doc__
+    assert "stride" in ungrain.bm4d.__doc__ and "ungrain.denoise_volume" in ungrain.bm4d.__doc__
 
 
 @pytest.mark.skipif(not has("torch"), reason="PyTorch is missing")
