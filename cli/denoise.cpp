@@ -28,6 +28,7 @@
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
 #include "ungrain/version.h"
+#include "volume_file.h"
 
 namespace ungrain::cli {
 namespace {
@@ -501,7 +502,7 @@ void add_volume_options(OptionTable& table, Settings& settings) {
 int denoise_files(const Arguments& arguments, MethodOptions::For what) {
   Settings settings;
   settings.volume = what == MethodOptions::For::volumes;
-  MethodOptions method(io::read_image,
+  MethodOptions method(settings.volume ? read_volume : io::read_image,
                        {.method = std::string(settings.volume ? default_volume_method : default_method)});
   OptionTable table(settings.volume ? "Remove noise from volumes: MRI, CT and microscopy stacks."
                                     : "Remove noise from images and keep their edges.",

@@ -45,6 +45,17 @@ void VolumeInput::read_lines(int first, int line, const ImageView& rows) {
   }
 }
 
+Image read_volume(const std::filesystem::path& path) {
+  io::OpenOptions options;
+  options.axis = 0;
+  auto file = io::InputFile::open(path, options);
+  const int depth = volume_depth(file->info(), std::nullopt, path.string());
+  VolumeInput volumes(std::move(file), depth);
+  Image volume(volumes.info().spec);
+  volumes.read_rows(0, volume.view());
+  return volume;
+}
+
 io::FileInfo info_of_slices(const io::FileInfo& volumes) {
   io::FileInfo info = volumes;
   info.spec = slice_spec(volumes.spec);

@@ -35,6 +35,9 @@ class VolumeInput : public io::InputFile {
   int page_ = 0;  // of the slices
 };
 
+// The first volume of a file. All its pages are slices, unless the file says otherwise.
+Image read_volume(const std::filesystem::path& path);
+
 // The same as slices: `volumes` is the info of a file of volumes.
 io::FileInfo info_of_slices(const io::FileInfo& volumes);
 

@@ -159,6 +159,38 @@ TEST(Bm4d, RemovesTheNoiseOfAPhantom) {
   EXPECT_GT(before, volume_psnr(noisy, clean) + 8);
 }
 
+// Noise that grows from left to right.
+TEST(Bm4d, FollowsAMap) {
+  const ImageSpec spec = float_volume(40, 24, 20);
+  const TestVolume clean = phantom(spec);
+  TestVolume map(spec);
+  TestVolume noisy = with_gaussian_noise(TestVolume(spec), 1);
+  for (std::size_t i = 0; i < map.data.size(); ++i) {
+    map.data[i] = 0.01F + 0.004F * static_cast<float>(i % 40);
+    noisy.data[i] = clean.data[i] + map.data[i] * noisy.data[i];
+  }
+  Bm4dParams with_map{.search = 7};
+  with_map.sigma_map = std::as_const(map).view();
+  const TestVolume expected = run(with_map, noisy, Device::Kind::reference);
+  for (const Device::Kind device : devices) {
+    if (is_missing(device)) continue;
+    EXPECT_GE(volume_psnr(run(with_map, noisy, device), expected), 65);
+    EXPECT_EQ(run(with_map, noisy, device, 5).data, run(with_map, noisy, device).data);
+  }
+  const Bm4dParams with_mean{.sigma = {0.094}, .search = 7};
+  EXPECT_GT(volume_psnr(expected, clean), volume_psnr(run(with_mean, noisy, Device::Kind::cpu), clean) + 0.3);
+  // One number everywhere is that sigma.
+  for (float& value : map.data) value = 0.08F;
+  const Bm4dParams with_sigma{.sigma = {0.08}, .search = 7};
+  for (const Device::Kind device : devices) {
+    if (is_missing(device)) continue;
+    EXPECT_GE(volume_psnr(run(with_map, noisy, device), run(with_sigma, noisy, device)), 80);
+  }
+  TestVolume small(float_volume(8, 8, 8));
+  with_map.sigma_map = std::as_const(small).view();
+  EXPECT_THROW(run(with_map, noisy, Device::Kind::cpu), Error);
+}
+
 TEST(Bm4d, MeasuresTheNoise) {
   const TestVolume noisy = with_gaussian_noise(phantom(float_volume(90, 84, 40)), 0.06);
   const MethodParams params = resolve(Bm4dParams{}, noisy.view());

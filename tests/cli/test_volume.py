@@ -92,7 +92,7 @@ class Volumes(Workspace):
     def test_memory_changes_no_bit(self) -> None:
         self.write("long.npy", noisy(ball(60), 12), 60)
         self.done("volume", "long.npy", "-o", "b.npy", "--sigma", "12", "-q", "--search", "5")
-        self.done("volume", "long.npy", "-o", "c.npy", "--sigma", "12", "-q", "--search", "5", "--memory", "1M")
+        self.done("volume", "long.npy", "-o", "c.npy", "--sigma", "12", "-q", "--search", "5", "--memory", "1M", "--threads", "1")
         self.assertEqual(self.bytes_of("b.npy"), self.bytes_of("c.npy"))
 
     def test_slices_too_large_for_the_memory(self) -> None:
@@ -103,8 +103,8 @@ class Volumes(Workspace):
                    for z in range(depth) for y in range(height) for x in range(width)]
         self.path("wide.npy").write_bytes(npy_bytes(f"({depth}, {height}, {width})", "<u2",
                                                     struct.pack(f"<{len(samples)}H", *samples)))
-        for method, memory in (("bm4d", "900K"), ("nlm3d", "1200K")):
-            arguments = ("volume", "wide.npy", "-m", method, "--sigma", "8", "--search", "5", "--json")
+        for method, memory in (("bm4d", "700K"), ("nlm3d", "900K")):
+            arguments = ("volume", "wide.npy", "-m", method, "--sigma", "8", "--search", "5", "--json", "--threads", "1")
             whole = json.loads(self.done(*arguments, "-o", "b.npy").out)
             parts = json.loads(self.done(*arguments, "-o", "c.npy", "--memory", memory).out)
             self.assertLess(parts["buffer_bytes"], whole["buffer_bytes"])
@@ -122,6 +122,17 @@ class Volumes(Workspace):
         # Its voxels are four times as deep as wide.
         report = json.loads(self.done("volume", "a.nii", "--sigma", "12", "--json").out)
         self.assertEqual((report["params"]["aspect"], report["params"]["search_z"]), ("4", "3"))
+
+    def test_sigma_map(self) -> None:
+        """One number everywhere is that sigma; a map of another size is refused."""
+        self.write("map.npy", [12.0] * len(self.noisy))
+        self.done("volume", "a.npy", "--range", "255", "-o", "b.npy", "--sigma-map", "map.npy", "-q")
+        self.done("volume", "a.npy", "--range", "255", "-o", "c.npy", "--sigma", "12", "-q")
+        self.assertEqual(self.read("b.npy"), self.read("c.npy"))
+        self.write("small.npy", [12.0] * (WIDTH * HEIGHT * 5), 5)
+        result = self.run_here("volume", "a.npy", "--sigma-map", "small.npy")
+        self.assertEqual(result.code, 1)
+        self.assertIn("sigma_map", result.err)
 
     def test_rician_noise(self) -> None:
         draw = random.Random(4)

@@ -23,6 +23,10 @@ struct Bm4dParams {
   // The noise's standard deviation, pixel units: one number, or one for each colour channel; 0 returns the
   // input. Empty: measured.
   std::vector<double> sigma = {};
+  // Instead of sigma: the standard deviation at every voxel, in the pixel units of the filtered volume. As
+  // large as the whole volume, with one channel or one for each of its colour channels. Must outlive the
+  // Denoiser.
+  ConstImageView sigma_map = {};
   int steps = 2;
   std::optional<int> cube = {};  // voxels: side of a cube, 4 or 5
   std::optional<int> wiener_cube = {};

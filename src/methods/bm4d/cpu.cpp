@@ -2,6 +2,7 @@
 // parity along each axis add their estimates at the same time; the eight parities follow each other. Each
 // voxel's sum has then one order, whatever the threads and the slabs.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -213,12 +214,29 @@ class CubeStep {
     for (int k = tile.z.begin; k < tile.z.end; ++k) {
       for (int j = tile.y.begin; j < tile.y.end; ++j) {
         for (int i = tile.x.begin; i < tile.x.end; ++i) {
-          if (find_group(compared, across.position(i), down.position(j), deep.position(k), noisy, memory,
-                         group))
-            filter_cubes(filter);
+          if (!find_group(compared, across.position(i), down.position(j), deep.position(k), noisy, memory,
+                          group))
+            continue;
+          if (settings_.sigma_map.data != nullptr) set_noise(group, noisy, channel, filter);
+          filter_cubes(filter);
         }
       }
     }
+  }
+
+  // That of the group's cubes, by the map.
+  void set_noise(const CubeGroup& group, const ConstSolid& noisy, int channel, FilterCall& filter) const {
+    const int middle = step_.cube / 2;
+    const double mean = settings_.sigma[static_cast<std::size_t>(channel)];
+    double sum = 0;
+    for (int m = 0; m < group.count; ++m) {
+      const int x = noisy.box.x.begin + static_cast<int>(group.places[m] % noisy.line);
+      const int y = noisy.box.y.begin + static_cast<int>(group.places[m] / noisy.line);
+      sum += std::pow(map_deviation(settings_, channel, x + middle, y + middle, group.z[m] + middle), 2);
+    }
+    const double variance = std::max(sum / group.count, least_variance_share * mean * mean);
+    filter.threshold = static_cast<float>(settings_.lambda * std::sqrt(variance));
+    filter.variance = static_cast<float>(variance);
   }
 
   // Returns false where a part of its search box is not held: its estimates lie in no output.

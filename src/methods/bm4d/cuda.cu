@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/convert.h"
+#include "core/rows.h"
 #include "core/scratch.h"
 #include "cuda/launch.cuh"
 #include "cuda/warp.cuh"
@@ -350,8 +352,9 @@ struct FilterCallOnGpu {
   References references;
   const Place* places = nullptr;
   const std::uint8_t* sizes = nullptr;
-  float threshold = 0;
-  float variance = 0;
+  float threshold = 0;  // of the deviation 1 where there is a map
+  float variance = 0;   // the least one where there is a map
+  ConstSolid map;       // of deviations; no data: none
   Sums sums;
   float transform[largest_cube * largest_cube];
   float window[largest_cube];
@@ -453,7 +456,7 @@ __device__ void haar(float* values) {
 // The transform along the group, the shrinking of coefficients, and the transform back. Returns this lane's
 // share of the squares of the factors.
 template <int Cube, int Count, bool Wiener>
-__device__ float shrink(const FilterCallOnGpu& call, float* cubes, const float* guide) {
+__device__ float shrink(float threshold, float variance, float* cubes, const float* guide) {
   using L = CoefficientLayout<Cube>;
   float squares = 0;
   for (int voxel = threadIdx.x % warp; voxel < Cube * Cube * Cube; voxel += warp) {
@@ -470,7 +473,7 @@ __device__ float shrink(const FilterCallOnGpu& call, float* cubes, const float* 
 #pragma unroll
       for (int m = 0; m < Count; ++m) {
         const float energy = signal[m] * signal[m];
-        const float factor = __fdividef(energy, energy + call.variance);
+        const float factor = __fdividef(energy, energy + variance);
         values[m] *= factor;
         squares = fmaf(factor, factor, squares);
       }
@@ -478,7 +481,7 @@ __device__ float shrink(const FilterCallOnGpu& call, float* cubes, const float* 
 #pragma unroll
       for (int m = 0; m < Count; ++m) {
         const bool mean = m == 0 && voxel == 0;
-        const bool keep = mean || (fabsf(values[m]) >= call.threshold && values[m] != 0);
+        const bool keep = mean || (fabsf(values[m]) >= threshold && values[m] != 0);
         if (!keep) values[m] = 0;
         squares += keep ? 1.0F : 0.0F;
       }
@@ -492,21 +495,35 @@ __device__ float shrink(const FilterCallOnGpu& call, float* cubes, const float* 
 }
 
 template <int Cube, bool Wiener>
-__device__ float shrink_group(const FilterCallOnGpu& call, int count, float* cubes, const float* guide) {
+__device__ float shrink_group(float threshold, float variance, int count, float* cubes, const float* guide) {
   switch (count) {
     case 32:
-      return shrink<Cube, 32, Wiener>(call, cubes, guide);
+      return shrink<Cube, 32, Wiener>(threshold, variance, cubes, guide);
     case 16:
-      return shrink<Cube, 16, Wiener>(call, cubes, guide);
+      return shrink<Cube, 16, Wiener>(threshold, variance, cubes, guide);
     case 8:
-      return shrink<Cube, 8, Wiener>(call, cubes, guide);
+      return shrink<Cube, 8, Wiener>(threshold, variance, cubes, guide);
     case 4:
-      return shrink<Cube, 4, Wiener>(call, cubes, guide);
+      return shrink<Cube, 4, Wiener>(threshold, variance, cubes, guide);
     case 2:
-      return shrink<Cube, 2, Wiener>(call, cubes, guide);
+      return shrink<Cube, 2, Wiener>(threshold, variance, cubes, guide);
     default:
-      return shrink<Cube, 1, Wiener>(call, cubes, guide);
+      return shrink<Cube, 1, Wiener>(threshold, variance, cubes, guide);
   }
+}
+
+// The variance of a group by the map: that at the middle of its cubes.
+template <int Cube>
+__device__ float variance_of(const FilterCallOnGpu& call, const CubePlace& reference, const Place* places,
+                             int count) {
+  const int lane = threadIdx.x % warp;
+  float square = 0;
+  if (lane < count) {
+    const CubePlace at = position_of(call.step, reference, places[lane]);
+    const float deviation = *call.map.at(at.x + Cube / 2, at.y + Cube / 2, at.z + Cube / 2);
+    square = deviation * deviation;
+  }
+  return fmaxf(cuda::warp_sum(square) / static_cast<float>(count), call.variance);
 }
 
 template <int Cube>
@@ -564,7 +581,13 @@ __global__ void __launch_bounds__(filter_warps* warp)
   float* const guide = cubes + call.step.group * L::cube;
   load_cubes<Cube>(call, call.noisy, reference, group[own], count, cubes);
   if constexpr (Wiener) load_cubes<Cube>(call, call.guide, reference, group[own], count, guide);
-  const float squares = cuda::warp_sum(shrink_group<Cube, Wiener>(call, count, cubes, guide));
+  float variance = call.variance;
+  float threshold = call.threshold;
+  if (call.map.data != nullptr) {
+    variance = variance_of<Cube>(call, reference, group[own], count);
+    threshold *= sqrtf(variance);
+  }
+  const float squares = cuda::warp_sum(shrink_group<Cube, Wiener>(threshold, variance, count, cubes, guide));
   transform_across<Cube, true, L::slice, L::line>(call.transform, count, cubes);
   transform_across<Cube, true, L::line, L::slice>(call.transform, count, cubes);
   add_cubes<Cube>(call, reference, group[own], count, 1 / fmaxf(squares, 1.0F), cubes);
@@ -611,7 +634,13 @@ class CudaStep {
     unsigned long long* weights = nullptr;
     Place* places = nullptr;
     std::uint8_t* sizes = nullptr;
+    float* map = nullptr;
   };
+
+  // Slices that the groups of so many slices of output lie in.
+  int slices_of_groups(int slices) const {
+    return std::min(extent_.depth, slices + 2 * step_.reach(step_.radius_z));
+  }
 
   std::size_t slice_voxels() const { return static_cast<std::size_t>(settings_.spec.width); }
 
@@ -627,6 +656,8 @@ class CudaStep {
     memory.weights = pieces.take<unsigned long long>(voxels);
     memory.places = pieces.take<Place>(references * step_.group);
     memory.sizes = pieces.take<std::uint8_t>(references);
+    if (settings_.sigma_map.data != nullptr)
+      memory.map = pieces.take<float>(slice_voxels() * slices_of_groups(slices));
     return memory;
   }
 
@@ -667,10 +698,34 @@ class CudaStep {
     const std::size_t bytes = slice_voxels() * out.box.z.count() * sizeof(unsigned long long);
     cuda::check(cudaMemsetAsync(sums.values, 0, bytes, stream), "clearing sums");
     cuda::check(cudaMemsetAsync(sums.weights, 0, bytes, stream), "clearing sums");
-    filter(noisy, guide, references, sigma, sums, memory, call.stream);
+    ConstSolid map;
+    if (settings_.sigma_map.data != nullptr) map = upload_map(noisy.box, out.box.z, channel, memory, stream);
+    filter(noisy, guide, references, sigma, map, sums, memory, call.stream);
     constexpr int threads = 256;
     const dim3 grid(cuda::blocks_for(static_cast<int>(slice_voxels()), threads), out.box.z.count());
     cuda::launch(divide, grid, threads, 0, call.stream, sums, out);
+  }
+
+  // The map lies in host memory: the slices that groups lie in are uploaded.
+  ConstSolid upload_map(const Box& held, const RowRange& made, int channel, const Memory& memory,
+                        cudaStream_t stream) const {
+    const int reach = step_.reach(step_.radius_z);
+    Box box = held;
+    box.z = {std::max(0, made.begin - reach), std::min(extent_.depth, made.end + reach)};
+    std::vector<float> deviations(slice_voxels() * static_cast<std::size_t>(box.z.count()));
+    const ConstImageView& map = settings_.sigma_map;
+    std::size_t to = 0;
+    for (int z = box.z.begin; z < box.z.end; ++z) {
+      for (int y = box.y.begin; y < box.y.end; ++y, to += static_cast<std::size_t>(box.x.count())) {
+        load_row(columns_of(map, y * extent_.width + box.x.begin, box.x.count()), z,
+                 map.spec.channels == 1 ? 0 : channel, deviations.data() + to);
+      }
+    }
+    // From pageable memory: the call returns after the memory was read.
+    cuda::check(cudaMemcpyAsync(memory.map, deviations.data(), deviations.size() * sizeof(float),
+                                cudaMemcpyHostToDevice, stream),
+                "uploading a sigma map");
+    return {memory.map, box, box.x.count(), static_cast<std::ptrdiff_t>(slice_voxels())};
   }
 
   void find(const ConstSolid& guide, const References& references, int channel, const Memory& memory,
@@ -687,18 +742,20 @@ class CudaStep {
   }
 
   void filter(const ConstSolid& noisy, const ConstSolid& guide, const References& references, double sigma,
-              const Sums& sums, const Memory& memory, Stream stream) const {
-    FilterCallOnGpu call{noisy,
-                         guide,
-                         step_,
-                         references,
-                         memory.places,
-                         memory.sizes,
-                         static_cast<float>(settings_.lambda * sigma),
-                         static_cast<float>(sigma * sigma),
-                         sums,
-                         {},
-                         {}};
+              const ConstSolid& map, const Sums& sums, const Memory& memory, Stream stream) const {
+    FilterCallOnGpu call{
+        noisy,
+        guide,
+        step_,
+        references,
+        memory.places,
+        memory.sizes,
+        static_cast<float>(map.data != nullptr ? settings_.lambda : settings_.lambda * sigma),
+        static_cast<float>(map.data != nullptr ? least_variance_share * sigma * sigma : sigma * sigma),
+        map,
+        sums,
+        {},
+        {}};
     std::copy(transform_.begin(), transform_.end(), call.transform);
     std::copy(window_.begin(), window_.end(), call.window);
     const int cube_floats = step_.cube == 4 ? CoefficientLayout<4>::cube : CoefficientLayout<5>::cube;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/channel_noise.h"
 #include "core/choices.h"
 #include "core/descriptor.h"
 #include "methods/bm4d/bm4d.h"
@@ -70,7 +71,11 @@ Descriptor sigma() {
       describe::per_channel(&P::sigma, "sigma", {.min = 0, .unit = Unit::intensity}, Fallback::automatic,
                             "the noise's standard deviation; 0 returns the input");
   d.info.default_text = "auto (measured)";
-  d.needed = [](const void*) { return true; };
+  d.needed = [](const void* params) { return static_cast<const P*>(params)->sigma_map.data == nullptr; };
+  d.derive = [](void* params, const ImageSpec&) {
+    auto* p = static_cast<P*>(params);
+    if (p->sigma.empty() && p->sigma_map.data != nullptr) p->sigma = levels_of(p->sigma_map);
+  };
   return d;
 }
 
@@ -94,9 +99,19 @@ void check_step(const std::optional<int>& stride, const std::optional<int>& cube
   }
 }
 
+void check_map(const ConstImageView& map, const ImageSpec& spec) {
+  if (map.data == nullptr) return;
+  const SolidExtent extent = solid_extent(spec);
+  ImageSpec whole = spec;  // of which this may be a part
+  whole.width = extent.width * extent.height;
+  whole.slice = {.width = extent.width, .height = extent.height};
+  check_sigma_map(P::method, map, whole);
+}
+
 void check(const P& p, const ImageSpec& spec) {
   if (!spec.is_volume()) throw Error(ErrorCode::unsupported, "bm4d is for volumes, this is an image");
   describe::check_squares(p, spec);
+  check_map(p.sigma_map, spec);
   check_step(p.stride, p.cube, "stride", spec);
   if (p.steps > 1) check_step(p.wiener_stride, p.wiener_cube, "wiener_stride", spec);
 }
@@ -155,6 +170,7 @@ const Method& bm4d_method() {
                                         {"high", Bm4dProfile::high}},
                                        "time for quality"),
                       sigma(),
+                      describe::sigma_map<P>(),
                       describe::number(&P::steps, "steps", {.min = 1, .max = 2},
                                        "1: thresholding only; 2: with the Wiener step"),
                       with_follower<&ProfileValues::cube>(&P::cube, &P::wiener_cube, "cube", cubes,

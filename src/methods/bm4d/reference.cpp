@@ -176,6 +176,14 @@ class StepByDefinition {
     return cubes;
   }
 
+  double deviation_of(const std::vector<Position>& group, int channel, double mean) const {
+    const int middle = step_.cube / 2;
+    double sum = 0;
+    for (const Position& at : group)
+      sum += std::pow(map_deviation(settings_, channel, at.x + middle, at.y + middle, at.z + middle), 2);
+    return std::sqrt(std::max(sum / static_cast<double>(group.size()), least_variance_share * mean * mean));
+  }
+
   void filter(const ConstSolid& noisy, const ConstSolid& guide, const Position& reference, int channel,
               double sigma, Sums& sums) const {
     const CubeSearch search = cube_search(step_, extent_, reference.x, reference.y, reference.z);
@@ -185,6 +193,7 @@ class StepByDefinition {
     if (!guide.box.contains(needed)) return;  // its estimates lie in no output
     const std::vector<Position> group =
         find_group(guide, reference, search, compared_scale(settings_, channel));
+    if (settings_.sigma_map.data != nullptr) sigma = deviation_of(group, channel, sigma);
     std::vector<Cube> cubes = coefficients(noisy, group);
     double squares = 0;  // of the factors that coefficients are multiplied by
     if (wiener_) {

@@ -5,6 +5,8 @@
 #include <numbers>
 
 #include "core/channel_noise.h"
+#include "core/convert.h"
+#include "core/rows.h"
 
 namespace ungrain {
 namespace {
@@ -36,6 +38,7 @@ Bm4dSettings bm4d_settings(const Bm4dParams& params, const ImageSpec& spec) {
   Bm4dSettings settings;
   settings.spec = spec;
   settings.sigma = channel_deviations(params.sigma, spec.colour_channels());
+  settings.sigma_map = params.sigma_map;
   settings.lambda = params.lambda.value();
   settings.steps = params.steps;
   const auto step = [&](int cube, int spacing, int search, int group) {
@@ -51,6 +54,14 @@ Bm4dSettings bm4d_settings(const Bm4dParams& params, const ImageSpec& spec) {
 
 bool is_identity(const Bm4dSettings& settings) {
   return std::all_of(settings.sigma.begin(), settings.sigma.end(), [](double sigma) { return sigma == 0; });
+}
+
+double map_deviation(const Bm4dSettings& settings, int channel, int x, int y, int z) {
+  const ConstImageView& map = settings.sigma_map;
+  const int place = y * solid_extent(settings.spec).width + x;
+  float deviation = 0;
+  load_row(columns_of(map, place, 1), z, map.spec.channels == 1 ? 0 : channel, &deviation);
+  return deviation;
 }
 
 float compared_scale(const Bm4dSettings& settings, int channel) {

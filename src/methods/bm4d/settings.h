@@ -29,7 +29,8 @@ struct Bm4dStep {
 
 struct Bm4dSettings {
   ImageSpec spec;
-  std::vector<double> sigma;  // of each channel
+  std::vector<double> sigma;      // of each channel
+  ConstImageView sigma_map = {};  // no data: sigma holds everywhere
   double lambda = 2.8;
   int steps = 2;
   Bm4dStep threshold;
@@ -42,6 +43,11 @@ struct Bm4dSettings {
 
 Bm4dSettings bm4d_settings(const Bm4dParams& params, const ImageSpec& spec);
 bool is_identity(const Bm4dSettings& settings);
+
+// With a map a group's noise is that of its cubes: the mean of the squared deviations at the middle of each.
+// Variances have a least share of the mean one.
+constexpr double least_variance_share = 1e-9;
+double map_deviation(const Bm4dSettings& settings, int channel, int x, int y, int z);
 
 // Cubes are compared as integers: voxels in units of an eighth of the noise's deviation, rounded. Differences
 // count up to `largest_difference`, so that the sum of their squares over a cube is exact in float, in any
