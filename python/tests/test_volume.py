@@ -188,6 +188,18 @@ def test_range_of_large_floats():
         ungrain.denoise_volume(volume * 1000)
 
 
+def test_a_map_of_the_noise():
+    volume = noisy_phantom(depth=9)
+    given = {"search": 5, "device": "cpu"}
+    expected = ungrain.bm4d(volume, sigma=0.08, **given)
+    level = np.full(volume.shape, 0.08, np.float32)
+    np.testing.assert_allclose(ungrain.bm4d(volume, sigma_map=level, **given), expected, atol=1e-5)
+    ramp = level * np.linspace(0.2, 2, volume.shape[2], dtype=np.float32)
+    assert not np.allclose(ungrain.bm4d(volume, sigma_map=ramp, **given), expected, atol=1e-3)
+    with pytest.raises(ungrain.InvalidArgument, match="sigma_map takes an array of the volume's shape"):
+        ungrain.bm4d(volume, sigma_map=level[1:], **given)
+
+
 def test_progress_and_cancelling():
     volume, told = noisy_phantom(depth=20), []
     ungrain.bm4d(volume, sigma=0.08, progress=told.append, device="cpu")

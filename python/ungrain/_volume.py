@@ -86,6 +86,17 @@ def voxel_sizes(spacing: Any) -> list[float]:
     return sizes
 
 
+def map_of_slices(levels: Any, axes: VolumeAxes, shape: Sequence[int]) -> np.ndarray:
+    """A map of the noise, of the volume's shape or without its channels, with a slice in each row."""
+    array = np.asarray(levels, np.float32)
+    if axes.channel >= 0 and array.ndim == len(shape):
+        array = np.moveaxis(array, axes.channel, -1)
+    sides = axes.sides(shape)
+    if array.shape[:3] != sides or array.ndim not in (3, 4):
+        raise InvalidArgument(f"sigma_map takes an array of the volume's shape {tuple(sides)}, got one of {np.shape(levels)}")
+    return np.ascontiguousarray(array).reshape(sides[0], sides[1] * sides[2], *array.shape[3:])
+
+
 def channels_of_volume(channels: Any, axes: VolumeAxes) -> Any:
     """Channels are independent unless said otherwise: contrasts and echoes rather than colours."""
     return ("gray" if axes.channel < 0 else "multi") if isinstance(channels, str) and channels == "auto" else channels
@@ -164,6 +175,8 @@ def denoise_volume(volume: Array, method: str = "bm4d", *, spacing: Sequence[flo
     along_slices = method in ALONG_SLICES
     layout = ([axes.z] if along_slices else [], axes.channel, channels, white_level(dtype, range))
     given = _with_noise(_with_sigma(sigma, parameters), noise_model, strength, 1, 1, keep_grain, clipping)
+    if given.get("sigma_map") is not None:
+        given["sigma_map"] = map_of_slices(given["sigma_map"], axes, array.shape)
     if true_or_false("rician", rician):
         given = with_rician(method, given, coils, lambda count: rician_of_slices(
             library.to_host(array), None if axes.channel < 0 else axes.channel, count))
