@@ -133,7 +133,7 @@ class Manual(Workspace):
                                ("ungrain --vers", {"--version"}),
                                ("ungrain noise gray.pgm --gau", {"--gaussian"}),
                                ("ungrain noise --met", set()),
-                               ("ungrain methods bm", {"bm3d"}),
+                               ("ungrain methods bm", {"bm3d", "bm4d"}),
                                ("ungrain cluster --sched", {"--scheduler"}),
                                ("ungrain cluster -m nlm --patch-", {"--patch-sigma"}),
                                ("ungrain cluster --profile f", {"fast"}),
@@ -163,7 +163,7 @@ class Manual(Workspace):
                                ("ungrain noise --gau", {"--gaussian"}),
                                ("ungrain cluster --sched", {"--scheduler"}),
                                ("ungrain cluster -m nlm --patch-", {"--patch-sigma"}),
-                               ("ungrain methods bm", {"bm3d"}),
+                               ("ungrain methods bm", {"bm3d", "bm4d"}),
                                ("ungrain completion ", set(SHELLS))):
             with self.subTest(line):
                 done = subprocess.run(["fish", "--no-config", "-c", f'source ./script; complete -C "{line}"'],
@@ -197,7 +197,7 @@ zpty -d shell
                                ("ungrain est", "estimate"), ("ungrain noise --gau", "--gaussian"),
                                ("ungrain cluster --sched", "--scheduler"),
                                ("ungrain cluster -m nlm --patch-", "--patch-sigma"),
-                               ("ungrain methods bm", "bm3d"), ("ungrain gray.p", "gray.pgm")):
+                               ("ungrain methods bm3", "bm3d"), ("ungrain gray.p", "gray.pgm")):
             with self.subTest(line):
                 done = subprocess.run(["zsh", "-f", "-c", script, "zsh", line], capture_output=True, text=True,
                                       cwd=self.folder, timeout=60)

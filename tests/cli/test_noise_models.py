@@ -165,7 +165,7 @@ class Used(Workspace):
                 (("--gain", "1"), "--gain belongs to --noise poisson-gaussian"),
                 (("--read-noise", "1"), "--read-noise belongs to --noise poisson-gaussian"),
                 (("--noise", "poisson-gaussian", "--read-noise", "1"), "--read-noise without --gain: give both, or none to measure them"),
-                (("--noise", "pink"), "--noise takes one of auto, poisson-gaussian, got 'pink'"),
+                (("--noise", "pink"), "--noise takes one of auto, poisson-gaussian, rician, got 'pink'"),
                 (("--strength", "-1"), "--strength takes a number from 0 to 10, got -1"),
                 (("--keep-grain", "2"), "--keep-grain takes a number from 0 to 1, got 2")):
             with self.subTest(options=options):
