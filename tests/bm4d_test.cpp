@@ -198,6 +198,23 @@ TEST(Bm4d, MeasuresTheNoise) {
   EXPECT_NEAR(params.as<Bm4dParams>().sigma[0], 0.06, 0.003);
 }
 
+// Scanners and brain extraction leave exact zeros around the object.
+TEST(Bm4d, MeasuresTheNoiseBesideAMask) {
+  const TestVolume clean = phantom(float_volume(90, 84, 40));
+  for (const double scale : {1.0, 2000.0}) {
+    TestVolume noisy = with_gaussian_noise(clean, 0.06);
+    for (std::size_t i = 0; i < noisy.data.size(); ++i) {
+      const double value = clean.data[i] > 0 ? noisy.data[i] * scale : 0;
+      noisy.data[i] =
+          static_cast<float>(scale > 1 ? std::round(value) : value);  // whole numbers as scanners write
+    }
+    noisy.spec.range = scale;
+    const MethodParams params = resolve(Bm4dParams{}, noisy.view());
+    ASSERT_EQ(params.as<Bm4dParams>().sigma.size(), 1U);
+    EXPECT_NEAR(params.as<Bm4dParams>().sigma[0] / scale, 0.06, 0.004) << scale;
+  }
+}
+
 TEST(Bm4d, SigmaZeroReturnsTheInput) {
   const TestVolume in = with_gaussian_noise(phantom(float_volume(12, 11, 10)), 0.08);
   for (const Device::Kind device : {Device::Kind::reference, Device::Kind::cpu, Device::Kind::cuda}) {

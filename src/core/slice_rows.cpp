@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "ungrain/volume.h"
@@ -32,6 +33,29 @@ void copy_samples(const ConstImageView& from, const ImageView& to) {
   }
 }
 
+// Scanners and brain extraction set what lies outside the object to exactly 0. Such runs say nothing of the
+// noise: measurements leave out what is not finite. Noise that was cut off at 0 makes shorter runs.
+void mark_masked(const ImageView& rows) {
+  if (rows.spec.type != PixelType::f32) return;
+  constexpr int shortest_run = 16;
+  constexpr int shortest_at_end = 4;  // of a line, where masks are and chance seldom is
+  for (int y = 0; y < rows.spec.height; ++y) {
+    for (int c = 0; c < rows.spec.channels; ++c) {
+      auto* const line = static_cast<std::byte*>(rows.data) + y * rows.strides.y + c * rows.strides.channel;
+      const auto at = [&](int x) { return reinterpret_cast<float*>(line + x * rows.strides.x); };
+      for (int x = 0; x < rows.spec.width;) {
+        int end = x;
+        while (end < rows.spec.width && *at(end) == 0) ++end;
+        const bool at_end = x == 0 || end == rows.spec.width;
+        if (end - x >= (at_end ? shortest_at_end : shortest_run)) {
+          for (int i = x; i < end; ++i) *at(i) = std::numeric_limits<float>::quiet_NaN();
+        }
+        x = std::max(end, x + 1);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 SliceRows::SliceRows(const ImageSpec& volume, Read read, double most_voxels)
@@ -52,6 +76,7 @@ void SliceRows::read_rows(int first, const ImageView& rows) {
     copy_samples(slice_.view().rows(line, count), rows.rows(y, count));
     y += count;
   }
+  mark_masked(rows);
 }
 
 SliceRows slice_rows(const ConstImageView& volume, double most_voxels) {
