@@ -7,19 +7,6 @@
 #include "ungrain/volume.h"
 
 namespace ungrain::cli {
-namespace {
-
-// One row of a volume as the slice that it holds.
-template <class View>
-View slice_of(View row) {
-  row.spec = slice_spec(row.spec);
-  row.strides.y = row.strides.x * row.spec.width;
-  row.region = {};
-  return row;
-}
-
-}  // namespace
-
 int volume_depth(const io::FileInfo& info, std::optional<int> asked, const std::string& shown_name) {
   const int depth = asked.value_or(info.volume ? info.volume->depth : info.pages);
   if (depth >= 1 && info.pages % depth == 0) return depth;
@@ -41,7 +28,7 @@ void VolumeInput::read_lines(int first, int line, const ImageView& rows) {
     const int page = volume_ * info_.spec.height + first + z;
     if (page != page_) slices_->select_page(page);
     page_ = page;
-    slices_->read_rows(line, slice_of(rows.rows(z, 1)));
+    slices_->read_rows(line, slice_view(rows.rows(z, 1)));
   }
 }
 
@@ -67,7 +54,7 @@ void VolumeOutput::write_rows(int, const ConstImageView& rows) {
   for (int z = 0; z < rows.spec.height; ++z) {
     if (begun_) slices_->next_page();
     begun_ = true;
-    slices_->write_rows(0, slice_of(rows.rows(z, 1)));
+    slices_->write_rows(0, slice_view(rows.rows(z, 1)));
   }
 }
 

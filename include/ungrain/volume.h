@@ -21,6 +21,9 @@ namespace ungrain {
 // Throws Error(invalid_argument) where a slice has too many voxels.
 ImageSpec volume_spec(const ImageSpec& slice, int depth);
 ImageSpec slice_spec(const ImageSpec& volume);
+// One row of a volume as the image that it holds, in the same memory.
+ImageView slice_view(const ImageView& row);
+ConstImageView slice_view(const ConstImageView& row);
 
 // The methods that filter a volume as a solid.
 std::vector<MethodInfo> volume_methods();

@@ -2,35 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <utility>
 
+#include "core/convert.h"
 #include "ungrain/volume.h"
 
 namespace ungrain {
 namespace {
 
-// Samples of one slice, seen as an image: its lines lie in one row of the volume.
-template <class View>
-View slice_view(View row) {
-  row.spec = slice_spec(row.spec);
-  row.strides.y = row.strides.x * row.spec.width;
-  row.region = {};
-  return row;
-}
-
-void copy_samples(const ConstImageView& from, const ImageView& to) {
-  const auto bytes = static_cast<std::size_t>(bytes_per_sample(from.spec.type));
-  for (int y = 0; y < to.spec.height; ++y) {
-    for (int x = 0; x < to.spec.width; ++x) {
-      for (int c = 0; c < to.spec.channels; ++c) {
-        const auto offset = [&](const Strides& s) { return y * s.y + x * s.x + c * s.channel; };
-        std::memcpy(static_cast<std::byte*>(to.data) + offset(to.strides),
-                    static_cast<const std::byte*>(from.data) + offset(from.strides), bytes);
-      }
-    }
-  }
+void copy_lines(const ConstImageView& from, const ImageView& to) {
+  for (int y = 0; y < to.spec.height; ++y) copy_pixels(from, y, to, y);
 }
 
 // Scanners and brain extraction set what lies outside the object to exactly 0. Such runs say nothing of the
@@ -73,7 +55,7 @@ void SliceRows::read_rows(int first, const ImageView& rows) {
     const int count = std::min(rows.spec.height - y, high - line);
     if (slice != held_) read_(slice * every_, slice_.view());
     held_ = slice;
-    copy_samples(slice_.view().rows(line, count), rows.rows(y, count));
+    copy_lines(slice_.view().rows(line, count), rows.rows(y, count));
     y += count;
   }
   mark_masked(rows);
@@ -81,7 +63,7 @@ void SliceRows::read_rows(int first, const ImageView& rows) {
 
 SliceRows slice_rows(const ConstImageView& volume, double most_voxels) {
   const auto read = [volume](int z, const ImageView& slice) {
-    copy_samples(slice_view(volume.rows(z, 1)), slice);
+    copy_lines(slice_view(volume.rows(z, 1)), slice);
   };
   return {volume.spec, read, most_voxels};
 }

@@ -32,6 +32,21 @@ ImageSpec slice_spec(const ImageSpec& volume) {
   return spec;
 }
 
+namespace {
+
+template <class View>
+View slice_of(View row) {
+  row.spec = slice_spec(row.spec);
+  row.strides.y = row.strides.x * row.spec.width;
+  row.region = {};
+  return row;
+}
+
+}  // namespace
+
+ImageView slice_view(const ImageView& row) { return slice_of(row); }
+ConstImageView slice_view(const ConstImageView& row) { return slice_of(row); }
+
 double voxel_aspect(const std::array<double, 3>& spacing) {
   const double aspect = spacing[2] / std::sqrt(spacing[0] * spacing[1]);
   const bool positive = spacing[0] > 0 && spacing[1] > 0 && spacing[2] > 0;
