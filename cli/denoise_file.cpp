@@ -308,6 +308,10 @@ class FileRun {
 
   // A page in memory is measured where it lies, all of it at once.
   Resolved resolve_page(const NoiseModelOptions& options) {
+    if (depth_ > 0 && !spec().is_volume()) {  // the first slice of a volume may be empty: all are looked at
+      VolumeInput volume(open_input(files_.input, settings_.open), depth_);
+      return resolve_with_noise(*params_, volume, volume_spec(spec(), depth_), options);
+    }
     if (rows_->held().bytes() == 0) return resolve_with_noise(*params_, *rows_, spec(), options);
     ConstImageView view = rows_->held().view();
     view.spec = spec();  // with the given white level and channels

@@ -89,6 +89,21 @@ class Volumes(Workspace):
         self.assertEqual(params("--sigma", "9", "--spacing", "0.5,0.5,1.5")["search_z"], "5")
         self.assertEqual(params("--sigma", "9", "--search-z", "5")["search_z"], "5")
 
+    def test_noise_is_measured_beside_a_mask(self) -> None:
+        """Zeros around the object, and slices without it, do not count."""
+        width, height, depth = 72, 64, 12
+        draw = random.Random(6)
+        inside = lambda x, y, z: 2 <= z < 10 and math.hypot(x - 36, y - 32) < 26
+        values = [float(round(900 + 2 * x + draw.gauss(0, 60))) if inside(x, y, z) else 0.0
+                  for z in range(depth) for y in range(height) for x in range(width)]
+        self.path("m.npy").write_bytes(npy_bytes(f"({depth}, {height}, {width})", "<i2",
+                                                 struct.pack(f"<{len(values)}h", *map(int, values))))
+        for method in ("bm4d", "nlm3d", "bilateral"):
+            report = json.loads(self.done("volume", "m.npy", "-m", method, "-o", "r.npy", "--json").out)
+            self.assertTrue(report["noise_found"], method)
+            strength = next(each["value"] for name, each in report["strengths"].items() if name.startswith("sigma"))
+            self.assertAlmostEqual(strength, 60, delta=8, msg=method)
+
     def test_memory_changes_no_bit(self) -> None:
         self.write("long.npy", noisy(ball(60), 12), 60)
         self.done("volume", "long.npy", "-o", "b.npy", "--sigma", "12", "-q", "--search", "5")
