@@ -217,16 +217,7 @@ class FileRun {
     std::array<double, 3> spacing = {1, 1, 1};
     if (outcome_.in.volume) spacing = outcome_.in.volume->spacing;
     const double aspect = voxel_aspect(settings_.spacing.value_or(spacing));
-    const auto set = [&](const char* name, const char* from, double most) {
-      if (!method.given(name).empty()) return;
-      const double value = std::get<double>(params_->get(from)) / aspect;
-      params_->set(name, std::min(most, most > 16.5 ? value : std::round(value)));
-    };
-    const std::string& chosen = method.words().method;
-    if (chosen == "box") set("radius_z", "radius", 16);
-    if (chosen == "gaussian") set("sigma_z", "sigma", 21);
-    if (chosen == "median" || chosen == "bilateral") set("radius_t", "radius", 16);
-    if (!looks_along_slices(chosen) && method.given("aspect").empty()) params_->set("aspect", aspect);
+    follow_voxels(*params_, aspect, [&](const std::string& name) { return !method.given(name).empty(); });
   }
 
   // What GpuStart has chosen. Called before the options are first used for filtering.

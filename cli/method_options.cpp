@@ -49,17 +49,11 @@ namespace {
 std::vector<MethodInfo> methods_for(MethodOptions::For what) {
   if (what != MethodOptions::For::volumes) return methods();
   std::vector<MethodInfo> all = volume_methods();
-  for (const MethodInfo& method : methods()) {
-    if (looks_along_slices(method.name)) all.push_back(method);
-  }
+  for (MethodInfo& method : methods_along_slices()) all.push_back(std::move(method));
   return all;
 }
 
 }  // namespace
-
-bool looks_along_slices(std::string_view method) {
-  return method == "box" || method == "gaussian" || method == "median" || method == "bilateral";
-}
 
 void MethodOptions::check_one_choice(bool& given) {
   given = true;

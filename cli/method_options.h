@@ -17,9 +17,6 @@ namespace ungrain::cli {
 inline constexpr std::string_view default_method = "bm3d";
 inline constexpr std::string_view default_volume_method = "bm4d";
 
-// Whether a method for images is one for volumes, too, by the slices before and after each.
-bool looks_along_slices(std::string_view method);
-
 // Options as the user wrote them.
 struct MethodWords {
   std::string method = std::string(default_method);

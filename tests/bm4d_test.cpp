@@ -1,4 +1,5 @@
 // bm4d: each device against the definition, and what the method promises.
+#include <cmath>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -191,6 +192,66 @@ TEST(Bm4d, FollowsAMap) {
   EXPECT_THROW(run(with_map, noisy, Device::Kind::cpu), Error);
 }
 
+// Of noise that was averaged over two neighbours along each axis.
+std::vector<double> correlation_of_pairs() {
+  constexpr int most = Bm4dParams::largest_correlated_offset;
+  const auto along = [](int d) { return d == 0 ? 1.0 : d == 1 || d == -1 ? 0.5 : 0.0; };
+  std::vector<double> correlation;
+  for (int z = -most; z <= most; ++z) {
+    for (int y = -most; y <= most; ++y) {
+      for (int x = -most; x <= most; ++x) correlation.push_back(along(x) * along(y) * along(z));
+    }
+  }
+  return correlation;
+}
+
+TEST(Bm4d, TheDeviationOfACoefficientIsThatOfItsNoise) {
+  Bm4dSettings settings;
+  settings.correlation = correlation_of_pairs();
+  for (const int cube : {4, 5}) {
+    const std::vector<double> deviations = coefficient_deviations(settings, cube);
+    ASSERT_EQ(deviations.size(), static_cast<std::size_t>(cube * cube * cube));
+    // Along one axis: the mean of n neighbours in pairs has (n + 2 (n - 1) / 2) / n times the variance.
+    const double along = (2.0 * cube - 1) / cube;
+    EXPECT_NEAR(deviations[0], std::pow(along, 1.5), 1e-9);
+    double sum = 0;  // the transform is orthonormal: the mean variance is a voxel's
+    for (const double each : deviations) sum += each * each;
+    EXPECT_NEAR(sum / static_cast<double>(deviations.size()), 1, 1e-9);
+  }
+  settings.correlation.clear();
+  EXPECT_TRUE(coefficient_deviations(settings, 4).empty());
+}
+
+TEST(Bm4d, KnowsCorrelatedNoise) {
+  const ImageSpec spec = float_volume(40, 36, 24);
+  const TestVolume clean = phantom(spec);
+  TestVolume white = with_gaussian_noise(TestVolume(float_volume(41, 37, 25)), 0.08);
+  TestVolume noisy = clean;
+  for (int z = 0; z < 24; ++z) {
+    for (int y = 0; y < 36; ++y) {
+      for (int x = 0; x < 40; ++x) {
+        float sum = 0;
+        for (int i = 0; i < 8; ++i) sum += white.at(x + i % 2, y + i / 2 % 2, z + i / 4);
+        noisy.at(x, y, z) += sum / std::sqrt(8.0F);
+      }
+    }
+  }
+  Bm4dParams params{.sigma = {0.08}, .search = 7};
+  const double as_white = volume_psnr(run(params, noisy, Device::Kind::cpu), clean);
+  params.correlation = correlation_of_pairs();
+  const TestVolume expected = run(params, noisy, Device::Kind::reference);
+  for (const Device::Kind device : devices) {
+    if (is_missing(device)) continue;
+    const TestVolume found = run(params, noisy, device);
+    EXPECT_GE(volume_psnr(found, expected), 65);
+    EXPECT_EQ(run(params, noisy, device, 5).data, found.data);
+  }
+  const double psnr = volume_psnr(expected, clean);
+  RecordProperty("as_white", std::to_string(as_white));
+  RecordProperty("psnr", std::to_string(psnr));
+  EXPECT_GT(psnr, as_white + 1);
+}
+
 TEST(Bm4d, MeasuresTheNoise) {
   const TestVolume noisy = with_gaussian_noise(phantom(float_volume(90, 84, 40)), 0.06);
   const MethodParams params = resolve(Bm4dParams{}, noisy.view());
@@ -270,6 +331,17 @@ TEST(Bm4d, ErrorsNameWhatIsWrong) {
             "bm4d: stride takes at most the side of the cubes, 4, got 5");
   EXPECT_EQ(error_of({.sigma = {5}, .cube = 3}, float_volume(20, 20, 9)),
             "bm4d: cube takes a whole number from 4 to 5, or auto, got 3");
+  const ImageSpec volume = float_volume(20, 20, 9);
+  EXPECT_EQ(error_of({.sigma = {5}, .correlation = {1, 0.5}}, volume),
+            "bm4d: correlation takes 9 x 9 x 9 numbers, got 2");
+  std::vector<double> correlation(729, 0.0);
+  EXPECT_EQ(error_of({.sigma = {5}, .correlation = correlation}, volume),
+            "bm4d: correlation takes 1 in its middle, got 0");
+  correlation[364] = 1;
+  EXPECT_EQ(error_of({.sigma = {5}, .correlation = correlation}, volume), "none");
+  correlation[3] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(error_of({.sigma = {5}, .correlation = correlation}, volume),
+            "bm4d: correlation takes numbers from -1 to 1, got nan");
 }
 
 }  // namespace

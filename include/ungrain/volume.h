@@ -11,6 +11,9 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "ungrain/image.h"
@@ -28,8 +31,17 @@ ConstImageView slice_view(const ConstImageView& row);
 // The methods that filter a volume as a solid.
 std::vector<MethodInfo> volume_methods();
 
+// The methods for images that are for volumes, too: the slices are a sequence, of which they look at those
+// before and after each. The same slices as a solid are not for them.
+std::vector<MethodInfo> methods_along_slices();
+bool looks_along_slices(std::string_view method);
+
 // The sizes of a voxel along x, y and z as methods take them (`aspect`): its depth over its width. Throws
 // Error(invalid_argument) where they are not positive.
 double voxel_aspect(const std::array<double, 3>& spacing);
+// Sets the parameters along z, except those that is_given() names: windows become as long as along x, and the
+// methods of solids get the aspect.
+void follow_voxels(MethodParams& params, double aspect,
+                   const std::function<bool(const std::string& name)>& is_given);
 
 }  // namespace ungrain

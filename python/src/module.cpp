@@ -353,6 +353,12 @@ nb::list methods_call() {
   return list;
 }
 
+nb::list methods_along_slices_call() {
+  nb::list list;
+  for (const MethodInfo& info : methods_along_slices()) list.append(info.name);
+  return list;
+}
+
 nb::list volume_methods_call() {
   nb::list list;
   for (const MethodInfo& info : volume_methods()) list.append(to_dict(info));
@@ -473,6 +479,7 @@ NB_MODULE(_core, module) {
              "range"_a, "ssim"_a, "fsim"_a);
   module.def("methods", &methods_call);
   module.def("volume_methods", &volume_methods_call);
+  module.def("methods_along_slices", &methods_along_slices_call);
   module.def("devices", &devices_call);
   module.def("noise_kinds", &noise_kinds_call);
   module.def("bgr_to_lab", &to_lab, "image"_a.noconvert());

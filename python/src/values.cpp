@@ -13,6 +13,7 @@
 #include "errors.h"
 #include "ungrain/error.h"
 #include "ungrain/methods/bm3d.h"
+#include "ungrain/methods/bm4d.h"
 #include "ungrain/volume.h"
 
 namespace nb = nanobind;
@@ -227,6 +228,15 @@ void set_pilot(HeldParams& read, nb::handle value) {
   read.held.push_back(nb::borrow(value));
 }
 
+void set_correlation(HeldParams& read, nb::handle value) {
+  if (read.params.method() != Bm4dParams::method) throw InvalidType("correlation is for bm4d");
+  auto params = read.params.as<Bm4dParams>();
+  params.correlation.clear();
+  if (!value.is_none() && !nb::try_cast(value, params.correlation))
+    throw InvalidType("correlation takes numbers, got " + shown(value));
+  read.params = std::move(params);
+}
+
 // Reads a parameter that all methods share; false where the name is another.
 bool read_noise(NoiseHandling& noise, const std::string& name, nb::handle value) {
   const auto flag = [&] { return nb::cast<bool>(nb::bool_(nb::borrow(value))); };
@@ -336,6 +346,10 @@ HeldParams read_params(const std::string& method, nb::handle preset, const nb::d
         set_pilot(read, value);
         continue;
       }
+      if (name == "correlation") {
+        set_correlation(read, value);
+        continue;
+      }
       read.params.set(name, read_value(descriptor(info, name), value, read.held));
     }
   };
@@ -350,21 +364,9 @@ HeldParams read_params(const std::string& method, nb::handle preset, const nb::d
 }
 
 void follow_aspect(MethodParams& params, const nb::dict& given, double aspect) {
-  const auto follow = [&](const char* name, const char* from, double most, bool whole) {
-    if (given.contains(name) && !nb::object(given[name]).is_none()) return;
-    const double value = std::get<double>(params.get(from)) / aspect;
-    params.set(name, std::min(most, whole ? std::round(value) : value));
-  };
-  const std::string_view method = params.method();
-  if (method == "box") {
-    follow("radius_z", "radius", 16, true);
-  } else if (method == "gaussian") {
-    follow("sigma_z", "sigma", 21, false);
-  } else if (method == "median" || method == "bilateral") {
-    follow("radius_t", "radius", 16, true);
-  } else if (!given.contains("aspect")) {
-    params.set("aspect", aspect);
-  }
+  follow_voxels(params, aspect, [&](const std::string& name) {
+    return given.contains(name.c_str()) && !nb::object(given[name.c_str()]).is_none();
+  });
 }
 
 double noise_level(const MethodParams& params) {

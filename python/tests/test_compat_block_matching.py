@@ -76,7 +76,8 @@ def unequal_profile():
 
 
 @pytest.mark.parametrize("arguments, error, words", [
-    ({"sigma_psd": np.ones((8, 30, 28))}, NotImplementedError, "a power spectral density has no counterpart for volumes"),
+    ({"sigma_psd": np.ones((8, 30, 2))}, ValueError, "sigma_psd takes a power spectral density of the volume's size"),
+    ({"sigma_psd": np.full(noisy_phantom(depth=8).shape, -1.0)}, ValueError, "numbers from 0 up"),
     ({"stage_arg": np.ones((8, 30, 28))}, NotImplementedError, "an estimate of the clean volume has no counterpart"),
     ({"blockmatches": (True, False)}, NotImplementedError, "blockmatches takes"),
     ({"blockmatches": True}, ValueError, "blockmatches takes a value for each"),
@@ -94,6 +95,31 @@ def unequal_profile():
 def test_what_bm4d_does_not_take(arguments, error, words):
     with pytest.raises(error, match=words):
         bm4d.bm4d(**{"z": noisy_phantom(depth=8), "sigma_psd": 0.08, **arguments})
+
+
+def test_a_power_spectral_density_of_a_volume():
+    clean, sigma = phantom(**SIZE), 0.1
+    kernel = np.zeros(clean.shape)
+    kernel[:2, :2, :2] = sigma / np.sqrt(8)
+    transfer = np.fft.fftn(kernel)
+    white = np.random.default_rng(0).standard_normal(clean.shape)
+    volume = (clean + np.fft.ifftn(np.fft.fftn(white) * transfer).real).astype(np.float32)
+    psd = np.abs(transfer) ** 2 * white.size
+    result = bm4d.bm4d(volume, psd)
+    assert decibels(result, clean) > decibels(bm4d.bm4d(volume, sigma), clean) + 0.5
+    pairs = np.einsum("i,j,k->ijk", *[[0.5, 1, 0.5]] * 3)
+    np.testing.assert_allclose(result, ungrain.bm4d(volume, sigma=sigma, correlation=pairs), atol=1e-4)
+    volume, flat = noisy_phantom(sigma, **SIZE), np.full(clean.shape, sigma**2 * clean.size)
+    np.testing.assert_allclose(bm4d.bm4d(volume, flat), bm4d.bm4d(volume, sigma), atol=1e-4)
+    np.testing.assert_array_equal(bm4d.bm4d(volume, 0 * flat), volume)
+
+
+@pytest.mark.parametrize("correlation, error, words", [
+    (np.ones((2, 3, 3)), ValueError, "three odd sides"), ("x", TypeError, "takes an array of numbers"),
+    (np.zeros((3, 3, 3)), ValueError, "1 in its middle")])
+def test_wrong_correlations(correlation, error, words):
+    with pytest.raises(error, match=words):
+        ungrain.bm4d(noisy_phantom(depth=8), sigma=0.1, correlation=correlation)
 
 
 # ---- bm3d

@@ -135,11 +135,22 @@ def test_spacing_is_the_voxels_shape():
 def test_methods_that_look_along_slices(method, size, along):
     volume = noisy_phantom(depth=7)
     given = {"sigma_range": 0.3} if method == "bilateral" else {}
-    for spacing, factor in ((None, 1), ((2, 1, 1), 0.5)):
-        expected = ungrain.denoise(volume, method, axis=0, **{size: 2, along: 2 * factor, **given})
+    for spacing, aspect in ((None, 1), ((2, 1, 1), 2)):
+        step = {"step_t": aspect} if method == "bilateral" else {}
+        expected = ungrain.denoise(volume, method, axis=0, **{size: 2, along: 2 / aspect, **given, **step})
         np.testing.assert_array_equal(ungrain.denoise_volume(volume, method, spacing=spacing, **{size: 2, **given}), expected)
-    expected = ungrain.denoise(volume, method, axis=0, **{size: 2, along: 1, **given})
+    step = {"step_t": 1} if method == "bilateral" else {}
+    expected = ungrain.denoise(volume, method, axis=0, **{size: 2, along: 1, **given, **step})
     np.testing.assert_array_equal(ungrain.denoise_volume(volume, method, **{size: 2, along: 1, **given}), expected)
+
+
+def test_bilateral_weighs_distances_along_z():
+    """A volume turned on its side has the same result, turned."""
+    volume = noisy_phantom(depth=24, height=24, width=24)
+    result = ungrain.denoise_volume(volume, "bilateral", radius=3, sigma_range=0.3, border="shrink")
+    turned = ungrain.denoise_volume(np.ascontiguousarray(volume.transpose(1, 0, 2)), "bilateral", radius=3, sigma_range=0.3,
+                                    border="shrink")
+    np.testing.assert_allclose(turned.transpose(1, 0, 2), result, atol=1e-5)
 
 
 def test_noise_is_that_of_the_whole_volume():

@@ -16,7 +16,7 @@ from ._measure import RicianEstimate, rician_of_slices
 from ._noise_model import NoiseModel
 
 # Methods for images that look along the slices of a volume.
-ALONG_SLICES = ("box", "gaussian", "median", "bilateral")
+ALONG_SLICES = tuple(_core.methods_along_slices())
 VOLUME_INFO = {info["name"]: info for info in _core.volume_methods()}
 
 
@@ -97,6 +97,19 @@ def map_of_slices(levels: Any, axes: VolumeAxes, shape: Sequence[int]) -> np.nda
     return np.ascontiguousarray(array).reshape(sides[0], sides[1] * sides[2], *array.shape[3:])
 
 
+def correlation_by_offset(correlation: Any) -> list[float]:
+    """The noise's correlation for offsets of -4 to 4 voxels along z, y and x, from an array of odd sides: 0 beyond them."""
+    try:
+        array = np.asarray(correlation, float)
+    except (TypeError, ValueError):
+        raise InvalidType(f"correlation takes an array of numbers, got {shown(correlation)}") from None
+    if array.ndim != 3 or any(side % 2 == 0 for side in array.shape):
+        raise InvalidArgument(f"correlation takes an array of three odd sides, got shape {array.shape}")
+    reach = 4
+    cut = array[tuple(slice(max(0, side // 2 - reach), side // 2 + reach + 1) for side in array.shape)]
+    return list(np.pad(cut, [(reach - side // 2,) * 2 for side in cut.shape]).ravel())
+
+
 def channels_of_volume(channels: Any, axes: VolumeAxes) -> Any:
     """Channels are independent unless said otherwise: contrasts and echoes rather than colours."""
     return ("gray" if axes.channel < 0 else "multi") if isinstance(channels, str) and channels == "auto" else channels
@@ -156,6 +169,9 @@ def denoise_volume(volume: Array, method: str = "bm4d", *, spacing: Sequence[flo
     coils : int from 1 to 128
         Receive coils whose root of the sum of squares the magnitude is; 1 also where they were combined with their
         phases (SENSE). With ``rician`` only.
+    correlation : array, optional
+        Of bm4d: how the noise at two voxels is correlated, by their offset along z, y and x: an array of odd sides, 1 in
+        its middle. Offsets of up to 4 voxels count. Not given: white noise.
     device, preset, range, nonfinite, threads, memory, noise_model, strength, keep_grain, clipping, out, stream, progress
         As for ``ungrain.denoise``.
     **parameters
@@ -177,6 +193,8 @@ def denoise_volume(volume: Array, method: str = "bm4d", *, spacing: Sequence[flo
     given = _with_noise(_with_sigma(sigma, parameters), noise_model, strength, 1, 1, keep_grain, clipping)
     if given.get("sigma_map") is not None:
         given["sigma_map"] = map_of_slices(given["sigma_map"], axes, array.shape)
+    if given.get("correlation") is not None:
+        given["correlation"] = correlation_by_offset(given["correlation"])
     if true_or_false("rician", rician):
         given = with_rician(method, given, coils, lambda count: rician_of_slices(
             library.to_host(array), None if axes.channel < 0 else axes.channel, count))

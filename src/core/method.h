@@ -135,6 +135,12 @@ struct Cost {
   double gpu_ns = 0;  // of an H200
 };
 
+// A parameter along the slices of a volume.
+struct DepthRule {
+  std::string name;
+  std::string follows;  // the parameter that it follows, in slices; empty: it is the voxels' aspect
+};
+
 struct Method {
   std::string name;
   std::string summary;
@@ -154,6 +160,7 @@ struct Method {
   // How many frames before and after should take part in a clip where radius_t is not given. Empty: 1 where
   // the method has radius_t, else 0.
   std::function<int(const void* params)> clip_radius_t;
+  std::vector<DepthRule> depth;  // empty: not for volumes
   // Whether the builds take a ycbcr spec. Every reach along y is then a multiple of chroma.y. Otherwise, and
   // where it is empty, luma and chroma are filtered apart (core/ycbcr.h).
   std::function<bool(const ImageSpec& spec)> takes_ycbcr;
@@ -184,6 +191,7 @@ struct MethodDefinition {
   bool (*allows_model)(const Params&, const ImageSpec&) = nullptr;
   Cost (*cost)(const Params&, const ImageSpec&) = nullptr;
   int (*clip_radius_t)(const Params&) = nullptr;
+  std::vector<DepthRule> depth = {};
   bool (*takes_ycbcr)(const ImageSpec&) = nullptr;
   Pipeline (*reference)(const Params&, const ImageSpec&) = nullptr;
   Pipeline (*cpu)(const Params&, const ImageSpec&) = nullptr;
@@ -232,6 +240,7 @@ Method make_method(MethodDefinition<Params> definition) {
       return radius(*static_cast<const Params*>(params));
     };
   }
+  method.depth = std::move(definition.depth);
   method.takes_ycbcr = definition.takes_ycbcr;
   method.reference = erase(definition.reference);
   method.cpu = erase(definition.cpu);

@@ -70,6 +70,20 @@ std::vector<MethodInfo> infos_of(std::span<const Method* const> methods) {
 std::vector<MethodInfo> methods() { return infos_of(all_methods()); }
 std::vector<MethodInfo> volume_methods() { return infos_of(all_volume_methods()); }
 
+std::vector<MethodInfo> methods_along_slices() {
+  std::vector<MethodInfo> list;
+  for (const Method* method : all_methods()) {
+    if (!method->depth.empty()) list.push_back(info_of(*method));
+  }
+  return list;
+}
+
+bool looks_along_slices(std::string_view method) {
+  const auto methods = all_methods();
+  return std::any_of(methods.begin(), methods.end(),
+                     [&](const Method* each) { return each->name == method && !each->depth.empty(); });
+}
+
 MethodInfo method_info(std::string_view method) { return info_of(find_method(method)); }
 
 }  // namespace ungrain

@@ -1,11 +1,13 @@
 #include "ungrain/volume.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
 #include <fmt/format.h>
 
+#include "core/registry.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -56,6 +58,18 @@ double voxel_aspect(const std::array<double, 3>& spacing) {
                             spacing[2]));
   }
   return aspect;
+}
+
+void follow_voxels(MethodParams& params, double aspect,
+                   const std::function<bool(const std::string& name)>& is_given) {
+  const Method& method = find_method(params.method());
+  for (const auto& [name, follows] : method.depth) {
+    if (is_given(name)) continue;
+    const ParamInfo& info = method.descriptor(name).info;
+    double value = follows.empty() ? aspect : std::get<double>(params.get(follows)) / aspect;
+    if (info.kind == ParamKind::integer) value = std::round(value);
+    params.set(name, std::clamp(value, info.min, info.max));
+  }
 }
 
 }  // namespace ungrain

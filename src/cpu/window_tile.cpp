@@ -10,6 +10,8 @@
 namespace ungrain {
 namespace {
 
+constexpr float negligible = -100;  // exponent of 2, beside the centre's weight of 1
+
 Stage to_lab_stage(double white, int reads) {
   return {.name = "to Lab", .planes = 3, .reads = {reads}, .run = [white](const StageCall& call) {
             const Rect& area = call.out.rect;
@@ -59,16 +61,16 @@ void WindowTile::set_scale(double wanted, double white) {
 }
 
 void WindowTile::set_taps(const std::vector<WindowTap>& window) {
-  constexpr float nothing = -100;  // negligible beside the centre's weight of 1
   lowest_tap = raised_by;
   for (const WindowTap& tap : window) {
-    if (tap.log2_weight < nothing) continue;
+    if (tap.log2_weight < negligible) continue;
     taps.push_back({static_cast<std::ptrdiff_t>(tap.dy) * pitch + tap.dx, tap.log2_weight + raised_by});
     lowest_tap = std::min(lowest_tap, taps.back().log2_weight);
   }
 }
 
-WindowTile WindowTile::over_images_of(const StageCall& call) const {
+WindowTile WindowTile::over_images_of(const StageCall& call,
+                                      const std::function<double(int)>& exponent) const {
   WindowTile over = *this;
   over.images = 0;
   for (int offset = -reach.before; offset <= reach.after; ++offset) {
@@ -78,8 +80,14 @@ WindowTile WindowTile::over_images_of(const StageCall& call) const {
   }
   over.taps.clear();
   for (int image = 0; image < over.images; ++image) {
-    const std::ptrdiff_t away = (image - over.own) * channels * plane;
-    for (const TileTap& tap : taps) over.taps.push_back({away + tap.offset, tap.log2_weight});
+    const int offset = image - over.own;
+    const auto log2_weight = static_cast<float>(std::max<double>(exponent(offset), 2 * negligible));
+    for (const TileTap& tap : taps) {
+      const float combined = tap.log2_weight + log2_weight;
+      if (combined - raised_by < negligible) continue;
+      over.taps.push_back({offset * channels * plane + tap.offset, combined});
+      over.lowest_tap = std::min(over.lowest_tap, combined);
+    }
   }
   return over;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "core/border.h"
@@ -61,7 +62,8 @@ class WindowTile {
   std::size_t vector_for_each_tap() const { return taps.size() * longest_vector; }
 
   // For the images that exist around the one that the call computes: the window has its taps in each.
-  WindowTile over_images_of(const StageCall& call) const;
+  // exponent(offset) is the exponent of 2 of the weight of an image `offset` images away.
+  WindowTile over_images_of(const StageCall& call, const std::function<double(int)>& exponent) const;
 
   // Gathers the planes of these images, unscaled.
   void load(const StageCall& call, const Rect& tile, int first_channel, float* memory) const;

@@ -36,6 +36,7 @@ struct WindowCall {
   // Images of a sequence beside `in` whose windows take part; they lie like it.
   int other_images = 0;
   const float* other_data[most_other_images] = {};
+  float other_exponents[most_other_images] = {};  // of 2, of their weights
 
   struct Writer {
     const Planes& out;
@@ -43,6 +44,7 @@ struct WindowCall {
     __device__ void finish_pixel(int, int, int, int) const {}
   };
   __device__ const Rect& area() const { return out.rect; }
+  __device__ float exponent(int image) const { return image > 0 ? other_exponents[image - 1] : 0; }
   __device__ float pixel(int channel, int x, int y) const { return in.inside(channel, x, y); }
   // image: 0 is `in`, k the k-th other image.
   template <class Use>
@@ -170,7 +172,10 @@ class WindowBlock {
       if constexpr (whole_height) {
         if (image_ > 0) load(-call_.weights.reach_y);  // load_centres() has loaded the first
       }
-      for_window(visit);
+      const float exponent_of_image = call_.exponent(image_);
+      for_window([&](int k, const float(&values)[Channels], float exponent) {
+        visit(k, values, exponent + exponent_of_image);
+      });
     }
   }
 

@@ -26,7 +26,10 @@ enum class ColourDistance : std::uint8_t {
 struct BilateralParams {
   static constexpr std::string_view method = "bilateral";
   int radius = 5;    // pixels
-  int radius_t = 0;  // images of a sequence before and after that take part, all alike; quality exact only
+  int radius_t = 0;  // images of a sequence before and after that take part; quality exact only
+  // Pixels from one image of a sequence to the next, a part of the distance |p-q|: 1 in a volume of cubic
+  // voxels. 0: images count alike, as in a clip.
+  double step_t = 0;
   // Pixels; 0 returns the input. Unset: follows sigma, or 3 where that is not known.
   std::optional<double> sigma_space = {};
   std::optional<double> sigma = {};  // the noise's standard deviation, pixel units; unset: measured

@@ -27,6 +27,10 @@ struct Bm4dParams {
   // large as the whole volume, with one channel or one for each of its colour channels. Must outlive the
   // Denoiser.
   ConstImageView sigma_map = {};
+  // How the noise at two voxels is correlated, by their offset: largest_correlated_offset and its negative
+  // are the ends along each axis, x fastest, (0, 0, 0) in the middle with a value of 1. Empty: white noise.
+  static constexpr int largest_correlated_offset = 4;
+  std::vector<double> correlation = {};
   int steps = 2;
   std::optional<int> cube = {};  // voxels: side of a cube, 4 or 5
   std::optional<int> wiener_cube = {};

@@ -5,8 +5,8 @@
     clean = bm4d.bm4d(volume, sigma)
 
 This is another implementation of the published method, with numbers of its own: results are as good, and not the same bits.
-Noise is white: a power spectral density, an estimate as `stage_arg` and kept block matches raise `ungrain.Unsupported` (a
-`NotImplementedError`), and so does whatever else has no counterpart.
+An estimate as `stage_arg` and kept block matches raise `ungrain.Unsupported` (a `NotImplementedError`), and so does whatever
+else has no counterpart.
 """
 
 from __future__ import annotations
@@ -76,12 +76,28 @@ _CONVERTERS = {"bs_ht": ("cube", _side), "step_ht": ("stride", _side), "max_stac
                "num_threads": ("threads", threads)}
 
 
+def _of_psd(sigma_psd: Any, shape: tuple[int, ...]) -> tuple[float, np.ndarray]:
+    """The deviation of a voxel, and how voxels are correlated by their offset, (0, 0, 0) in the middle."""
+    psd = np.asarray(sigma_psd, float)
+    if psd.shape != shape:
+        raise InvalidArgument(f"sigma_psd takes a power spectral density of the volume's size, {shape}, got {psd.shape}")
+    if not np.all(np.isfinite(psd)) or np.any(psd < 0):
+        raise InvalidArgument("sigma_psd takes a power spectral density of numbers from 0 up")
+    covariance = np.fft.ifftn(psd).real / psd.size  # by offset, with its negative ones at the end of each axis
+    variance = float(covariance[0, 0, 0])
+    if variance == 0:
+        return 0.0, np.ones((1, 1, 1))
+    offsets = [np.arange(-reach, reach + 1) for reach in (min(4, (side - 1) // 2) for side in shape)]
+    return variance**0.5, covariance[np.ix_(*offsets)] / variance
+
+
 def bm4d(z: Any, sigma_psd: Any, profile: BM4DProfile | str = "np", stage_arg: Any = BM4DStages.ALL_STAGES,
          blockmatches: Any = (False, False)) -> np.ndarray:
-    """As bm4d.bm4d, of white noise: a volume of at least 5 voxels along each axis becomes float32.
+    """As bm4d.bm4d: a volume of at least 5 voxels along each axis becomes float32.
 
     ``profile`` is "np" (`bm4d`), "lc" (`bm4d` with ``profile="fast"``), or an object of BM4DProfile, of this module or of
-    the package: settings of it that were changed are taken over. ``sigma_psd`` is the noise's standard deviation.
+    the package: settings of it that were changed are taken over. ``sigma_psd`` is the noise's standard deviation, or its
+    power spectral density of the volume's size: frequency 0 first, mean over the number of voxels the variance of a voxel.
     """
     check_block_matches(blockmatches)
     volume = np.asarray(z)
@@ -91,15 +107,15 @@ def bm4d(z: Any, sigma_psd: Any, profile: BM4DProfile | str = "np", stage_arg: A
         raise Unsupported(f"z of shape {volume.shape} is no volume of 5 slices or more; compat.bm3d filters images")
     if volume.ndim != 3:
         raise InvalidArgument(f"z takes a volume of three axes, got shape {volume.shape}")
-    if not is_deviation(sigma_psd):
-        raise Unsupported("sigma_psd takes the standard deviation of white noise; a power spectral density has no counterpart "
-                          "for volumes")
     if isinstance(stage_arg, np.ndarray):
         raise Unsupported("stage_arg takes ALL_STAGES or HARD_THRESHOLDING; an estimate of the clean volume has no counterpart")
     steps = steps_of(stage_arg)
     parameters = parameters_of(profile, _STRINGS, _CLASSES, _CONVERTERS)
-    return denoise_volume(volume.astype(np.float32, order="C"), "bm4d", sigma=deviations(sigma_psd, 1)[0], steps=steps,
-                          range=1.0, **parameters)
+    if is_deviation(sigma_psd):
+        parameters["sigma"] = deviations(sigma_psd, 1)[0]
+    else:
+        parameters["sigma"], parameters["correlation"] = _of_psd(sigma_psd, volume.shape)
+    return denoise_volume(volume.astype(np.float32, order="C"), "bm4d", steps=steps, range=1.0, **parameters)
 
 
 __all__ = ["BM4DProfile", "BM4DProfileLC", "BM4DStages", "bm4d"]

@@ -21,6 +21,12 @@ inline bool is_identity(const BilateralParams& params) {
          params.sigma_range.value() == 0;
 }
 
+// The squared distance in space, in deviations, of an image `offset` images away.
+inline double squared_distance_of_image(const BilateralParams& params, int offset) {
+  const double distance = offset * params.step_t / params.sigma_space.value();
+  return distance * distance;
+}
+
 // How the channels that share a weight are compared. For one channel the distances are equal, and only the
 // Euclidean one has kernels for it.
 inline ColourDistance distance_among(const BilateralParams& params, int channels) {

@@ -41,6 +41,8 @@ inline MethodCases bilateral_cases() {
            {"r1", P{.radius = 1, .sigma_range = 0.1}},
            {"r1_t1", P{.radius = 1, .radius_t = 1, .sigma_range = 0.2}},
            {"r3_t2", P{.radius = 3, .radius_t = 2, .sigma_range = 0.12}},
+           {"r2_t2_step", P{.radius = 2, .radius_t = 2, .step_t = 1.5, .sigma_range = 0.15}},
+           {"r1_t2_far", P{.radius = 1, .radius_t = 2, .step_t = 40, .sigma_range = 0.3}},
            {"r0_t1", P{.radius = 0, .radius_t = 1, .sigma_range = 0.3}},
            {"r17_t1", P{.radius = 17, .radius_t = 1, .sigma_space = 8, .sigma_range = 0.15}, {}, true},
            {"city_block_t1", P{.radius = 2,

@@ -1,6 +1,7 @@
 // Bilateral on the CPU: tiles gathered with their borders into a core's cache, then cpu_simd.cpp.
 #include "methods/bilateral/cpu_simd.h"
 
+#include "cpu/exp.h"
 #include "methods/bilateral/bilateral.h"
 
 namespace ungrain {
@@ -18,8 +19,10 @@ Pipeline bilateral_cpu(const BilateralParams& params, const ImageSpec& spec) {
                       .reach = reach,
                       .planes = spec.colour_channels(),
                       .scratch = kernel.scratch(),
-                      .run = [kernel, eight_bits](const StageCall& call) {
-                        const WindowTile window = kernel.over_images_of(call);
+                      .run = [kernel, eight_bits, params](const StageCall& call) {
+                        const WindowTile window = kernel.over_images_of(call, [&](int offset) {
+                          return -squared_distance_of_image(params, offset) / 2 * log2_e;
+                        });
                         for_window_tiles(window, call, [&](const Rect& tile, int first, float* memory) {
                           bilateral_tile(window, eight_bits, call, tile, first, memory);
                         });

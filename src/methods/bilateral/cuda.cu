@@ -2,6 +2,7 @@
 // tile with one exponential a tap.
 #include "core/sample_types.h"
 #include "core/window.h"
+#include "cpu/exp.h"
 #include "cuda/window.cuh"
 #include "methods/bilateral/bilateral.h"
 #include "methods/bilateral/streamed.h"
@@ -193,12 +194,16 @@ void launch_direct(const cuda::WindowWeights& weights, const BilateralParams& pa
 }
 
 // Over the image that is filtered and those around it that exist.
-WindowCall window_call(const DeviceStageCall& call, Border border, int first_channel,
+WindowCall window_call(const DeviceStageCall& call, const BilateralParams& params, int first_channel,
                        const cuda::WindowWeights& weights) {
-  WindowCall window{{call.at(0, 0), call.image, border}, call.out, first_channel, weights};
+  WindowCall window{{call.at(0, 0), call.image, params.border}, call.out, first_channel, weights};
   for (int offset = -call.reach.before; offset <= call.reach.after; ++offset) {
     const float* const data = call.at(0, offset).data;
-    if (offset != 0 && data != nullptr) window.other_data[window.other_images++] = data;
+    if (offset == 0 || data == nullptr) continue;
+    constexpr double lowest = -1e30;  // no weight at all, and still finite
+    const double exponent = std::max(-squared_distance_of_image(params, offset) / 2 * log2_e, lowest);
+    window.other_data[window.other_images] = data;
+    window.other_exponents[window.other_images++] = static_cast<float>(exponent);
   }
   return window;
 }
@@ -221,17 +226,18 @@ Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
     passes.push_back({.name = "bilateral",
                       .reach = reach,
                       .planes = spec.colour_channels(),
-                      .launch = [=, border = params.border](const DeviceStageCall& call) {
+                      .launch = [=](const DeviceStageCall& call) {
                         for (int first = 0; first < call.out.count; first += channels_per_weight) {
                           if (form == Form::symmetric) {
-                            launch_symmetric_bilateral(weights, border, first, call);
+                            launch_symmetric_bilateral(weights, params.border, first, call);
                             continue;
                           }
                           if (form == Form::streamed) {
-                            launch_streamed_bilateral(weights, border, first, channels_per_weight, call);
+                            launch_streamed_bilateral(weights, params.border, first, channels_per_weight,
+                                                      call);
                             continue;
                           }
-                          const WindowCall window = window_call(call, border, first, weights);
+                          const WindowCall window = window_call(call, params, first, weights);
                           cuda::launch(instance.kernel, cuda::window_grid(call.out.rect),
                                        dim3(cuda::tile_threads), instance.shared, call.stream, window);
                         }

@@ -77,6 +77,9 @@ const Method& bilateral_method() {
           {
               describe::window_radius(&P::radius),
               describe::radius_t(&P::radius_t),
+              describe::number(&P::step_t, "step_t", {.min = 0, .max = 100, .unit = Unit::pixels},
+                               "distance of each image of a sequence to the next, in weights; 0: images "
+                               "count alike"),
               describe::sigma_space(&P::sigma_space),
               describe::noise_level(
                   &P::sigma, +[](const P& p) { return !p.sigma_range; },
@@ -102,6 +105,7 @@ const Method& bilateral_method() {
           },
       .check = check,
       .cost = cost,
+      .depth = {{"radius_t", "radius"}, {"step_t", ""}},
       .reference = bilateral_reference,
       .cpu = bilateral_cpu,
       .cuda = UNGRAIN_CUDA_VERSION(bilateral_cuda),

@@ -15,9 +15,10 @@ struct PixelSums {
   std::vector<double> values;
 };
 
-// Adds the window of that reach around (x, y) in one of the images.
+// Adds the window of that reach around (x, y) in one of the images, `offset` images away.
 void add_window(const BilateralParams& params, const Reach& reach, const BorderedPlanes<const double>& own,
-                const BorderedPlanes<const double>& image, int x, int y, int first, PixelSums& sums) {
+                const BorderedPlanes<const double>& image, int offset, int x, int y, int first,
+                PixelSums& sums) {
   const int count = static_cast<int>(sums.values.size());
   const double sigma_range = params.sigma_range.value();
   const int divisor = difference_divisor(params.colour, count);
@@ -33,8 +34,9 @@ void add_window(const BilateralParams& params, const Reach& reach, const Bordere
       }
       const bool city_block = params.colour_distance == ColourDistance::city_block;
       const double range_distance = city_block ? squared(absolutes) : squares / divisor;
-      const double distance =
-          squared(dx / params.sigma_space.value()) + squared(dy / params.sigma_space.value());
+      const double distance = squared(dx / params.sigma_space.value()) +
+                              squared(dy / params.sigma_space.value()) +
+                              squared_distance_of_image(params, offset);
       const double weight = std::exp(-distance / 2) * std::exp(-range_distance / 2);
       sums.weights += weight;
       for (int c = 0; c < count; ++c) {
@@ -57,8 +59,9 @@ Pipeline bilateral_reference(const BilateralParams& params, const ImageSpec& spe
           call, params.colour, white, params.border,
           [&](const WorkingImages& images, int x, int y, int first, int count, double* result) {
             PixelSums sums{.values = std::vector<double>(static_cast<std::size_t>(count), 0.0)};
-            for (const BorderedPlanes<const double>& image : images.all) {
-              add_window(params, reach, images.image(), image, x, y, first, sums);
+            for (std::size_t i = 0; i < images.all.size(); ++i) {
+              const int offset = static_cast<int>(i) - static_cast<int>(images.own);
+              add_window(params, reach, images.image(), images.all[i], offset, x, y, first, sums);
             }
             for (int c = 0; c < count; ++c)
               result[c] = sums.values[static_cast<std::size_t>(c)] / sums.weights;

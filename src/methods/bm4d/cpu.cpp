@@ -47,6 +47,11 @@ class CubeStep {
         for (const double x : weights) window_.push_back(static_cast<float>(x * y * z));
       }
     }
+    const std::vector<double> deviations = coefficient_deviations(settings, step_.cube);
+    for (std::size_t first = 0; first < deviations.size(); first += side) {
+      for (std::size_t i = 0; i < side; ++i) deviations_.push_back(static_cast<float>(deviations[first + i]));
+      for (int i = step_.cube; i < coefficient_row(step_.cube); ++i) deviations_.push_back(1);
+    }
     const int touched = (tile_ - 1) * step_.spacing + step_.cube;
     side_ = touched + 2 * step_.radius;
     side_z_ = touched + 2 * step_.radius_z;
@@ -203,6 +208,7 @@ class CubeStep {
                       .guide = wiener_ ? slices(guide) : CubeSlices<const float>{},
                       .threshold = static_cast<float>(settings_.lambda * sigma),
                       .variance = static_cast<float>(sigma * sigma),
+                      .deviations = deviations_.empty() ? nullptr : deviations_.data(),
                       .values = values,
                       .weights = weights,
                       .first_z = made.begin,
@@ -304,6 +310,7 @@ class CubeStep {
   std::vector<float> transform_;
   std::vector<float> back_;
   std::vector<float> window_;
+  std::vector<float> deviations_;  // FilterCall::deviations; empty: white noise
 };
 
 }  // namespace

@@ -187,34 +187,51 @@ void Transform(const FilterCall& call, const float* columns, const CubeSlices<co
   for (int step = 1; step < group.count; step *= 2) HaarLevel(cubes, group.count, step, L::cube);
 }
 
+// Calls visit(i, own) for each vector of coefficients: it lies i floats from the group's first and `own` from
+// its cube's first.
+template <int Cube, class Visit>
+HWY_INLINE void ForCoefficients(const CubeGroup& group, const Visit& visit) {
+  for (int m = 0; m < group.count; ++m) {
+    for (int own = 0; own < Layout<Cube>::cube; own += 4) visit(m * Layout<Cube>::cube + own, own);
+  }
+}
+
 // Both return the sum of the squares of the factors that coefficients are multiplied by.
-float Threshold(float threshold, int floats, float* cubes) {
-  const V4 least = hn::Set(d4, threshold);
+template <int Cube, bool White>
+float Threshold(const FilterCall& call, float* cubes) {
+  const V4 threshold = hn::Set(d4, call.threshold);
   const V4 one = hn::Set(d4, 1.0F);
   V4 kept = hn::Zero(d4);
   const float mean = cubes[0];
-  for (int i = 0; i < floats; i += 4) {
+  ForCoefficients<Cube>(*call.group, [&](int i, int own) HWY_ATTR {
+    const V4 least = White ? threshold : hn::Mul(threshold, hn::LoadU(d4, call.deviations + own));
     const V4 value = hn::Load(d4, cubes + i);
     const auto large = hn::And(hn::Ge(hn::Abs(value), least), hn::Ne(value, hn::Zero(d4)));
     hn::Store(hn::IfThenElseZero(large, value), d4, cubes + i);
     kept = hn::Add(kept, hn::IfThenElseZero(large, one));
-  }
+  });
   float sum = hn::GetLane(hn::SumOfLanes(d4, kept));
   if (cubes[0] != mean || mean == 0) sum += 1;
   cubes[0] = mean;
   return sum;
 }
 
-float Shrink(float variance, int floats, const float* guide, float* cubes) {
-  const V4 noise = hn::Set(d4, variance);
+template <int Cube, bool White>
+float Shrink(const FilterCall& call, const float* guide, float* cubes) {
+  const V4 variance = hn::Set(d4, call.variance);
   V4 sum = hn::Zero(d4);
-  for (int i = 0; i < floats; i += 4) {
+  ForCoefficients<Cube>(*call.group, [&](int i, int own) HWY_ATTR {
+    V4 noise = variance;
+    if constexpr (!White) {
+      const V4 deviation = hn::LoadU(d4, call.deviations + own);
+      noise = hn::Mul(variance, hn::Mul(deviation, deviation));
+    }
     const V4 signal = hn::Load(d4, guide + i);
     const V4 energy = hn::Mul(signal, signal);
     const V4 factor = hn::Div(energy, hn::Add(energy, noise));
     hn::Store(hn::Mul(hn::Load(d4, cubes + i), factor), d4, cubes + i);
     sum = hn::MulAdd(factor, factor, sum);
-  }
+  });
   return hn::GetLane(hn::SumOfLanes(d4, sum));
 }
 
@@ -244,14 +261,14 @@ void Filter(const FilterCall& call) {
   FillColumns<Cube>(call.back, back_columns);
   float* const cubes = call.scratch;
   float* const guide = cubes + filter_cubes_floats / 2;
-  const int floats = group.count * L::cube;
+  const bool white = call.deviations == nullptr;
   Transform<Cube>(call, columns, call.noisy, cubes);
   float squares = 0;
   if (call.guide.data != nullptr) {
     Transform<Cube>(call, columns, call.guide, guide);
-    squares = Shrink(call.variance, floats, guide, cubes);
+    squares = white ? Shrink<Cube, true>(call, guide, cubes) : Shrink<Cube, false>(call, guide, cubes);
   } else {
-    squares = Threshold(call.threshold, floats, cubes);
+    squares = white ? Threshold<Cube, true>(call, cubes) : Threshold<Cube, false>(call, cubes);
   }
   const float weight = 1 / std::max(squares, 1.0F);
   for (int step = group.count / 2; step >= 1; step /= 2) HaarLevel(cubes, group.count, step, L::cube);

@@ -48,6 +48,9 @@ struct FilterCall {
   CubeSlices<const float> guide;  // no data: coefficients are thresholded
   float threshold = 0;
   float variance = 0;
+  // Of coefficients, in units of the noise's deviation; rows have coefficient_row() floats, the last ones 1.
+  // Null: white noise.
+  const float* deviations = nullptr;
   CubeSlices<float> values;
   CubeSlices<float> weights;
   int first_z = 0;
@@ -56,5 +59,6 @@ struct FilterCall {
 };
 constexpr std::size_t filter_cubes_floats = std::size_t{2} * most_cubes * largest_cube * largest_cube * 8;
 void filter_cubes(const FilterCall& call);
+constexpr int coefficient_row(int cube) { return (cube + 3) / 4 * 4; }
 
 }  // namespace ungrain

@@ -358,6 +358,8 @@ struct FilterCallOnGpu {
   Sums sums;
   float transform[largest_cube * largest_cube];
   float window[largest_cube];
+  bool white;  // else the noise's deviation in each coefficient of a cube, in units of a voxel's:
+  float deviations[largest_cube * largest_cube * largest_cube];
 };
 
 constexpr int filter_warps = 4;
@@ -456,10 +458,14 @@ __device__ void haar(float* values) {
 // The transform along the group, the shrinking of coefficients, and the transform back. Returns this lane's
 // share of the squares of the factors.
 template <int Cube, int Count, bool Wiener>
-__device__ float shrink(float threshold, float variance, float* cubes, const float* guide) {
+__device__ float shrink(const FilterCallOnGpu& call, float white_threshold, float white_variance,
+                        float* cubes, const float* guide) {
   using L = CoefficientLayout<Cube>;
   float squares = 0;
   for (int voxel = threadIdx.x % warp; voxel < Cube * Cube * Cube; voxel += warp) {
+    const float deviation = call.white ? 1 : call.deviations[voxel];
+    const float threshold = white_threshold * deviation;
+    const float variance = white_variance * deviation * deviation;
     const int at = voxel / (Cube * Cube) * L::slice + voxel / Cube % Cube * L::line + voxel % Cube;
     float values[Count];
 #pragma unroll
@@ -495,20 +501,21 @@ __device__ float shrink(float threshold, float variance, float* cubes, const flo
 }
 
 template <int Cube, bool Wiener>
-__device__ float shrink_group(float threshold, float variance, int count, float* cubes, const float* guide) {
+__device__ float shrink_group(const FilterCallOnGpu& call, float threshold, float variance, int count,
+                              float* cubes, const float* guide) {
   switch (count) {
     case 32:
-      return shrink<Cube, 32, Wiener>(threshold, variance, cubes, guide);
+      return shrink<Cube, 32, Wiener>(call, threshold, variance, cubes, guide);
     case 16:
-      return shrink<Cube, 16, Wiener>(threshold, variance, cubes, guide);
+      return shrink<Cube, 16, Wiener>(call, threshold, variance, cubes, guide);
     case 8:
-      return shrink<Cube, 8, Wiener>(threshold, variance, cubes, guide);
+      return shrink<Cube, 8, Wiener>(call, threshold, variance, cubes, guide);
     case 4:
-      return shrink<Cube, 4, Wiener>(threshold, variance, cubes, guide);
+      return shrink<Cube, 4, Wiener>(call, threshold, variance, cubes, guide);
     case 2:
-      return shrink<Cube, 2, Wiener>(threshold, variance, cubes, guide);
+      return shrink<Cube, 2, Wiener>(call, threshold, variance, cubes, guide);
     default:
-      return shrink<Cube, 1, Wiener>(threshold, variance, cubes, guide);
+      return shrink<Cube, 1, Wiener>(call, threshold, variance, cubes, guide);
   }
 }
 
@@ -587,7 +594,8 @@ __global__ void __launch_bounds__(filter_warps* warp)
     variance = variance_of<Cube>(call, reference, group[own], count);
     threshold *= sqrtf(variance);
   }
-  const float squares = cuda::warp_sum(shrink_group<Cube, Wiener>(threshold, variance, count, cubes, guide));
+  const float squares =
+      cuda::warp_sum(shrink_group<Cube, Wiener>(call, threshold, variance, count, cubes, guide));
   transform_across<Cube, true, L::slice, L::line>(call.transform, count, cubes);
   transform_across<Cube, true, L::line, L::slice>(call.transform, count, cubes);
   add_cubes<Cube>(call, reference, group[own], count, 1 / fmaxf(squares, 1.0F), cubes);
@@ -612,7 +620,8 @@ class CudaStep {
         wiener_(wiener),
         extent_(solid_extent(settings.spec)),
         transform_(cube_transform(step_.cube)),
-        window_(cube_window(step_.cube)) {}
+        window_(cube_window(step_.cube)),
+        deviations_(coefficient_deviations(settings, step_.cube)) {}
 
   std::size_t scratch(int slices) const {
     ScratchPieces pieces(nullptr, alignment);
@@ -755,9 +764,12 @@ class CudaStep {
         map,
         sums,
         {},
+        {},
+        deviations_.empty(),
         {}};
     std::copy(transform_.begin(), transform_.end(), call.transform);
     std::copy(window_.begin(), window_.end(), call.window);
+    std::copy(deviations_.begin(), deviations_.end(), call.deviations);
     const int cube_floats = step_.cube == 4 ? CoefficientLayout<4>::cube : CoefficientLayout<5>::cube;
     const std::size_t shared = sizeof(float) * filter_warps * (wiener_ ? 2 : 1) *
                                static_cast<std::size_t>(step_.group) * cube_floats;
@@ -773,6 +785,7 @@ class CudaStep {
   SolidExtent extent_;
   std::vector<double> transform_;
   std::vector<double> window_;
+  std::vector<double> deviations_;  // of coefficients; empty: white noise
 };
 
 }  // namespace

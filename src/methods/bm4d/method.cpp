@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include <fmt/format.h>
@@ -108,10 +109,29 @@ void check_map(const ConstImageView& map, const ImageSpec& spec) {
   check_sigma_map(P::method, map, whole);
 }
 
+void check_correlation(const std::vector<double>& correlation) {
+  constexpr std::size_t offsets = 2 * P::largest_correlated_offset + 1;
+  constexpr std::size_t expected = offsets * offsets * offsets;
+  if (correlation.empty()) return;
+  const auto fail = [](const std::string& what) {
+    throw Error(ErrorCode::invalid_argument, "bm4d: correlation takes " + what);
+  };
+  if (correlation.size() != expected)
+    fail(fmt::format("{} x {} x {} numbers, got {}", offsets, offsets, offsets, correlation.size()));
+  if (std::abs(correlation[expected / 2] - 1) > 1e-3)
+    fail(fmt::format("1 in its middle, got {:g}", correlation[expected / 2]));
+  for (std::size_t i = 0; i < expected; ++i) {
+    // Written so that NaN is refused.
+    if (!(std::abs(correlation[i]) <= 1.01))
+      fail(fmt::format("numbers from -1 to 1, got {:g}", correlation[i]));
+  }
+}
+
 void check(const P& p, const ImageSpec& spec) {
   if (!spec.is_volume()) throw Error(ErrorCode::unsupported, "bm4d is for volumes, this is an image");
   describe::check_squares(p, spec);
   check_map(p.sigma_map, spec);
+  check_correlation(p.correlation);
   check_step(p.stride, p.cube, "stride", spec);
   if (p.steps > 1) check_step(p.wiener_stride, p.wiener_cube, "wiener_stride", spec);
 }
@@ -204,6 +224,7 @@ const Method& bm4d_method() {
                   },
               .check = check,
               .cost = cost,
+              .depth = {{"aspect", ""}},
               .reference = bm4d_reference,
               .cpu = bm4d_cpu,
               .cuda = UNGRAIN_CUDA_VERSION(bm4d_cuda),

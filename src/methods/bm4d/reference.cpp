@@ -62,7 +62,11 @@ class StepByDefinition {
         wiener_(wiener),
         extent_(solid_extent(settings.spec)),
         transform_(cube_transform(step_.cube)),
-        window_(cube_window(step_.cube)) {}
+        window_(cube_window(step_.cube)),
+        deviations_(coefficient_deviations(settings, step_.cube)) {
+    if (deviations_.empty())
+      deviations_.resize(static_cast<std::size_t>(step_.cube * step_.cube * step_.cube), 1);
+  }
 
   void run(const StageCall& call) const {
     for (int channel = 0; channel < call.out.count; ++channel) run_channel(call, channel);
@@ -201,7 +205,7 @@ class StepByDefinition {
       for (std::size_t m = 0; m < cubes.size(); ++m) {
         for (std::size_t i = 0; i < cubes[m].size(); ++i) {
           const double energy = signal[m][i] * signal[m][i];
-          const double factor = energy / (energy + sigma * sigma);
+          const double factor = energy / (energy + std::pow(sigma * deviations_[i], 2));
           cubes[m][i] *= factor;
           squares += factor * factor;
         }
@@ -210,7 +214,7 @@ class StepByDefinition {
       for (std::size_t m = 0; m < cubes.size(); ++m) {
         for (std::size_t i = 0; i < cubes[m].size(); ++i) {
           const bool mean = m == 0 && i == 0;
-          if (!mean && std::fabs(cubes[m][i]) < settings_.lambda * sigma) {
+          if (!mean && std::fabs(cubes[m][i]) < settings_.lambda * sigma * deviations_[i]) {
             cubes[m][i] = 0;
           } else {
             squares += 1;
@@ -244,6 +248,7 @@ class StepByDefinition {
   SolidExtent extent_;
   std::vector<double> transform_;
   std::vector<double> window_;
+  std::vector<double> deviations_;  // of coefficients, in units of sigma
 };
 
 }  // namespace

@@ -39,6 +39,7 @@ Bm4dSettings bm4d_settings(const Bm4dParams& params, const ImageSpec& spec) {
   settings.spec = spec;
   settings.sigma = channel_deviations(params.sigma, spec.colour_channels());
   settings.sigma_map = params.sigma_map;
+  settings.correlation = params.correlation;
   settings.lambda = params.lambda.value();
   settings.steps = params.steps;
   const auto step = [&](int cube, int spacing, int search, int group) {
@@ -82,6 +83,37 @@ std::vector<double> cube_transform(int cube) {
     }
   }
   return rows;
+}
+
+std::vector<double> coefficient_deviations(const Bm4dSettings& settings, int cube) {
+  if (settings.correlation.empty()) return {};
+  constexpr int most = Bm4dParams::largest_correlated_offset;
+  constexpr int offsets = 2 * most + 1;
+  const std::vector<double> transform = cube_transform(cube);
+  // The sum of the products of a basis function's values that lie `d` apart.
+  const auto overlap = [&](int k, int d) {
+    double sum = 0;
+    for (int i = std::max(0, -d); i < std::min(cube, cube - d); ++i) {
+      sum += transform[static_cast<std::size_t>(k * cube + i)] *
+             transform[static_cast<std::size_t>(k * cube + i + d)];
+    }
+    return sum;
+  };
+  const auto variance = [&](int kx, int ky, int kz) {
+    double sum = 0;
+    for (int at = 0; at < offsets * offsets * offsets; ++at) {
+      sum += settings.correlation[static_cast<std::size_t>(at)] * overlap(kx, at % offsets - most) *
+             overlap(ky, at / offsets % offsets - most) * overlap(kz, at / (offsets * offsets) - most);
+    }
+    return sum;
+  };
+  constexpr double least_variance = 1e-6;  // a correlation that was measured may add up to less than 0
+  std::vector<double> deviations;
+  for (int at = 0; at < cube * cube * cube; ++at) {
+    const double own = variance(at % cube, at / cube % cube, at / (cube * cube));
+    deviations.push_back(std::sqrt(std::max(own, least_variance)));
+  }
+  return deviations;
 }
 
 std::vector<double> cube_window(int cube) {

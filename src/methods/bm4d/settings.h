@@ -29,8 +29,9 @@ struct Bm4dStep {
 
 struct Bm4dSettings {
   ImageSpec spec;
-  std::vector<double> sigma;      // of each channel
-  ConstImageView sigma_map = {};  // no data: sigma holds everywhere
+  std::vector<double> sigma;             // of each channel
+  ConstImageView sigma_map = {};         // no data: sigma holds everywhere
+  std::vector<double> correlation = {};  // Bm4dParams::correlation
   double lambda = 2.8;
   int steps = 2;
   Bm4dStep threshold;
@@ -57,6 +58,9 @@ float compared_scale(const Bm4dSettings& settings, int channel);
 
 // The orthonormal cosine transform along one axis: row k of it are the weights of coefficient k.
 std::vector<double> cube_transform(int cube);
+// The noise's deviation in each coefficient of a cube's transform, in units of a voxel's, x fastest. Empty
+// where the noise is white: 1 for all. Cubes of a group count as independent.
+std::vector<double> coefficient_deviations(const Bm4dSettings& settings, int cube);
 // Weights of a cube's voxels along one axis, 1 at most: a Kaiser window.
 std::vector<double> cube_window(int cube);
 

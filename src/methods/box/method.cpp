@@ -24,6 +24,7 @@ const Method& box_method() {
               describe::border(&P::border),
           },
       .cost = cost,
+      .depth = {{"radius_z", "radius"}},
       .reference = box_reference,
       .cpu = box_cpu,
       .cuda = UNGRAIN_CUDA_VERSION(box_cuda),

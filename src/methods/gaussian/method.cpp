@@ -39,6 +39,7 @@ const Method& gaussian_method() {
               describe::border(&P::border),
           },
       .cost = cost,
+      .depth = {{"sigma_z", "sigma"}},
       .reference = gaussian_reference,
       .cpu = gaussian_cpu,
       .cuda = UNGRAIN_CUDA_VERSION(gaussian_cuda),

@@ -28,6 +28,7 @@ const Method& median_method() {
               describe::border(&P::border),
           },
       .cost = cost,
+      .depth = {{"radius_t", "radius"}},
       .reference = median_reference,
       .cpu = median_cpu,
       .cuda = UNGRAIN_CUDA_VERSION(median_cuda),

@@ -109,6 +109,7 @@ const Method& nlm3d_method() {
                       },
                   .check = check,
                   .cost = cost,
+                  .depth = {{"aspect", ""}},
                   .reference = nlm3d_reference,
                   .cpu = nlm3d_cpu,
                   .cuda = UNGRAIN_CUDA_VERSION(nlm3d_cuda),
