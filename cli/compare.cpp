@@ -65,13 +65,19 @@ struct Settings {
 
 // ---- the files
 
-// Slices of one volume of a file that is compared with volumes of `clean_depth` slices: as asked, as the file
-// says, or as many as the clean volume has where that fits.
-int depth_of(const io::FileInfo& info, const Settings& settings, const std::string& name,
-             std::optional<int> clean_depth) {
+// The volumes of a file that is compared with those of `clean`: as asked, as the file says, or as in the
+// clean file where that fits.
+io::PageOrder order_of(const io::FileInfo& info, const Settings& settings, const std::string& name,
+                       const std::optional<io::PageOrder>& clean) {
   std::optional<int> depth = settings.slices;
-  if (!depth && !info.volume && clean_depth && info.pages % *clean_depth == 0) depth = clean_depth;
-  return volume_depth(info, depth, shown_input(name));
+  if (!depth && !info.volume && clean) {
+    const io::PageOrder own = volume_order(info, std::nullopt, shown_input(name));
+    const bool alike = own.depth == clean->depth && own.volumes() == clean->volumes();
+    if (alike && info.stack && info.stack->order) return own;
+    if (info.pages == clean->pages()) return *clean;
+    if (info.pages % clean->depth == 0) depth = clean->depth;
+  }
+  return volume_order(info, depth, shown_input(name));
 }
 
 ComparedFile open_file(const std::string& name, const Settings& settings) {
@@ -81,8 +87,8 @@ ComparedFile open_file(const std::string& name, const Settings& settings) {
   return opened;
 }
 
-void make_volumes(ComparedFile& file, int depth) {
-  file.file = std::make_unique<VolumeInput>(std::move(file.file), depth);
+void make_volumes(ComparedFile& file, const io::PageOrder& order) {
+  file.file = std::make_unique<VolumeInput>(in_order_of_volumes(std::move(file.file), order), order.depth);
   file.info = file.file->info();
 }
 
@@ -134,7 +140,8 @@ class Files {
     clean_ = open_file(settings_.files.front(), settings_);
     const std::optional<io::VolumeShape> shape = clean_.info.volume;
     if (settings_.volume || (shape && shape->depth > 1)) {
-      make_volumes(clean_, depth_of(clean_.info, settings_, clean_.name, {}));
+      order_ = order_of(clean_.info, settings_, clean_.name, {});
+      make_volumes(clean_, *order_);
       peak_ = peak_of_volumes(clean_, settings_.range);
       clean_.info.spec.range = peak_->value;
       if (!settings_.open.axis) settings_.open.axis = 0;
@@ -153,7 +160,7 @@ class Files {
       other.info.spec.range = white_level(*other.file, other.info, settings_.range);
       return other;
     }
-    make_volumes(other, depth_of(other.info, settings_, name, clean_.info.spec.height));
+    make_volumes(other, order_of(other.info, settings_, name, order_));
     if (in_units_of_clean(other.info)) other.info.spec.range = clean_.info.spec.range;
     return other;
   }
@@ -168,6 +175,7 @@ class Files {
 
   Settings settings_;
   ComparedFile clean_;
+  std::optional<io::PageOrder> order_;  // of its volumes
   std::optional<Peak> peak_;
 };
 

@@ -14,6 +14,7 @@
 #include "io/temporary_file.h"
 #include "json_text.h"
 #include "streams.h"
+#include "volume_file.h"
 
 namespace ungrain::cli {
 namespace {
@@ -94,7 +95,7 @@ class VolumePage : public ComparisonPage {
   }
 
   void describe(json& data) const override {
-    std::array<double, 3> spacing = clean_.volume ? clean_.volume->spacing : std::array<double, 3>{1, 1, 1};
+    std::array<double, 3> spacing = voxel_spacing(clean_).value_or(std::array{1.0, 1.0, 1.0});
     for (std::size_t axis = 0; axis < 3; ++axis) spacing[axis] *= step_[axis];
     data["volume"] = {{"whole", whole_},
                       {"size", size_},

@@ -136,10 +136,12 @@ class FileRun {
     io::OpenOptions open = settings.open;
     open.memory = limit;
     input_ = open_input(files.input, open);
-    if (settings.volume) depth_ = volume_depth(input_->info(), settings.slices, shown_input(files.input));
+    file_ = input_.get();
+    if (settings.volume) find_volumes();
     const bool solid = settings.volume && !looks_along_slices(method.words().method);
-    if (solid) input_ = std::make_unique<VolumeInput>(std::move(input_), depth_);
+    if (solid) input_ = std::make_unique<VolumeInput>(std::move(input_), order_->depth);
     describe();
+    along_pages_ = order_ && !solid && outcome_.in.pages > 1;
     progress.set_pixels(static_cast<double>(spec().width) * spec().height * outcome_.in.pages);
     params_ = method.for_image(spec());
     if (settings.volume) set_depth(method);
@@ -147,7 +149,7 @@ class FileRun {
     options_ = settings.options;
     options_.cancel = interrupted();
     options_.progress = [this](double fraction) {
-      progress_.update(along_pages_ ? fraction : (page_ + fraction) / outcome_.in.pages);
+      progress_.update((page_ + fraction * (along_pages_ ? pages_of_sequence() : 1)) / outcome_.in.pages);
     };
     options_.images *= outcome_.in.pages;
     choice_ = gpu.choose(*params_, spec(), options_);
@@ -179,10 +181,14 @@ class FileRun {
     const ResultFile result(files_.output, outcome_.in.format, settings_.format);
     if (auto* raw = dynamic_cast<io::RawFile*>(input_.get())) return run_raw(*raw, result);
     outcome_.out = output_info(outcome_.in, result.path(), settings_);
-    outcome_.not_kept = io::metadata_not_kept(result.path(), info_of_pages(outcome_.out), file_of_pages());
+    if (order_ && !outcome_.out.volume) {
+      const auto spacing = voxel_spacing(outcome_.in).value_or(std::array{1.0, 1.0, 1.0});
+      outcome_.out.volume = {.depth = order_->depth, .spacing = spacing};
+    }
+    outcome_.not_kept = io::metadata_not_kept(result.path(), info_of_pages(outcome_.out), *file_);
     prepare_page();
     if ((!outcome_.noise_found || outcome_.noise_too_weak) && can_copy(result.path())) {
-      io::copy_file(files_.input, file_of_pages(), result.path());
+      io::copy_file(files_.input, *file_, result.path());
       outcome_.copied = true;
       outcome_.not_kept = "";
     } else {
@@ -202,11 +208,16 @@ class FileRun {
 
   const ImageSpec& spec() const { return outcome_.in.spec; }
 
-  // The file as it is, and an output's description for it, where pages became slices of volumes.
-  io::InputFile& file_of_pages() {
-    auto* const volumes = dynamic_cast<VolumeInput*>(input_.get());
-    return volumes != nullptr ? volumes->slices() : *input_;
+  // Which pages are slices of which volume; puts them in that order.
+  void find_volumes() {
+    order_ = volume_order(file_->info(), settings_.slices, shown_input(files_.input));
+    input_ = in_order_of_volumes(std::move(input_), *order_);
   }
+
+  // Pages that a method along slices takes for one sequence.
+  int pages_of_sequence() const { return order_ ? order_->depth : outcome_.in.pages; }
+
+  // An output's description where pages became slices of volumes.
   static io::FileInfo info_of_pages(const io::FileInfo& info) {
     return info.spec.is_volume() ? info_of_slices(info) : info;
   }
@@ -214,9 +225,8 @@ class FileRun {
   // What of the parameters follows the voxels' shape and was not given: methods of volumes look as far along
   // z as along x.
   void set_depth(const MethodOptions& method) {
-    std::array<double, 3> spacing = {1, 1, 1};
-    if (outcome_.in.volume) spacing = outcome_.in.volume->spacing;
-    const double aspect = voxel_aspect(settings_.spacing.value_or(spacing));
+    const std::array<double, 3> told = voxel_spacing(outcome_.in).value_or(std::array{1.0, 1.0, 1.0});
+    const double aspect = voxel_aspect(settings_.spacing.value_or(told));
     follow_voxels(*params_, aspect, [&](const std::string& name) { return !method.given(name).empty(); });
   }
 
@@ -260,6 +270,9 @@ class FileRun {
 
   void describe() {
     outcome_.in = input_->info();
+    if (order_ && !settings_.slices && outcome_.in.stack && !outcome_.in.stack->note.empty()) {
+      outcome_.in.note += (outcome_.in.note.empty() ? "" : "; ") + outcome_.in.stack->note;
+    }
     if (settings_.open.alpha) set_alpha(files_.input, outcome_.in, *settings_.open.alpha, outcome_.in.spec);
     set_channels(files_.input, settings_.channels, outcome_.in.spec);
     const WhiteLevel white =
@@ -282,8 +295,8 @@ class FileRun {
     const std::optional<double> iso = io::iso_speed(input_->metadata());
     const Resolved resolved = resolve_page(
         {.iso = iso, .threads = settings_.options.threads, .jpeg_steps = input_->metadata().jpeg_steps});
-    const bool first_of_several = page_ == 0 && outcome_.in.pages > 1;
-    if (first_of_several && !spec().is_volume()) {  // only a denoiser tells whether it looks along them
+    const bool first_of_several = page_ == 0 && outcome_.in.pages > 1 && !order_;
+    if (first_of_several) {  // only a denoiser tells whether it looks along them
       make_denoiser(resolved.params);
       along_pages_ = denoiser_->reach().slices() > 1;
     }
@@ -294,14 +307,16 @@ class FileRun {
     const NoiseHandling& noise = resolved.params.noise();
     outcome_.undone_at_black = outcome_.undone_at_black || noise.cut_at_black;
     outcome_.undone_at_white = outcome_.undone_at_white || noise.cut_at_white;
-    if (!first_of_several || spec().is_volume()) make_denoiser(resolved.params);
+    if (!first_of_several) make_denoiser(resolved.params);
   }
 
   // A page in memory is measured where it lies, all of it at once.
   Resolved resolve_page(const NoiseModelOptions& options) {
-    if (depth_ > 0 && !spec().is_volume()) {  // the first slice of a volume may be empty: all are looked at
-      VolumeInput volume(open_input(files_.input, settings_.open), depth_);
-      return resolve_with_noise(*params_, volume, volume_spec(spec(), depth_), options);
+    if (order_ && !spec().is_volume()) {  // the first slice of a volume may be empty: all are looked at
+      VolumeInput volumes(in_order_of_volumes(open_input(files_.input, settings_.open), *order_),
+                          order_->depth);
+      volumes.select_page(page_ / order_->depth);
+      return resolve_with_noise(*params_, volumes, volume_spec(spec(), order_->depth), options);
     }
     if (rows_->held().bytes() == 0) return resolve_with_noise(*params_, *rows_, spec(), options);
     ConstImageView view = rows_->held().view();
@@ -309,10 +324,11 @@ class FileRun {
     return resolve_with_noise(*params_, view, options);
   }
 
-  // Whether the noise found on this page is too weak to filter it. Other pages of the file may be filtered.
+  // Whether the noise found on this page, or in this volume, is too weak to filter it. Other pages of the
+  // file may be filtered.
   bool is_left(const NoiseModelEstimate& measured, std::optional<double> iso) {
     if (page_ == 0) outcome_.noise = noise_text(measured, spec(), iso);
-    if (along_pages_) return false;  // the pages behind the first may have more noise
+    if (along_pages_ && !order_) return false;  // the pages behind the first may have more noise
     const NoiseHandling& asked = params_->noise();
     const bool more = asked.strength > 1 || asked.luminance > 1 || asked.chroma > 1;
     const bool found = is_noise(measured, spec());
@@ -420,7 +436,11 @@ class FileRun {
     io::SaveOptions save = settings_.save;
     if (!settings_.open.pages.all()) save.pages = input_->selected_pages();
     std::unique_ptr<io::OutputFile> output =
-        io::OutputFile::create(path, info_of_pages(outcome_.out), &file_of_pages(), save);
+        io::OutputFile::create(path, info_of_pages(outcome_.out), file_, save);
+    const bool by_volume = io::is_format(path, "NIfTI");  // its own order
+    if (order_ && !by_volume) {
+      output = from_order_of_volumes(std::move(output), *order_, info_of_pages(outcome_.out), path);
+    }
     if (spec().is_volume()) output = std::make_unique<VolumeOutput>(std::move(output));
     const bool watched = is_float(spec().type) && !is_float(outcome_.out.spec.type) && !settings_.range;
     ImageSpec watched_spec = spec();
@@ -454,12 +474,21 @@ class FileRun {
     }
   }
 
+  // Each volume is a sequence with noise of its own; pages that are no slices are one sequence.
   void filter_along_pages(io::OutputFile& output, RowWriter& writer, const ImageSpec& written_spec) {
-    rows_.reset();  // the page that may have been held to measure its noise
-    PageReader pages(*input_, depth_);
     PageWriter results(output, writer, outcome_.in, [this](double fraction) { progress_.update(fraction); });
-    outcome_.parts.start("filter");
-    outcome_.report = denoiser_->run(pages, results, written_spec);
+    for (; page_ < outcome_.in.pages; page_ += pages_of_sequence()) {
+      if (page_ > 0) {
+        input_->select_page(page_);
+        prepare_page();
+      }
+      rows_.reset();  // the page that may have been held to measure its noise
+      PageReader pages(*input_, page_, pages_of_sequence());
+      results.begin_sequence(page_);
+      outcome_.parts.start("filter");
+      Report report = denoiser_->run(pages, results, written_spec);
+      outcome_.report = added_up(std::move(report), outcome_.report);
+    }
   }
 
   void check_clipping(const ClippingWriter& clipping) const {
@@ -490,11 +519,12 @@ class FileRun {
   Options options_;
   std::future<DeviceChoice> choice_;
   std::unique_ptr<io::InputFile> input_;
+  io::InputFile* file_ = nullptr;  // as it was opened; input_ or inside it
   std::optional<MethodParams> params_;
   bool hold_ = false;
-  int depth_ = 0;  // slices of a volume; 0: pages are no slices
+  std::optional<io::PageOrder> order_;  // nothing: pages are no slices
   int page_ = 0;
-  bool along_pages_ = false;  // the method looks at the pages before and after: all are one sequence
+  bool along_pages_ = false;  // the method looks at the pages before and after, or may: pages_of_sequence()
   std::unique_ptr<PageRows> rows_;
   DenoiserPool::Loan denoiser_;
   std::optional<MethodParams> in_parts_;  // instead of the denoiser: slices do not fit the memory

@@ -15,11 +15,23 @@
 namespace ungrain::cli {
 namespace {
 
-constexpr const char* result_mark = ".ungrain";
+const std::string result_mark = ".ungrain";
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
+}
+
+// ".ome" of a name like stack.ome.tif, which belongs to its extension; else empty.
+std::string ome_mark(const fs::path& path) {
+  const std::string last = io::file_stem(path).extension().string();
+  return lower(last) == ".ome" && io::is_format(path, "TIFF") ? last : "";
+}
+
+// The name without its extension, and without the mark before that.
+fs::path plain_stem(const fs::path& path) {
+  const fs::path stem = io::file_stem(path);
+  return ome_mark(path).empty() ? stem : stem.stem();
 }
 
 std::vector<fs::path> images_in(const fs::path& folder) {
@@ -28,7 +40,7 @@ std::vector<fs::path> images_in(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const fs::path& path = entry.path();
     const bool hidden = path.filename().string().starts_with('.');
-    const bool result = io::file_stem(path).extension() == result_mark;
+    const bool result = plain_stem(path).extension() == result_mark;
     std::error_code dangling;  // a dangling link is not an image, and no reason to stop
     if (!hidden && !result && io::can_read(path) && entry.is_regular_file(dangling)) found.push_back(path);
   }
@@ -48,9 +60,8 @@ std::vector<fs::path> matches_of(const std::string& pattern) {
 }
 
 fs::path beside(const fs::path& input) {
-  fs::path name = io::file_stem(input);
-  name += result_mark;
-  name += result_extension(input);
+  fs::path name = plain_stem(input);
+  name += result_mark + ome_mark(input) + result_extension(input);
   return input.parent_path() / name;
 }
 

@@ -9,8 +9,8 @@ namespace ungrain::cli {
 
 void PageReader::read_rows(int slice, int first, const ImageView& rows) {
   if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
-  if (slice != page_) file_.select_page(slice);
-  page_ = slice;
+  if (first_ + slice != page_) file_.select_page(first_ + slice);
+  page_ = first_ + slice;
   file_.read_rows(first, rows);
 }
 
@@ -22,8 +22,8 @@ PageWriter::PageWriter(io::OutputFile& file, RowWriter& rows, const io::FileInfo
       progress_(std::move(progress)) {}
 
 void PageWriter::write_rows(int slice, int first, const ConstImageView& rows) {
-  if (slice != page_) file_.next_page();
-  page_ = slice;
+  if (first_ + slice != page_) file_.next_page();
+  page_ = first_ + slice;
   rows_.write_rows(first, rows);
   rows_written_ += rows.spec.height;
   progress_(rows_written_ / all_rows_);

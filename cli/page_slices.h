@@ -1,4 +1,4 @@
-// The pages of a file as one sequence, for methods that look along it.
+// Pages of a file as a sequence, for methods that look along it.
 #pragma once
 
 #include <functional>
@@ -10,17 +10,17 @@ namespace ungrain::cli {
 
 class PageReader : public SliceReader {
  public:
-  // `file` is at its first page. Each `depth` pages are a scene; 0: all are one.
-  explicit PageReader(io::InputFile& file, int depth = 0) : file_(file), depth_(depth) {}
-  bool has(int slice) override { return slice < file_.info().pages; }
-  bool starts_scene(int slice) override { return depth_ > 0 ? slice % depth_ == 0 : slice == 0; }
+  // So many pages from the first on.
+  PageReader(io::InputFile& file, int first, int count) : file_(file), first_(first), count_(count) {}
+  bool has(int slice) override { return slice < count_; }
   // Throws Error(cancelled) after Ctrl-C.
   void read_rows(int slice, int first, const ImageView& rows) override;
 
  private:
   io::InputFile& file_;
-  int depth_;
-  int page_ = 0;
+  int first_;
+  int count_;
+  int page_ = -1;  // the one selected
 };
 
 class PageWriter : public SliceWriter {
@@ -29,6 +29,7 @@ class PageWriter : public SliceWriter {
   // written.
   PageWriter(io::OutputFile& file, RowWriter& rows, const io::FileInfo& info,
              std::function<void(double fraction)> progress);
+  void begin_sequence(int first_page) { first_ = first_page; }
   void write_rows(int slice, int first, const ConstImageView& rows) override;
 
  private:
@@ -36,6 +37,7 @@ class PageWriter : public SliceWriter {
   RowWriter& rows_;
   double all_rows_;
   std::function<void(double fraction)> progress_;
+  int first_ = 0;  // page of the sequence
   int page_ = 0;
   double rows_written_ = 0;
 };

@@ -2,6 +2,7 @@
 // (ungrain/volume.h).
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 
@@ -9,10 +10,24 @@
 
 namespace ungrain::cli {
 
-// How many slices make a volume: what was asked for, what the file says, or all of them. Throws Error(io)
-// where the file's pages are not a multiple.
-int volume_depth(const io::FileInfo& info, std::optional<int> asked, const std::string& shown_name);
+// Which pages are the slices of which volume: `asked` slices each, as the file says, or all of them. Throws
+// Error(io) where the file's pages are not a multiple.
+io::PageOrder volume_order(const io::FileInfo& info, std::optional<int> asked, const std::string& shown_name);
 
+// The sizes of voxels, where the file tells them.
+std::optional<std::array<double, 3>> voxel_spacing(const io::FileInfo& info);
+
+// The pages of a file in the order of volumes: slices of the first volume, then those of the second ...
+std::unique_ptr<io::InputFile> in_order_of_volumes(std::unique_ptr<io::InputFile> file,
+                                                   const io::PageOrder& order);
+
+// A file whose pages are written in the order of volumes. Pages that are before their turn in the file wait
+// in a scratch file. `info` is the file's, `path` its name for errors.
+std::unique_ptr<io::OutputFile> from_order_of_volumes(std::unique_ptr<io::OutputFile> file,
+                                                      const io::PageOrder& order, const io::FileInfo& info,
+                                                      const std::filesystem::path& path);
+
+// The slices of one volume follow each other in `slices`.
 class VolumeInput : public io::InputFile {
  public:
   VolumeInput(std::unique_ptr<io::InputFile> slices, int depth);
@@ -26,7 +41,6 @@ class VolumeInput : public io::InputFile {
   // The same of the slices' lines from `line` on, as many as the rows' own slices have.
   void read_lines(int first, int line, const ImageView& rows);
   void check_unchanged() override { slices_->check_unchanged(); }
-  io::InputFile& slices() { return *slices_; }
 
  private:
   std::unique_ptr<io::InputFile> slices_;

@@ -11,6 +11,7 @@
 #include "io/dng_output.h"
 #include "io/failure.h"
 #include "io/formats.h"
+#include "io/ome_xml.h"
 #include "io/raw_file.h"
 #include "io/signature.h"
 #include "io/source_file.h"
@@ -204,6 +205,10 @@ std::string metadata_not_kept(const std::filesystem::path& path, const FileInfo&
   // The affine matrix and the axes of the whole volume are not those of some slices.
   if (metadata.nifti && !like.selected_pages().empty()) lost |= keeps_nifti;
   std::string text = kinds_text(lost);
+  const bool tiff_to_tiff = format->codec == Codec::tiff && metadata.tiff_tags;
+  if (tiff_to_tiff && is_ome_xml(metadata.description) && !keeps_ome_xml(metadata, like.selected_pages())) {
+    text += text.empty() ? "OME-XML" : ", OME-XML";
+  }
   if (!metadata.unread.empty()) text += (text.empty() ? "" : ", ") + metadata.unread;
   return text;
 }

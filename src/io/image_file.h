@@ -36,6 +36,35 @@ struct VolumeShape {
   std::array<double, 3> spacing = {1, 1, 1};  // distances of voxels along x, y and z, in the file's unit
 };
 
+// Which page of a file is which slice of which volume. Volumes count channels first, then frames.
+struct PageOrder {
+  int depth = 1;     // slices of one volume
+  int channels = 1;  // each channel of each frame is a volume
+  int frames = 1;
+  int slice_step = 1;  // pages from one slice to the next, and so on
+  int channel_step = 1;
+  int frame_step = 1;
+
+  int volumes() const { return channels * frames; }
+  int pages() const { return depth * volumes(); }
+  int page(int volume, int slice) const {
+    return volume / channels * frame_step + volume % channels * channel_step + slice * slice_step;
+  }
+  // Whether the pages of one volume follow each other, and the volumes too.
+  bool is_plain() const {
+    return (depth == 1 || slice_step == 1) && (channels == 1 || channel_step == depth) &&
+           (frames == 1 || frame_step == depth * channels);
+  }
+};
+
+// What a file's description says about its pages (OME-TIFF, ImageJ). They are images of their own unless
+// volumes are asked for.
+struct PageStack {
+  std::optional<PageOrder> order = {};                // nothing: the description does not tell it
+  std::optional<std::array<double, 3>> spacing = {};  // distances of voxels along x, y and z, in one unit
+  std::string note = {};                              // what of the description is not used, and why
+};
+
 struct FileInfo {
   ImageSpec spec;  // of one page; all pages have the same
   int pages = 1;
@@ -50,7 +79,8 @@ struct FileInfo {
   std::optional<int> page_axis = {};
   bool channel_axis = false;
   bool gzip = false;                       // the whole file is compressed: .nii.gz
-  std::optional<VolumeShape> volume = {};  // of NIfTI files
+  std::optional<VolumeShape> volume = {};  // of NIfTI files: their pages are slices
+  std::optional<PageStack> stack = {};     // of TIFF files
 };
 
 // Pages of a file, counted from 1.

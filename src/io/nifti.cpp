@@ -452,7 +452,11 @@ std::optional<Fields> kept_fields(const FileInfo& info, const InputFile* like, c
 
 // A header without a place in space: distances of voxels only.
 Fields new_fields(const FileInfo& info, const InputFile* like) {
-  const std::array lengths = {info.spec.width, info.spec.height, info.pages};
+  // Slices of a NIfTI file that were chosen are no series any more, those of other files may be one.
+  const bool of_nifti = like != nullptr && like->metadata().nifti;
+  const int depth =
+      info.volume && !of_nifti && info.pages % info.volume->depth == 0 ? info.volume->depth : info.pages;
+  const std::array lengths = {info.spec.width, info.spec.height, depth, info.pages / depth};
   const int longest = *std::max_element(lengths.begin(), lengths.end());
   const Version& version = versions()[longest <= std::numeric_limits<std::int16_t>::max() ? 0 : 1];
   Fields fields(version, Bytes(version.bytes));
@@ -460,12 +464,12 @@ Fields new_fields(const FileInfo& info, const InputFile* like) {
   fields.set_text(version.magic, version.single);
   std::optional<VolumeShape> volume = info.volume;
   if (!volume && like != nullptr) volume = like->info().volume;
-  fields.set_dim(0, 3);
-  for (std::size_t axis = 1; axis < axes; ++axis) fields.set_dim(axis, axis <= 3 ? lengths[axis - 1] : 1);
+  fields.set_dim(0, depth < info.pages ? 4 : 3);
+  for (std::size_t axis = 1; axis < axes; ++axis) fields.set_dim(axis, axis <= 4 ? lengths[axis - 1] : 1);
   for (std::size_t axis = 0; axis < axes; ++axis) {
     fields.set_pixdim(axis, volume && axis >= 1 && axis <= 3 ? volume->spacing[axis - 1] : 1);
   }
-  if (volume && like != nullptr && like->metadata().nifti) {
+  if (volume && of_nifti) {
     const Bytes& bytes = like->metadata().nifti->fields;
     const Version& before = versions()[bytes.size() == versions()[0].bytes ? 0 : 1];
     constexpr auto of_space = std::byte{7};  // bits of xyzt_units

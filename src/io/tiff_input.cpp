@@ -15,6 +15,7 @@
 #include "io/failure.h"
 #include "io/imagej.h"
 #include "io/packed_rows.h"
+#include "io/page_stack.h"
 #include "io/tiff_exif.h"
 #include "io/tiff_handle.h"
 #include "io/tiff_pages.h"
@@ -177,6 +178,10 @@ class TiffInput final : public InputFile {
     describe(options);
     read_metadata();
     find_raw_stack(first);
+    info_.stack = described_stack(metadata_.description, {.pages = info_.pages,
+                                                          .samples = tags_.layout.samples,
+                                                          .left_out = pages_.reduced + pages_.masks,
+                                                          .resolution = metadata_.resolution});
     read_palette(first);
     count_memory(first);
   }

@@ -14,6 +14,7 @@
 
 #include "io/failure.h"
 #include "io/imagej.h"
+#include "io/ome_xml.h"
 #include "io/packed_rows.h"
 #include "io/temporary_file.h"
 #include "io/tiff_handle.h"
@@ -414,6 +415,13 @@ class LibtiffWriter final : public BlockWriter {
   std::vector<std::byte> tile_;
 };
 
+// The text of a description; empty: it is another tag.
+std::string_view text_of(const TiffEntry& entry) {
+  if (entry.tag != tiff_tag::image_description) return {};
+  const std::string_view text(reinterpret_cast<const char*>(entry.value.data()), entry.value.size());
+  return text.substr(0, text.find('\0'));
+}
+
 class TiffOutput final : public OutputFile {
  public:
   TiffOutput(const std::filesystem::path& path, const FileInfo& info, const InputFile* like,
@@ -514,6 +522,9 @@ class TiffOutput final : public OutputFile {
       const int source =
           pages_of_source_.empty() ? page : pages_of_source_.at(static_cast<std::size_t>(page));
       entries = metadata_.tiff_tags->entries(source, big_endian);
+      if (!keeps_ome_xml(metadata_, pages_of_source_)) {
+        std::erase_if(entries, [](const TiffEntry& entry) { return is_ome_xml(text_of(entry)); });
+      }
       adapt(entries, source);
     } else if (page == 0) {
       entries = entries_of_metadata(metadata_, big_endian);
@@ -542,11 +553,17 @@ class TiffOutput final : public OutputFile {
   }
 
   void adapt_description(TiffEntry& entry) const {
-    const std::string_view text(reinterpret_cast<const char*>(entry.value.data()), entry.value.size());
-    const std::string_view description = text.substr(0, text.find('\0'));
-    const std::optional<ImageJStack> stack = parse_imagej(description);
-    if (!stack || stack->images == info_.pages) return;
-    const std::string changed = with_images(description, info_.pages);
+    const std::string_view description = text_of(entry);
+    std::string changed(description);
+    if (const std::optional<ImageJStack> stack = parse_imagej(description)) {
+      if (stack->images != info_.pages) changed = with_images(description, info_.pages);
+    } else if (is_ome_xml(description)) {
+      changed =
+          with_ome_changes(description, {.type = info_.spec.type,
+                                         .turned = metadata_.tiff_storage && metadata_.tiff_storage->turned,
+                                         .file_name = file_.target().filename().string()});
+    }
+    if (changed == description) return;
     entry.value.resize(changed.size() + 1);
     std::memcpy(entry.value.data(), changed.c_str(), changed.size() + 1);
     entry.count = entry.value.size();

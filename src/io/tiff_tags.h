@@ -20,6 +20,7 @@ class TiffTagSource {
 
   bool big() const { return reader_.big(); }
   bool big_endian() const { return reader_.big_endian(); }
+  int pages() const { return static_cast<int>(directories_.size()); }
   bool has_private_tags() const { return has_private_tags_; }  // on the first page
   std::vector<TiffEntry> entries(int page, bool big_endian) const;
 

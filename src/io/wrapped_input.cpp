@@ -97,7 +97,12 @@ class UprightInput final : public InputFile {
  public:
   UprightInput(std::unique_ptr<InputFile> file, std::uint64_t memory)
       : file_(std::move(file)), info_(file_->info()), metadata_(file_->metadata()), memory_(memory) {
-    if (swaps_sides(metadata_.orientation)) std::swap(info_.spec.width, info_.spec.height);
+    if (swaps_sides(metadata_.orientation)) {
+      std::swap(info_.spec.width, info_.spec.height);
+      if (info_.stack && info_.stack->spacing) {
+        std::swap(info_.stack->spacing->at(0), info_.stack->spacing->at(1));
+      }
+    }
     if (metadata_.resolution && swaps_sides(metadata_.orientation)) {
       std::swap(metadata_.resolution->x, metadata_.resolution->y);
     }
@@ -192,6 +197,10 @@ class SomePages final : public InputFile {
       : file_(std::move(file)), info_(file_->info()), metadata_(file_->metadata()), pages_(std::move(pages)) {
     info_.pages = static_cast<int>(pages_.size());
     if (info_.volume) info_.volume->depth = depth_of(pages_, info_.volume->depth);
+    if (info_.stack && info_.stack->order && info_.pages < file_->info().pages) {
+      info_.stack->order.reset();
+      info_.stack->note = "--pages chooses some pages: they are slices of one volume";
+    }
     if (!metadata_.delays.empty()) {
       std::vector<int> delays;
       for (const int page : pages_) {

@@ -432,8 +432,8 @@ def volume(width: int, height: int, depth: int, seed: int = 1) -> list[float]:
     return samples
 
 
-def write_tiff(path: Path, pages: list[Picture]) -> Path:
-    """Little endian, one strip a page, not compressed; 8 or 16 bits, gray or rgb."""
+def write_tiff(path: Path, pages: list[Picture], description: str = "") -> Path:
+    """Little endian, one strip a page, not compressed; 8 or 16 bits, gray or rgb; the first page may have a description."""
     data = bytearray(b"II*\0\0\0\0\0")
     link = 4  # where the offset of the next directory is to be put
     for image in pages:
@@ -447,6 +447,10 @@ def write_tiff(path: Path, pages: list[Picture]) -> Path:
         if image.channels == 3:
             tags[2] = (258, 3, 3, len(data))
             data += struct.pack("<3H", bits, bits, bits) + b"\0\0"
+        if description and image is pages[0] and link == 4:
+            text = description.encode() + b"\0"
+            tags.insert(5, (270, 2, len(text), len(data)))
+            data += text + bytes(len(text) % 2)
         struct.pack_into("<I", data, link, len(data))
         data += struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", *tag) for tag in tags)
         link = len(data)
@@ -493,6 +497,18 @@ def tiff_tag(path: Path, tag: int) -> list[int]:
         if found == tag:
             return _tiff_values(data, entry, kind, values)
     return []
+
+
+def tiff_text(path: Path) -> str:
+    """The description of the first page of a little-endian file."""
+    data = path.read_bytes()
+    (at,) = struct.unpack_from("<I", data, 4)
+    (count,) = struct.unpack_from("<H", data, at)
+    for entry in range(at + 2, at + 2 + 12 * count, 12):
+        tag, _, length, value = struct.unpack_from("<HHII", data, entry)
+        if tag == 270 and length > 4:
+            return data[value:value + length - 1].decode()
+    return ""
 
 
 def write_imagej(path: Path, pages: list[Picture]) -> Path:
