@@ -117,6 +117,7 @@ std::string_view plane_name(const Vector3& normal) {
 }
 
 DicomScaling scaling_of(const Image& image) {
+  if (image.file->pixels.channels > 1) return {};  // colours have none
   const DicomScaling scaling = {image.frame.slope.value_or(1), image.frame.intercept.value_or(0)};
   const double largest =
       std::ldexp(std::abs(scaling.slope), image.file->pixels.bits) + std::abs(scaling.intercept);
