@@ -125,6 +125,13 @@ void add_open_options(OptionTable& table, io::OpenOptions& options) {
             options.alpha, {{"yes", true}, {"no", false}});
 }
 
+void add_series_option(OptionTable& table, io::OpenOptions& options) {
+  table.add("--series N",
+            "of a folder with several DICOM series: the number or the identifier of one (default: the only "
+            "one)",
+            options.series);
+}
+
 void add_save_options(OptionTable& table, io::SaveOptions& options, bool& quality_given) {
   table.add("--jpeg-quality N", "quality of JPEG, WebP, HEIF, JPEG XL and JPEG 2000, 1 to 100 (default 95)",
             [&](const std::string& text) {

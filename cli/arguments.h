@@ -40,6 +40,8 @@ void add_range_option(OptionTable& table, std::string help, std::optional<double
 void add_depth_option(OptionTable& table, std::string help, std::optional<PixelType>& depth);
 // --axis, --pages and --alpha.
 void add_open_options(OptionTable& table, io::OpenOptions& options);
+// --series, of commands that take folders of DICOM files.
+void add_series_option(OptionTable& table, io::OpenOptions& options);
 // --jpeg-quality and --compression.
 void add_save_options(OptionTable& table, io::SaveOptions& options, bool& quality_given);
 

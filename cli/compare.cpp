@@ -426,6 +426,7 @@ int compare_command(const Arguments& arguments) {
                    "of floats the clean one's largest value)",
                    settings.range);
   add_open_options(table, settings.open);
+  add_series_option(table, settings.open);
   table.add("--json", "one JSON object a file on the standard output", settings.json);
   table.add(
       "--html FILE",

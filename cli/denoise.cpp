@@ -38,7 +38,12 @@ constexpr int max_jobs = 64;
 constexpr int most_jobs_by_default = 8;
 
 void add_options(OptionTable& table, Settings& settings) {
-  table.add("files...", "images, folders of images, patterns, or - (the standard input)", settings.inputs);
+  table.add("files...",
+            settings.volume
+                ? "volumes, folders of volumes or with the slices of a DICOM series, patterns, or - "
+                  "(the standard input)"
+                : "images, folders of images, patterns, or - (the standard input)",
+            settings.inputs);
   table.add("-o,--output PATH",
             "file or folder to write to, or - (default: NAME.ungrain.EXT beside each input)",
             settings.output);
@@ -215,8 +220,16 @@ nlohmann::json names_json(const FilePair& files, const char* status) {
 
 double bytes_of(const fs::path& file) {
   std::error_code error;
-  const std::uintmax_t bytes = fs::file_size(file, error);
-  return error ? 0 : static_cast<double>(bytes);
+  if (!fs::is_directory(file, error)) {
+    const std::uintmax_t bytes = fs::file_size(file, error);
+    return error ? 0 : static_cast<double>(bytes);
+  }
+  double bytes = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(file, error)) {
+    std::error_code gone;
+    if (entry.is_regular_file(gone)) bytes += static_cast<double>(entry.file_size(gone));
+  }
+  return bytes;
 }
 
 double bytes_of(const std::vector<FilePair>& files) {
@@ -491,6 +504,7 @@ std::array<double, 3> parse_spacing(const std::string& text) {
 }
 
 void add_volume_options(OptionTable& table, Settings& settings) {
+  add_series_option(table, settings.open);
   table.add("--slices N", "slices of one volume (default: as the file says, or all of them)",
             [&](const std::string& text) {
               settings.slices = static_cast<int>(parse_whole("--slices", text, 1'000'000, 1));
@@ -532,7 +546,8 @@ int denoise_files(const Arguments& arguments, MethodOptions::For what) {
     settings.noise.take_sigma(method.take("sigma"));
   method.read();  // a wrong value ends the run before the first file
   settings.noise.check(table);
-  const std::vector<FilePair> files = pair_outputs(expand_inputs(settings.inputs), settings.output);
+  const std::vector<FilePair> files =
+      pair_outputs(expand_inputs(settings.inputs, settings.volume), settings.output);
   prepare_gpu_start(files.size());
   // Of one file the GPU is looked for while it is read.
   if (files.size() > 1 || settings.options.device.index == Device::all_gpus)

@@ -594,6 +594,7 @@ std::string settings_text(const Settings& settings, const MethodOptions& method)
   if (settings.open.axis) text += fmt::format(" axis={}", *settings.open.axis);
   if (settings.open.alpha) text += fmt::format(" alpha={}", *settings.open.alpha);
   if (!settings.open.pages.all()) text += fmt::format(" pages={}", settings.open.pages.text());
+  if (!settings.open.series.empty()) text += fmt::format(" series={}", settings.open.series);
   if (settings.channels != "auto") text += fmt::format(" channels={}", settings.channels);
   if (settings.quality_given) text += fmt::format(" quality={}", settings.save.quality);
   if (settings.save.compression)

@@ -16,6 +16,7 @@ namespace ungrain::cli {
 namespace {
 
 const std::string result_mark = ".ungrain";
+const std::string volume_extension = ".nii.gz";  // of results of DICOM files, which are not written
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -59,16 +60,32 @@ std::vector<fs::path> matches_of(const std::string& pattern) {
   return found;
 }
 
-fs::path beside(const fs::path& input) {
-  fs::path name = plain_stem(input);
-  name += result_mark + ome_mark(input) + result_extension(input);
-  return input.parent_path() / name;
+// DICOM files may have any name, and a folder of them has no extension.
+bool is_nameless_dicom(const fs::path& input) {
+  std::error_code error;
+  return fs::is_directory(input, error) || (!io::can_read(input) && io::holds_dicom(input));
 }
 
-fs::path inside(const fs::path& folder, const fs::path& input) {
-  fs::path name = io::file_stem(input);
-  name += result_extension(input);
-  return folder / name;
+// The name of a result, with `mark` before its extension.
+fs::path result_name(const fs::path& input, const std::string& mark) {
+  const bool nameless = is_nameless_dicom(input);
+  fs::path name = nameless ? input.filename() : plain_stem(input);
+  name += mark + (nameless ? volume_extension : ome_mark(input) + result_extension(input));
+  return name;
+}
+
+fs::path beside(const fs::path& input) { return input.parent_path() / result_name(input, result_mark); }
+
+fs::path inside(const fs::path& folder, const fs::path& input) { return folder / result_name(input, ""); }
+
+// Without a slash at its end, and with a name of its own: not "." or "..".
+fs::path named_folder(const std::string& argument) {
+  fs::path folder = argument;
+  while (!folder.has_filename() && folder.has_relative_path()) folder = folder.parent_path();
+  if (folder.filename() != "." && folder.filename() != "..") return folder;
+  std::error_code error;
+  const fs::path known = fs::canonical(folder, error);
+  return error ? folder : known;
 }
 
 // A canonical name, so that different spellings of the same file are equal.
@@ -128,20 +145,27 @@ std::string result_extension(const fs::path& input) {
   const bool read_only = !io::can_write(input, nullptr) && io::can_read(input);
   if (!read_only) return own;
   if (io::is_format(input, "camera raw")) return ".dng";
+  if (io::is_format(input, "DICOM")) return volume_extension;
   if (lower(own) == ".pbm") return ".pgm";
   if (lower(own) == ".dib") return ".bmp";
   return io::can_write("x.tif", nullptr) ? ".tif" : ".npy";
 }
 
-std::vector<fs::path> expand_inputs(const std::vector<std::string>& arguments) {
+std::vector<fs::path> expand_inputs(const std::vector<std::string>& arguments, bool volumes) {
   std::vector<fs::path> inputs;
   for (const std::string& argument : arguments) {
     std::error_code error;
     if (argument == stream_name) {
       inputs.emplace_back(argument);
+    } else if (volumes && fs::is_directory(argument, error) && io::holds_dicom(argument)) {
+      inputs.push_back(named_folder(argument));
     } else if (fs::is_directory(argument, error)) {
       const std::vector<fs::path> images = images_in(argument);
-      if (images.empty()) throw UsageError(fmt::format("{}: no images in this folder", argument));
+      if (images.empty()) {
+        throw UsageError(
+            fmt::format("{}: no images in this folder{}", argument,
+                        io::holds_dicom(argument) ? ", but DICOM slices: ungrain volume filters them" : ""));
+      }
       inputs.insert(inputs.end(), images.begin(), images.end());
     } else if (!fs::exists(argument, error) && argument.find_first_of("*?[") != std::string::npos) {
       const std::vector<fs::path> matches = matches_of(argument);

@@ -15,17 +15,17 @@ struct FilePair {
 };
 
 // Files as they are; for folders, the images in them (but not earlier results); for patterns, what they
-// match.
-std::vector<fs::path> expand_inputs(const std::vector<std::string>& arguments);
+// match. `volumes`: a folder with DICOM files is an input by itself.
+std::vector<fs::path> expand_inputs(const std::vector<std::string>& arguments, bool volumes);
 
 // The input's own extension, or that of the nearest writable format where the input's format can only be
 // read.
 std::string result_extension(const fs::path& input);
 
-// `output` empty: NAME.ungrain.EXT beside each input. A folder (one that exists, a name that ends in a slash
-// or, with several inputs, a name without an image's extension): the same name in there; the folder itself is
-// created, but not its parents. Otherwise the file itself, or the standard output (-). Throws UsageError
-// where a result would overwrite another result or another input.
+// `output` empty: NAME.ungrain.EXT beside each input, a folder of slices too. A folder (one that exists, a
+// name that ends in a slash or, with several inputs, a name without an image's extension): the same name in
+// there; the folder itself is created, but not its parents. Otherwise the file itself, or the standard output
+// (-). Throws UsageError where a result would overwrite another result or another input.
 std::vector<FilePair> pair_outputs(const std::vector<fs::path>& inputs, const std::string& output);
 
 }  // namespace ungrain::cli

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "io/image_file.h"
 #include "json_text.h"
 #include "signals.h"
 #include "ungrain/error.h"
@@ -30,10 +31,30 @@ fs::path folder_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
-// Changes whenever the file does; empty if there is no file.
+std::string stamp_of(const fs::path& file);
+
+// The folder's own time would change with a result in it.
+std::string stamp_of_folder(const fs::path& folder) {
+  std::set<std::string> stamps;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    std::error_code gone;
+    if (name.starts_with('.') || !entry.is_regular_file(gone)) continue;
+    if (io::holds_dicom(entry.path())) stamps.insert(name + ' ' + stamp_of(entry.path()));
+  }
+  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
+  for (const std::string& stamp : stamps) {
+    for (const char c : stamp) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  }
+  return fmt::format("{} files {:016x}", stamps.size(), hash);
+}
+
+// Changes whenever the file, or one of a folder's files, does; empty if there is no file.
 std::string stamp_of(const fs::path& file) {
   struct stat status {};
   if (stat(file.c_str(), &status) != 0) return "";
+  if (S_ISDIR(status.st_mode)) return stamp_of_folder(file);
   return fmt::format("{}:{}.{:09}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }
 

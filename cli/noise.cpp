@@ -97,7 +97,7 @@ int noise_command(const Arguments& arguments) {
 
   OptionTable table("Add noise of a known kind: the same seed gives the same noise everywhere.",
                     "ungrain noise");
-  table.add("file", "image, or - (the standard input)", input_name);
+  table.add("file", "image, folder of DICOM slices, or - (the standard input)", input_name);
   table.add("-o,--output PATH", "file to write, or - (the standard output); it has no default", output_name);
   add_format_option(table, format);
   table.begin_group(std::string(kinds_group));
@@ -126,6 +126,7 @@ int noise_command(const Arguments& arguments) {
       "--camera",
       depth);
   add_open_options(table, open);
+  add_series_option(table, open);
   add_save_options(table, save, quality_given);
   table.add("-q,--quiet", "print errors only", quiet);
   if (!parse(table, arguments)) return exit_done;

@@ -172,9 +172,11 @@ std::string with_stream_names(std::string_view message) {
 }
 
 std::unique_ptr<io::InputFile> open_input(const std::filesystem::path& name, const io::OpenOptions& options) {
-  if (name != stream_name) return io::InputFile::open(name, options);
+  io::OpenOptions stoppable = options;
+  stoppable.stop = [] { return interrupted().cancelled(); };
+  if (name != stream_name) return io::InputFile::open(name, stoppable);
   if (stream_files().input.empty()) stream_files().input = copy_of_input();
-  return io::InputFile::open(stream_files().input, options);
+  return io::InputFile::open(stream_files().input, stoppable);
 }
 
 ResultFile::ResultFile(const std::filesystem::path& named, const std::string& input_format,

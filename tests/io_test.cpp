@@ -882,9 +882,9 @@ TEST_F(IoTest, QuestionsAboutFormats) {
   EXPECT_TRUE(has(writable_extensions(), ".npy"));
 #if !UNGRAIN_HAVE_VIPS
   EXPECT_FALSE(has(readable_extensions(), ".png"));
-  EXPECT_EQ(
-      reading_failure(file("a.png", "\x89PNG\r\n\x1a\n")),
-      "a PNG file: this build, without the library that reads it, reads PNM, PAM, PFM, BMP, NPY and NIfTI");
+  EXPECT_EQ(reading_failure(file("a.png", "\x89PNG\r\n\x1a\n")),
+            "a PNG file: this build, without the library that reads it, reads PNM, PAM, PFM, BMP, NPY, NIfTI "
+            "and DICOM");
 #endif
 }
 

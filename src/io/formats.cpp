@@ -39,6 +39,7 @@ const std::vector<Format>& table() {
       {"BMP", {".dib"}, Codec::bmp, "", "", {}},
       {"NPY", {".npy"}, Codec::npy, "", "", {u8, u16, f16, f32}, any, true},
       {"NIfTI", {".nii", ".nii.gz"}, Codec::nifti, "", "", {u8, u16, f32}, plain | layout_rgb_alpha, true, keeps_nifti},
+      {"DICOM", {".dcm", ".dicom", ".ima"}, Codec::dicom, "", "", {}},
       {"JPEG", {".jpg", ".jpeg", ".jpe"}, Codec::vips, "jpegload", "jpegsave", {u8}, plain | layout_four, false,
        photograph | keeps_iptc | keeps_photoshop | keeps_resolution | comments_in_jpeg},
       {"PNG", {".png"}, Codec::vips, "pngload", "pngsave", {u8, u16}, with_alpha, false,

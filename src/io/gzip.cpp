@@ -20,6 +20,15 @@ constexpr std::size_t largest_piece = std::size_t{1} << 20U;  // of one call; zl
 constexpr std::size_t most_saved = 128;                       // states of about 40 KiB
 constexpr std::uint64_t unknown = std::numeric_limits<std::uint64_t>::max();
 constexpr int gzip_window = 15 + 16;  // 32 KiB, with gzip's header and checksum
+constexpr int bare_window = -15;      // 32 KiB, with neither
+
+int window_of(GzipReader::Wrapping wrapping) {
+  return wrapping == GzipReader::Wrapping::gzip ? gzip_window : bare_window;
+}
+
+const char* name_of(GzipReader::Wrapping wrapping) {
+  return wrapping == GzipReader::Wrapping::gzip ? "gzip" : "deflated";
+}
 
 bool is_gzip_at(const SourceFile& file, std::uint64_t offset) {
   std::array<unsigned char, 2> start{};
@@ -33,8 +42,8 @@ bool is_gzip(const SourceFile& file) { return is_gzip_at(file, 0); }
 
 // Never moved: zlib's state points back to its stream.
 struct GzipReader::State {
-  State() {
-    if (inflateInit2(&stream, gzip_window) != Z_OK) throw std::bad_alloc();
+  explicit State(Wrapping wrapping) {
+    if (inflateInit2(&stream, window_of(wrapping)) != Z_OK) throw std::bad_alloc();
   }
   State(const State& other) {
     // zlib's argument is not const, but it does not change it.
@@ -52,14 +61,22 @@ struct GzipReader::Saved {
   std::unique_ptr<State> state;
 };
 
-GzipReader::GzipReader(const SourceFile& file)
-    : file_(file), state_(std::make_unique<State>()), input_(block_bytes), spacing_(largest_piece) {}
+GzipReader::GzipReader(const SourceFile& file, Wrapping wrapping, std::uint64_t begin)
+    : file_(file),
+      wrapping_(wrapping),
+      begin_(begin),
+      state_(std::make_unique<State>(wrapping)),
+      input_(block_bytes),
+      read_to_(begin),
+      spacing_(largest_piece) {}
 
 GzipReader::~GzipReader() = default;
 
 void GzipReader::fill() {
   const std::size_t got = file_.read_some(input_.data(), input_.size(), read_to_);
-  if (got == 0) fail(file_.path(), "truncated: its gzip data end too early");
+  if (got == 0) {
+    fail(file_.path(), fmt::format("truncated: its {} data end too early", name_of(wrapping_)));
+  }
   read_to_ += got;
   state_->stream.next_in = reinterpret_cast<const Bytef*>(input_.data());
   state_->stream.avail_in = static_cast<uInt>(got);
@@ -69,7 +86,7 @@ void GzipReader::fill() {
 // part of the content.
 void GzipReader::end_member() {
   const std::uint64_t consumed = read_to_ - state_->stream.avail_in;
-  if (is_gzip_at(file_, consumed)) {
+  if (wrapping_ == Wrapping::gzip && is_gzip_at(file_, consumed)) {
     inflateReset(&state_->stream);
   } else {
     ended_ = true;
@@ -91,9 +108,9 @@ std::size_t GzipReader::decode(std::byte* to, std::size_t size) {
     } else if (result == Z_MEM_ERROR) {
       throw std::bad_alloc();
     } else if (result != Z_OK && result != Z_BUF_ERROR) {
-      fail(file_.path(),
-           fmt::format("its gzip data are damaged before byte {}: {}", read_to_ - stream.avail_in,
-                       stream.msg == nullptr ? "they need a dictionary" : stream.msg));
+      fail(file_.path(), fmt::format("its {} data are damaged before byte {}: {}", name_of(wrapping_),
+                                     read_to_ - stream.avail_in,
+                                     stream.msg == nullptr ? "they need a dictionary" : stream.msg));
     }
   }
   const std::size_t decoded = asked - stream.avail_out;
@@ -121,9 +138,10 @@ void GzipReader::seek(std::uint64_t offset) {
   const Saved* nearest = behind == saved_.begin() ? nullptr : &*(behind - 1);
   const std::uint64_t from = nearest == nullptr ? 0 : nearest->position;
   if (offset < position_ || from > position_) {
-    state_ = nearest == nullptr ? std::make_unique<State>() : std::make_unique<State>(*nearest->state);
+    state_ =
+        nearest == nullptr ? std::make_unique<State>(wrapping_) : std::make_unique<State>(*nearest->state);
     state_->stream.avail_in = 0;
-    read_to_ = nearest == nullptr ? 0 : nearest->consumed;
+    read_to_ = nearest == nullptr ? begin_ : nearest->consumed;
     position_ = from;
     ended_ = false;
   }

@@ -1,4 +1,5 @@
-// A gzip file's content by position, and a gzip file from bytes in order. zlib compresses and decompresses.
+// A gzip file's content by position, also that of other deflated bytes, and a gzip file from bytes in order.
+// zlib compresses and decompresses.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,11 @@ constexpr std::uint64_t largest_gzip_ratio = 1032;
 // state before the place: 1 MiB of content at most, or 1/64 of a content above 128 MiB.
 class GzipReader {
  public:
-  explicit GzipReader(const SourceFile& file);  // stays open and in its place
+  // What is around the deflated bytes: gzip's header and checksum, or nothing.
+  enum class Wrapping : std::uint8_t { gzip, none };
+
+  // `file` stays open and in its place. The compressed bytes begin at `begin`.
+  explicit GzipReader(const SourceFile& file, Wrapping wrapping = Wrapping::gzip, std::uint64_t begin = 0);
   GzipReader(const GzipReader&) = delete;
   GzipReader& operator=(const GzipReader&) = delete;
   ~GzipReader();
@@ -45,9 +50,11 @@ class GzipReader {
   void seek(std::uint64_t offset);
 
   const SourceFile& file_;
+  Wrapping wrapping_;
+  std::uint64_t begin_;
   std::unique_ptr<State> state_;
   std::vector<std::byte> input_;
-  std::uint64_t read_to_ = 0;   // in the file: behind the bytes in input_
+  std::uint64_t read_to_;       // in the file: behind the bytes in input_
   std::uint64_t position_ = 0;  // in the content: of the next byte that is decoded
   bool ended_ = false;
   std::vector<Saved> saved_;  // by position

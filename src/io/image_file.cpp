@@ -36,9 +36,10 @@ namespace {
 
 [[maybe_unused]] std::string unreadable(const SourceFile& file) {
   const std::string_view format = format_by_signature(file);
-  if (format.empty()) return "not an image that this build can read (PNM, PAM, PFM, BMP, NPY, NIfTI)";
+  if (format.empty()) return "not an image that this build can read (PNM, PAM, PFM, BMP, NPY, NIfTI, DICOM)";
   return fmt::format(
-      "a {} file: this build, without the library that reads it, reads PNM, PAM, PFM, BMP, NPY and NIfTI",
+      "a {} file: this build, without the library that reads it, reads PNM, PAM, PFM, BMP, NPY, NIfTI "
+      "and DICOM",
       format);
 }
 
@@ -58,6 +59,7 @@ std::unique_ptr<InputFile> open_decoder(SourceFile file, [[maybe_unused]] const 
   if (is_bmp(file)) return open_bmp(std::move(file));
   if (is_npy(file)) return open_npy(std::move(file), options);
   if (is_nifti(file)) return open_nifti(std::move(file));
+  if (is_dicom(file)) return open_dicom(file, options);  // before TIFF, which the first bytes may also be
   if (const std::string kind = raw_kind(file); !kind.empty()) {
 #if UNGRAIN_HAVE_RAW
     return open_raw(std::move(file), kind);
@@ -79,6 +81,17 @@ std::unique_ptr<InputFile> open_decoder(SourceFile file, [[maybe_unused]] const 
 #else
   fail(file.path(), unreadable(file));
 #endif
+}
+
+std::unique_ptr<InputFile> open_path(const std::filesystem::path& path, const OpenOptions& options,
+                                     FileAccess* access) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error) && holds_dicom(path)) {
+    return open_dicom_folder(path, options, access);
+  }
+  SourceFile source(path);
+  *access = source.access();
+  return open_decoder(std::move(source), options);
 }
 
 std::string size_text(double bytes) {
@@ -164,9 +177,8 @@ const Metadata& InputFile::metadata() const {
 }
 
 std::unique_ptr<InputFile> InputFile::open(const std::filesystem::path& path, const OpenOptions& options) {
-  SourceFile source(path);
-  const FileAccess access = source.access();
-  std::unique_ptr<InputFile> file = open_decoder(std::move(source), options);
+  FileAccess access;
+  std::unique_ptr<InputFile> file = open_path(path, options, &access);
   if (!options.pages.all()) {
     const int pages = file->info().pages;
     if (options.pages.first_missing(pages) > 0) {
@@ -202,6 +214,8 @@ std::string metadata_not_kept(const std::filesystem::path& path, const FileInfo&
       lost &= ~static_cast<unsigned>(keeps_resolution);
     }
   }
+  // What a DICOM file has of it is among its attributes.
+  if (like.info().format == "DICOM") lost &= ~static_cast<unsigned>(keeps_nifti);
   // The affine matrix and the axes of the whole volume are not those of some slices.
   if (metadata.nifti && !like.selected_pages().empty()) lost |= keeps_nifti;
   std::string text = kinds_text(lost);
@@ -248,6 +262,7 @@ std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path
     case Codec::vips:
     case Codec::dng:
     case Codec::raw:
+    case Codec::dicom:
       break;
   }
 #if UNGRAIN_HAVE_VIPS

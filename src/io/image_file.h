@@ -1,8 +1,8 @@
 // Image files as streams of rows. Nothing outside this folder knows file formats.
 //
-// Our own code reads and writes PNM, PAM, PFM, BMP, NPY and NIfTI; libvips does everything else, in builds
-// that have it (UNGRAIN_HAVE_VIPS). On reading, a file's content decides its format; on writing, the name's
-// extension.
+// Our own code reads and writes PNM, PAM, PFM, BMP, NPY and NIfTI, and reads DICOM; libvips does everything
+// else, in builds that have it (UNGRAIN_HAVE_VIPS). On reading, a file's content decides its format; on
+// writing, the name's extension.
 //
 // Every failure is Error(io): one line, the file's name first.
 #pragma once
@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -79,7 +80,7 @@ struct FileInfo {
   std::optional<int> page_axis = {};
   bool channel_axis = false;
   bool gzip = false;                       // the whole file is compressed: .nii.gz
-  std::optional<VolumeShape> volume = {};  // of NIfTI files: their pages are slices
+  std::optional<VolumeShape> volume = {};  // of NIfTI and DICOM files: their pages are slices
   std::optional<PageStack> stack = {};     // of TIFF files
 };
 
@@ -107,15 +108,19 @@ struct OpenOptions {
   // Whether the last of two or four channels is alpha; nothing: as the file says.
   std::optional<bool> alpha = {};
   std::uint64_t memory = 0;  // bytes that decoding may take; 0: no limit
+  std::string series = {};   // of DICOM files: its number or identifier; empty: there is one only
+  // Asked now and then while a folder is read. True: opening ends in Error(cancelled).
+  std::function<bool()> stop = {};
 };
 
-// Samples are the file's, except 64-bit floats, signed, 32-bit and 64-bit integers, and samples of NIfTI
-// files with a slope or an intercept, which become f32 (the note says so). Only PNM files and some TIFF files
-// store a white level; for others it is the type's own: 255, 65535, 1. Pixels are upright: where the file
-// stores them on a side, rows are those of the upright image.
+// Samples are the file's, except 64-bit floats, signed, 32-bit and 64-bit integers, and samples of NIfTI and
+// DICOM files with a slope or an intercept, which become f32 (the note says so). Only PNM and DICOM files and
+// some TIFF files store a white level; for others it is the type's own: 255, 65535, 1. Pixels are upright:
+// where the file stores them on a side, rows are those of the upright image.
 class InputFile : public RowReader {
  public:
-  // Also throws where decoding takes more than options.memory; the message says how much.
+  // Also throws where decoding takes more than options.memory; the message says how much. A folder with DICOM
+  // files is a file of their frames.
   static std::unique_ptr<InputFile> open(const std::filesystem::path& path, const OpenOptions& options = {});
 
   virtual const FileInfo& info() const = 0;
@@ -163,6 +168,9 @@ class OutputFile : public RowWriter {
   virtual void next_page() = 0;  // after the last row of one page and before the first of the next
   virtual void commit() = 0;     // after the last row of the last page
 };
+
+// Whether a file is DICOM, or a folder contains one that is. Their names need not tell.
+bool holds_dicom(const std::filesystem::path& path);
 
 // Whether this build can read files of this extension.
 bool can_read(const std::filesystem::path& path);

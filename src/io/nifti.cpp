@@ -52,6 +52,10 @@ struct Version {
   std::size_t cal_max;
   std::size_t cal_min;
   std::size_t units;
+  std::size_t units_size;
+  std::size_t forms;             // codes of the quaternion and of the matrix
+  std::size_t form_size;         // bytes of a code
+  std::size_t quaternion;        // b, c, d, the offsets, then the three rows of the matrix
   std::vector<Numbers> numbers;  // all fields that have a byte order
 };
 
@@ -77,6 +81,10 @@ const std::array<Version, 2>& versions() {
               .cal_max = 124,
               .cal_min = 128,
               .units = 123,
+              .units_size = 1,
+              .forms = 252,
+              .form_size = 2,
+              .quaternion = 256,
               .numbers = {{0, 4, 1},
                           {32, 4, 1},
                           {36, 2, 1},
@@ -106,6 +114,10 @@ const std::array<Version, 2>& versions() {
               .cal_max = 192,
               .cal_min = 200,
               .units = 500,
+              .units_size = 4,
+              .forms = 344,
+              .form_size = 4,
+              .quaternion = 352,
               .numbers = {{0, 4, 1},
                           {12, 2, 2},     // datatype, bitpix
                           {16, 8, 8},     // dim
@@ -450,35 +462,130 @@ std::optional<Fields> kept_fields(const FileInfo& info, const InputFile* like, c
   return Fields(versions()[bytes.size() == versions()[0].bytes ? 0 : 1], bytes);
 }
 
-// A header without a place in space: distances of voxels only.
-Fields new_fields(const FileInfo& info, const InputFile* like) {
-  // Slices of a NIfTI file that were chosen are no series any more, those of other files may be one.
-  const bool of_nifti = like != nullptr && like->metadata().nifti;
-  const int depth =
-      info.volume && !of_nifti && info.pages % info.volume->depth == 0 ? info.volume->depth : info.pages;
-  const std::array lengths = {info.spec.width, info.spec.height, depth, info.pages / depth};
-  const int longest = *std::max_element(lengths.begin(), lengths.end());
+// A header of these dimensions and distances, which says nothing else. Lengths are those of the first axes.
+Fields plain_fields(const std::vector<std::int64_t>& lengths, const std::optional<VolumeShape>& volume) {
+  const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
   const Version& version = versions()[longest <= std::numeric_limits<std::int16_t>::max() ? 0 : 1];
   Fields fields(version, Bytes(version.bytes));
   fields.set_integer(0, 4, static_cast<std::int64_t>(version.bytes));
   fields.set_text(version.magic, version.single);
-  std::optional<VolumeShape> volume = info.volume;
-  if (!volume && like != nullptr) volume = like->info().volume;
-  fields.set_dim(0, depth < info.pages ? 4 : 3);
-  for (std::size_t axis = 1; axis < axes; ++axis) fields.set_dim(axis, axis <= 4 ? lengths[axis - 1] : 1);
+  fields.set_dim(0, static_cast<std::int64_t>(lengths.size()));
+  for (std::size_t axis = 1; axis < axes; ++axis) {
+    fields.set_dim(axis, axis <= lengths.size() ? lengths[axis - 1] : 1);
+  }
   for (std::size_t axis = 0; axis < axes; ++axis) {
     fields.set_pixdim(axis, volume && axis >= 1 && axis <= 3 ? volume->spacing[axis - 1] : 1);
-  }
-  if (volume && of_nifti) {
-    const Bytes& bytes = like->metadata().nifti->fields;
-    const Version& before = versions()[bytes.size() == versions()[0].bytes ? 0 : 1];
-    constexpr auto of_space = std::byte{7};  // bits of xyzt_units
-    fields.set_integer(version.units, 1, std::to_integer<int>(bytes[before.units] & of_space));
   }
   return fields;
 }
 
+// A header without a place in space: distances of voxels only.
+Fields new_fields(const FileInfo& info, const InputFile* like) {
+  std::optional<VolumeShape> volume = info.volume;
+  if (!volume && like != nullptr) volume = like->info().volume;
+  // Slices of a NIfTI file that were chosen are no series any more, those of other files may be one.
+  const bool of_nifti = like != nullptr && like->metadata().nifti;
+  const int depth =
+      info.volume && !of_nifti && info.pages % info.volume->depth == 0 ? info.volume->depth : info.pages;
+  std::vector<std::int64_t> lengths = {info.spec.width, info.spec.height, depth};
+  if (depth < info.pages) lengths.push_back(info.pages / depth);
+  Fields fields = plain_fields(lengths, volume);
+  const Version& version = fields.version();
+  if (volume && of_nifti) {
+    const Bytes& bytes = like->metadata().nifti->fields;
+    const Version& before = versions()[bytes.size() == versions()[0].bytes ? 0 : 1];
+    constexpr auto of_space = std::byte{7};  // bits of xyzt_units
+    fields.set_integer(version.units, version.units_size,
+                       std::to_integer<int>(bytes[before.units] & of_space));
+  }
+  return fields;
+}
+
+using Rotation = std::array<std::array<double, 3>, 3>;
+
+// The unit quaternion of a rotation, without its first number, which is not negative.
+std::array<double, 3> quaternion_of(const Rotation& r) {
+  const auto root = [](double square) { return std::sqrt(std::max(0.0, square)); };
+  const double a = root(1 + r[0][0] + r[1][1] + r[2][2]) / 2;
+  // The largest of the numbers is found as a root, the others by dividing by it.
+  const std::array<double, 3> squares = {1 + r[0][0] - r[1][1] - r[2][2], 1 - r[0][0] + r[1][1] - r[2][2],
+                                         1 - r[0][0] - r[1][1] + r[2][2]};
+  if (a > 0.5) {
+    return {(r[2][1] - r[1][2]) / (4 * a), (r[0][2] - r[2][0]) / (4 * a), (r[1][0] - r[0][1]) / (4 * a)};
+  }
+  const auto largest =
+      static_cast<std::size_t>(std::max_element(squares.begin(), squares.end()) - squares.begin());
+  const std::size_t next = (largest + 1) % 3;
+  const std::size_t last = (largest + 2) % 3;
+  std::array<double, 3> q{};
+  q[largest] = root(squares[largest]) / 2;
+  q[next] = (r[next][largest] + r[largest][next]) / (4 * q[largest]);
+  q[last] = (r[last][largest] + r[largest][last]) / (4 * q[largest]);
+  const double first = (r[last][next] - r[next][last]) / (4 * q[largest]);
+  for (double& number : q) number = first < 0 ? -number : number;
+  return q;
+}
+
+// The directions of the axes. Nothing where they are not at right angles, which a quaternion cannot say.
+std::optional<Rotation> rotation_of(const VoxelAffine& affine) {
+  Rotation directions{};  // by axis
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    double square = 0;
+    for (std::size_t i = 0; i < 3; ++i) square += affine[i][axis] * affine[i][axis];
+    for (std::size_t i = 0; i < 3; ++i) directions[axis][i] = affine[i][axis] / std::sqrt(square);
+  }
+  constexpr double tolerance = 0.005;
+  Rotation rotation{};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::array<double, 3>& other = directions[(axis + 1) % 3];
+    double cosine = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      cosine += directions[axis][i] * other[i];
+      rotation[i][axis] = directions[axis][i];
+    }
+    if (!(std::abs(cosine) < tolerance)) return std::nullopt;
+  }
+  return rotation;
+}
+
+void set_affine(const VoxelAffine& affine, Fields& fields) {
+  const Version& version = fields.version();
+  constexpr int of_scanner = 1;
+  const auto real_at = [&](std::size_t index) { return version.quaternion + index * version.real; };
+  for (std::size_t i = 0; i < 12; ++i) fields.set_real(real_at(6 + i), affine[i / 4][i % 4]);
+  fields.set_integer(version.forms + version.form_size, version.form_size, of_scanner);
+  std::optional<Rotation> rotation = rotation_of(affine);
+  if (!rotation) return;
+  Rotation& r = *rotation;
+  const double determinant = r[0][0] * (r[1][1] * r[2][2] - r[1][2] * r[2][1]) -
+                             r[0][1] * (r[1][0] * r[2][2] - r[1][2] * r[2][0]) +
+                             r[0][2] * (r[1][0] * r[2][1] - r[1][1] * r[2][0]);
+  const double side = determinant < 0 ? -1 : 1;  // a mirrored third axis, as pixdim[0] tells
+  for (std::size_t i = 0; i < 3; ++i) r[i][2] *= side;
+  fields.set_pixdim(0, side);
+  const std::array<double, 3> quaternion = quaternion_of(r);
+  for (std::size_t i = 0; i < 3; ++i) {
+    fields.set_real(real_at(i), quaternion[i]);
+    fields.set_real(real_at(3 + i), affine[i][3]);
+  }
+  fields.set_integer(version.forms, version.form_size, of_scanner);
+}
+
 }  // namespace
+
+NiftiHeader nifti_header(const FileInfo& info, const VoxelSpace& space) {
+  const int depth = info.volume ? info.volume->depth : info.pages;
+  std::vector<std::int64_t> lengths = {info.spec.width, info.spec.height, depth};
+  if (info.pages > depth) lengths.push_back(info.pages / depth);
+  Fields fields = plain_fields(lengths, info.volume);
+  constexpr int millimetres = 2;
+  constexpr int seconds = 8;
+  const int units = (space.millimetres ? millimetres : 0) + (space.seconds > 0 ? seconds : 0);
+  fields.set_integer(fields.version().units, fields.version().units_size, units);
+  if (space.seconds > 0) fields.set_pixdim(4, space.seconds);
+  if (space.affine) set_affine(*space.affine, fields);
+  return {.fields = fields.bytes()};
+}
 
 bool is_nifti(const SourceFile& file) {
   if (is_gzip(file)) return true;

@@ -10,9 +10,9 @@
 #include "io/failure.h"
 
 namespace ungrain::io {
+namespace {
 
-template <class Stat>
-SourceFile::Stamp SourceFile::stamp_of(const Stat& status) {
+FileStamp stamp_of(const struct stat& status) {
 #ifdef __APPLE__
   const auto& modified = status.st_mtimespec;
 #else
@@ -24,6 +24,8 @@ SourceFile::Stamp SourceFile::stamp_of(const Stat& status) {
           .seconds = static_cast<std::int64_t>(modified.tv_sec),
           .nanoseconds = static_cast<std::int64_t>(modified.tv_nsec)};
 }
+
+}  // namespace
 
 SourceFile::SourceFile(std::filesystem::path path) : path_(std::move(path)) {
   // Non-blocking, so that opening a named pipe without a writer does not wait; regular files ignore it.
@@ -82,10 +84,10 @@ void SourceFile::read(void* to, std::size_t size, std::uint64_t offset) const {
   if (read_some(to, size, offset) < size) fail(path_, "changed while it was read: it is shorter now");
 }
 
-void SourceFile::check_unchanged() const {
+void check_unchanged(const std::filesystem::path& path, const FileStamp& stamp) {
   struct stat status {};
-  if (::stat(path_.c_str(), &status) != 0 || stamp_of(status) != stamp_) {
-    fail(path_, "changed while it was read");
+  if (::stat(path.c_str(), &status) != 0 || stamp_of(status) != stamp) {
+    fail(path, "changed while it was read");
   }
 }
 

@@ -10,6 +10,19 @@
 
 namespace ungrain::io {
 
+// Differs between two files, and between two states of one.
+struct FileStamp {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t size = 0;
+  std::int64_t seconds = 0;  // of the last change
+  std::int64_t nanoseconds = 0;
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
+// Throws where the name now refers to another file, or the file was written to since.
+void check_unchanged(const std::filesystem::path& path, const FileStamp& stamp);
+
 class SourceFile {
  public:
   // Throws unless `path` is a regular file that can be read and is not empty.
@@ -26,24 +39,13 @@ class SourceFile {
   std::size_t read_some(void* to, std::size_t size, std::uint64_t offset) const;
   // Reads all of them or throws: the file was long enough when it was opened.
   void read(void* to, std::size_t size, std::uint64_t offset) const;
-  // Throws where the name now refers to another file, or the file was written to since.
-  void check_unchanged() const;
+  const FileStamp& stamp() const { return stamp_; }
+  void check_unchanged() const { io::check_unchanged(path_, stamp_); }
 
  private:
-  struct Stamp {
-    std::uint64_t device = 0;
-    std::uint64_t inode = 0;
-    std::uint64_t size = 0;
-    std::int64_t seconds = 0;
-    std::int64_t nanoseconds = 0;
-    friend bool operator==(const Stamp&, const Stamp&) = default;
-  };
-  template <class Stat>
-  static Stamp stamp_of(const Stat& status);
-
   std::filesystem::path path_;
   int descriptor_ = -1;
-  Stamp stamp_;
+  FileStamp stamp_;
   FileAccess access_;
 };
 
