@@ -17,6 +17,9 @@ namespace ungrain::cli {
 inline constexpr std::string_view default_method = "bm3d";
 inline constexpr std::string_view default_volume_method = "bm4d";
 
+// "nlm" means the one for volumes.
+Arguments with_volume_names(Arguments arguments);
+
 // Whether a method for images is one for volumes, too, by the slices before and after each.
 bool looks_along_slices(std::string_view method);
 

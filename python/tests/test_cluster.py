@@ -31,26 +31,6 @@ from ungrain._parts import Axes  # noqa: E402
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(scope="module")
-def scheduler():
-    from distributed import Client, LocalCluster
-    with LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as local:
-        with Client(local, set_as_default=False) as client:
-            yield client
-
-
-@pytest.fixture
-def run(scheduler, tmp_path, capsys, monkeypatch):
-    """(exit status, output)"""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words):
-        status = cluster.main([*map(str, words), "--scheduler", scheduler.scheduler.address])
-        said = capsys.readouterr()
-        return status, said.out + said.err
-    return call
-
-
 def store(path, image, chunks):
     array = zarr.create_array(str(path), shape=image.shape, dtype=image.dtype, chunks=chunks)
     array[...] = image
@@ -274,7 +254,7 @@ def test_in_a_store_without_folders_nothing_is_deleted(tmp_path):
     with pytest.raises(cluster.WrongUsage, match="is no Zarr array"):
         cluster.open_output("memory://tests/out.zarr", source)
     with pytest.raises(cluster._outputs.NotReplaced, match="delete it, or name another output"):
-        cluster.open_replacement("memory://tests/out.zarr", source, {})
+        cluster.open_replacement("memory://tests/out.zarr", source, [], {})
     assert fsspec.filesystem("memory").cat("/tests/out.zarr/thesis.tex") == b"mine"
 
 
