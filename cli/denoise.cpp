@@ -29,6 +29,7 @@
 #include "ungrain/error.h"
 #include "ungrain/version.h"
 #include "volume_file.h"
+#include "zarr_volume.h"
 
 namespace ungrain::cli {
 namespace {
@@ -502,6 +503,8 @@ int denoise_files(const Arguments& arguments, MethodOptions::For what) {
   settings.noise.add_to(table);
   method.add_to(table, what);
   if (!parse(table, arguments)) return exit_done;
+  if (settings.volume && std::any_of(settings.inputs.begin(), settings.inputs.end(), is_zarr))
+    denoise_zarr_volume(table, settings);
   if (settings.volume && !settings.open.axis) settings.open.axis = 0;
   if (settings.inputs.empty()) throw UsageError("name at least one file");
   check_streams(settings.inputs, settings.output, settings.format);
