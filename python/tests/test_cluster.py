@@ -548,6 +548,7 @@ def test_interrupted(tmp_path):
     (["in.zarr", "out.zarr", "--axis", "x"], 2, "--axis: takes whole numbers"),
     (["in.zarr", "out.zarr", "--dashboard", "localhost"], 2, "--dashboard: takes an address such as 127.0.0.1:8787"),
     (["none.zarr", "out.zarr"], 1, "none.zarr cannot be opened"),
+    (["empty.zarr", "out.zarr"], 2, "empty.zarr has no pixels: its shape is (0, 9)"),
     (["in.zarr", "folder"], 2, "folder is there and is no Zarr array"),
     (["in.zarr", "in.zarr", "--overwrite"], 2, "in.zarr is the input"),
     (["in.zarr", "."], 2, "one is inside the other"),
@@ -557,6 +558,7 @@ def test_errors_are_one_line(words, status, told, tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     store(tmp_path / "in.zarr", picture(20, 20), (10, 10))
     store(tmp_path / "other.zarr", picture(20, 20), (10, 10))
+    zarr.create_array(tmp_path / "empty.zarr", shape=(0, 9), dtype="uint8")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "file").touch()
     if "--method" not in words:

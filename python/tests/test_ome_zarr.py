@@ -399,6 +399,22 @@ def test_other_readers_take_the_output(run, tmp_path, zarr_format):
     assert node.metadata["coordinateTransformations"][1][0]["scale"] == [1, 1, 2.5, 2, 2]
 
 
+@pytest.mark.parametrize("words, threads", [
+    (("--workers", "6", "--block", "16"), 3), (("--workers", "6", "--block", "4"), 1), (("--workers", "6", "--threads", "2"), 2),
+    (("--scheduler", "tcp://127.0.0.1:1"), 1)])
+def test_few_blocks_take_several_threads(tmp_path, monkeypatch, words, threads):
+    monkeypatch.chdir(tmp_path)
+    zarr.create_array("in.zarr", shape=(16, 16, 32), dtype="uint8", chunks=(4, 4, 4))
+    seen = []
+
+    def stop(options):
+        seen.append(options.threads)
+        raise ungrain.Error("seen")
+    monkeypatch.setattr(cluster, "_connect", stop)
+    assert cluster.main(["in.zarr", "out.zarr", "--volume", *words]) == 1
+    assert seen == [threads]
+
+
 @pytest.mark.skipif("UNGRAIN" not in os.environ, reason="UNGRAIN does not name the program")
 def test_the_program_hands_volumes_over(tmp_path):
     volume = noisy_phantom(dtype=np.uint16, **SIZE)

@@ -330,6 +330,10 @@ def read_options(words: Sequence[str]) -> str:
     return os.fsdecode(_core.cluster_options([os.fsencode(word) for word in words]))
 
 
+def _local_workers(options: SimpleNamespace) -> int:
+    return int(options.workers or max(1, (os.cpu_count() or 1) // max(1, options.threads)))
+
+
 def _connect(options: SimpleNamespace) -> Any:
     import distributed
     logging.getLogger("distributed").setLevel(logging.ERROR)
@@ -343,7 +347,7 @@ def _connect(options: SimpleNamespace) -> Any:
                 raise
             raise WrongUsage(f"{options.scheduler} needs certificates, which Dask's configuration names under "
                              "distributed.comm.tls (docs/cluster.md)") from None
-    count = options.workers or max(1, (os.cpu_count() or 1) // max(1, options.threads))
+    count = _local_workers(options)
     # Anyone who can connect to the scheduler can run code as the workers: it listens on this machine alone.
     local = distributed.LocalCluster(n_workers=count, threads_per_worker=1, host=_LOOPBACK,
                                      dashboard_address=options.dashboard or f"{_LOOPBACK}:0",
@@ -376,9 +380,14 @@ def run(options: SimpleNamespace) -> int:
     from_, to = (place if _outputs.is_remote(place) else os.path.realpath(place) for place in (source.path, target))
     if f"{to}/".startswith(f"{from_}/") or f"{from_}/".startswith(f"{to}/"):
         raise WrongUsage(f"{options.output} is the input, or one is inside the other: the output needs a place of its own")
+    if 0 in source.shape:
+        raise WrongUsage(f"{source.name} has no pixels: its shape is {source.shape}")
     axes = axes_of(source, options)
-    work = work_of(source, axes, options)
     chunks = _chunks_of(source.shape, list(source.chunks), axes, options)
+    if not options.scheduler and options.threads == 1:  # workers that get no block would leave their processors idle
+        blocks = len(blocks_of(source.shape, chunks, axes, options.block))
+        options.threads = max(1, _local_workers(options) // max(1, blocks))
+    work = work_of(source, axes, options)
     levels = levels_of(source, axes, options)
     told = description(work, source, axes, options.words, options.preset)
     if options.overwrite:
