@@ -161,8 +161,8 @@ class Level:
             level = zarr.open_array(f"{output}/{self.path}", mode="r+")
         except Exception:  # its type depends on what exists there
             return None
-        if (level.shape, level.dtype, level.chunks) != (self.shape, dtype, self.chunks):
-            raise WrongUsage(f"{output}/{self.path} is there with another shape, type or chunks; --overwrite begins anew")
+        if (level.shape, level.dtype) != (self.shape, dtype):
+            raise WrongUsage(f"{output}/{self.path} is there with another shape or type; --overwrite begins anew")
         return level
 
 
@@ -225,9 +225,10 @@ def work_of(source: Source, axes: Axes, options: SimpleNamespace) -> Work:
 
 def description(work: Work, source: Source, axes: Axes, words: dict[str, str], preset: str | None) -> dict[str, Any]:
     """What the output depends on; a resumed run must have the same. Measured values come from there."""
-    return {"spacing": list(work.spacing) if isinstance(work, VolumeWork) else None, "version": __version__, "input": source.path, "method": work.method, "preset": preset, "options": words,
+    return {"version": __version__, "input": source.path, "method": work.method, "preset": preset, "options": words,
             "channels": work.channels, "range": work.range, "nonfinite": work.nonfinite, "device": work.device,
-            "axis": list(axes.stack), "channel_axis": axes.channel}
+            "axis": list(axes.stack), "channel_axis": axes.channel,
+            "spacing": list(work.spacing) if isinstance(work, VolumeWork) else None}
 
 
 def open_output(path: str, source: Source) -> Any:
@@ -280,14 +281,14 @@ def create_array(place: str, source: Source, shape: Sequence[int], chunks: Seque
 
 
 def describe_levels(path: str, source: Source, count: int) -> None:
-    """Writes the metadata of an OME-Zarr output that has so many levels."""
+    """Writes the metadata of an OME-Zarr output that has so many levels, unless it tells of as many already."""
     import zarr
     if source.ome is None:
         return
     group = zarr.open_group(path, mode="a", zarr_format=2 if source.zarr_format == 2 else 3)
-    attributes = source.ome.attributes_with(count)
-    if dict(group.attrs) != attributes:
-        group.attrs.put(attributes)
+    before = _ome.read_multiscale(path, dict(group.attrs))
+    if before is None or len(before.levels) < count:
+        group.attrs.put(source.ome.attributes_with(count))
 
 
 def create_output(path: str, source: Source, chunks: Sequence[int], told: dict[str, Any]) -> Any:
@@ -438,8 +439,9 @@ def _measured(source: Source, axes: Axes, work: Work, side: int) -> list[Work]:
 def _tell_of_levels(source: Source, levels: Sequence[Level], options: SimpleNamespace) -> None:
     left_out = source.ome.levels[1 + len(levels):] if source.ome is not None else ()
     if left_out and not options.quiet:
-        print(f"{source.name}: {', '.join(level.path for level in left_out)} are left out of the output: no level there, or not a "
-              "whole number of times smaller", file=sys.stderr)
+        names = ", ".join(level.path for level in left_out)
+        print(f"{source.name}: the output is without {names}: no level there, or not a whole number of times smaller",
+              file=sys.stderr)
 
 
 def _run_all(client: Any, job: Job, out: Any, target: str, levels: Sequence[Level], options: SimpleNamespace) -> int:
@@ -455,7 +457,8 @@ def _run_all(client: Any, job: Job, out: Any, target: str, levels: Sequence[Leve
         if array is None:
             array = create_array(f"{target}/{level.path}", job.source, level.shape, level.chunks, {})
         of_level = LevelJob(place, f"{target}/{level.path}", level.factors)
-        status, _, _ = _run_blocks(client, of_level, array, job.axes, max(1, options.block // max(level.factors)), target, options)
+        side = max(1, options.block // max(level.factors))  # reads about a block of the level before
+        status, _, _ = _run_blocks(client, of_level, array, job.axes, side, target, options)
         place = of_level.out
     if status != DONE:
         return status
