@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "arguments.h"
+#include "cluster.h"
 #include "cluster_options.h"
 #include "commands.h"
 #include "signals.h"
@@ -25,27 +26,31 @@ try:
 except ImportError as error:
     if error.name not in ("ungrain", "ungrain.cluster", "numpy"):
         raise
-    print(f"ungrain: cluster needs the Python package, which {sys.executable} does not have: pip install '.[dask]' in "
+    print(f"ungrain: {sys.argv[1]} needs the Python package, which {sys.executable} does not have: pip install '.[dask]' in "
           "ungrain's source folder, or name another Python in UNGRAIN_PYTHON", file=sys.stderr)
     sys.exit(1)
 if __name__ == "__main__":
-    sys.exit(main(options=sys.argv[1])))";
+    sys.exit(main(options=sys.argv[2])))";
 
 }  // namespace
 
-int cluster_command(const Arguments& arguments) {
-  const std::string options = cluster_options([&](OptionTable& table) { return parse(table, arguments); });
-  if (options.empty()) return exit_done;
+void become_python(const std::string& what, const std::string& options) {
   const char* named = std::getenv("UNGRAIN_PYTHON");
   const std::string python = named != nullptr && *named != '\0' ? named : "python3";
-  std::vector<std::string> words{python, "-c", hand_over, options};
+  std::vector<std::string> words{python, "-c", hand_over, what, options};
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   unwatch_signals();
   execvp(python.c_str(), pointers.data());
   throw Error(ErrorCode::unsupported,
-              fmt::format("cluster needs Python: {} cannot be run ({})", python, std::strerror(errno)));
+              fmt::format("{} needs Python: {} cannot be run ({})", what, python, std::strerror(errno)));
+}
+
+int cluster_command(const Arguments& arguments) {
+  const std::string options = cluster_options(arguments, parse);
+  if (options.empty()) return exit_done;
+  become_python("cluster", options);
 }
 
 }  // namespace ungrain::cli

@@ -43,6 +43,10 @@ std::string address_value(const std::string& option, const std::string& text) {
   return json_string((port > 1 ? text.substr(0, port) : "127.0.0.1:") + text.substr(port));
 }
 
+std::string spacing_value(const std::string& option, const std::string& text) {
+  return fmt::format("[{}]", fmt::join(parse_spacing(option, text), ","));
+}
+
 std::string axis_value(const std::string& option, const std::string& text) {
   if (const std::optional<int> axis = read_number<int>(text)) return fmt::format("{}", *axis);
   throw UsageError(fmt::format("{} takes whole numbers such as 0 or 0,1, got '{}'", option, text));
@@ -58,7 +62,7 @@ std::string axes_value(const std::string& option, const std::string& text) {
 // The other values by their names in Python.
 using Values = std::map<std::string, std::string>;
 
-void add_own_options(OptionTable& table, Values& values) {
+void add_own_options(OptionTable& table, Values& values, bool volumes) {
   using ToJson = std::string (*)(const std::string& option, const std::string& text);
   const auto add = [&](std::string_view spelling, const char* unset, ToJson to_json,
                        const char* help) -> Option& {
@@ -72,9 +76,15 @@ void add_own_options(OptionTable& table, Values& values) {
     };
     return option;
   };
-  add("input", "", text_value, "a Zarr array, or a TIFF file or stack ('frames/*.tif', needs tifffile)")
+  add("input", "", text_value,
+      "a Zarr array, an OME-Zarr image, or a TIFF file or stack ('frames/*.tif', needs tifffile)")
       .file = true;
-  add("output", "", text_value, "a Zarr array; taken up where it is there already").file = true;
+  add("output", "", text_value,
+      "a Zarr array, or of an OME-Zarr image one, too; taken up where it is there already")
+      .file = true;
+  add("--volume", "false", flag_value, "filter volumes as solids, by the methods of ungrain volume");
+  add("--spacing X,Y,Z", no_value, spacing_value,
+      "sizes of a voxel, with --volume (default: as OME-Zarr says, or 1,1,1)");
   add("--scheduler ADDRESS", no_value, text_value,
       "of a Dask scheduler: tcp://host:8786, tls://host:8786 (default: none)");
   add("--workers N", no_value, whole_from<1>,
@@ -83,11 +93,13 @@ void add_own_options(OptionTable& table, Values& values) {
   add("--dashboard ADDRESS", no_value, address_value,
       "where the dashboard of --workers listens, [HOST:]PORT; port 0: any that is free (default: "
       "127.0.0.1:0, for this machine only)");
-  add("--block N", "4096", whole_from<1>, "rows and columns of a task, about, from 1 up (default 4096)");
-  add("--chunk N", no_value, whole_from<1>,
-      "rows and columns of the output's chunks, from 1 up (default: the input's)");
-  add("--axis A,B", no_value, axes_value, "axes along which images are stacked (default: none)");
-  add("--channel-axis A", "-1", axis_value, "where the channels are (default -1: last)");
+  add("--block N", volumes ? "256" : "4096", whole_from<1>,
+      "rows and columns of a task, of volumes slices, too, about, from 1 up (default 4096, of volumes 256)");
+  add("--chunk N", no_value, whole_from<1>, "the same of the output's chunks (default: the input's)");
+  add("--axis A,B", no_value, axes_value,
+      "axes along which images or volumes are stacked (default: as OME-Zarr says, or none)");
+  add("--channel-axis A", no_value, axis_value,
+      "where the channels are (default: last; OME-Zarr and volumes: none)");
   add("--channels KIND", "\"auto\"", text_value, "what the channels are: {} (default auto)")
       .only({"auto", "gray", "gray-alpha", "rgb", "rgba", "multi"});
   add("--range WHITE", no_value, white_value,
@@ -109,6 +121,8 @@ void check(const Values& values) {
   for (const char* place : {"input", "output"}) {
     if (values.at(place).empty()) throw UsageError(fmt::format("an argument is required: {}", place));
   }
+  if (values.at("spacing") != no_value && values.at("volume") == "false")
+    throw UsageError("--spacing is for --volume");
   if (values.at("scheduler") == no_value) return;
   if (values.at("workers") != no_value) throw UsageError("--scheduler and --workers exclude each other");
   if (values.at("dashboard") != no_value)
@@ -132,26 +146,27 @@ std::string json_string(std::string_view text) {
   return '"' + json + '"';
 }
 
-std::string cluster_options(const std::function<bool(OptionTable& table)>& read) {
+std::string cluster_options(const Arguments& words, const ReadWords& read) {
+  const bool volumes = std::find(words.begin(), words.end(), "--volume") != words.end();
   OptionTable table(
-      "A Zarr array or a TIFF stack from one store to another on a Dask cluster. A run that is\n"
-      "started again takes up where the last one stopped. Strengths are on the 0-255 scale.\n"
+      "A Zarr array, an OME-Zarr image or a TIFF stack from one store to another on a Dask cluster. A run\n"
+      "that is started again takes up where the last one stopped. Strengths are on the 0-255 scale.\n"
       "Exit status: 0 done, 1 a part failed (the others are done), 2 wrong usage.\n",
       "ungrain cluster");
   table.refuse_with("no option");
   Values values;
-  MethodOptions method;
-  add_own_options(table, values);
-  method.add_to(table);
-  if (!read(table)) return "";
+  MethodOptions method(nullptr, {.method = std::string(volumes ? default_volume_method : default_method)});
+  add_own_options(table, values, volumes);
+  method.add_to(table, volumes ? MethodOptions::For::volumes : MethodOptions::For::images);
+  if (!read(table, volumes ? with_volume_names(words) : words)) return "";
   check(values);
   method.read();  // a wrong value ends the run before anything is opened
   const auto& [name, preset, given] = method.words();
-  Values words;
-  for (const auto& [parameter, text] : given) words[parameter] = json_string(text);
+  Values parameters;
+  for (const auto& [parameter, text] : given) parameters[parameter] = json_string(text);
   values["method"] = json_string(name);
   values["preset"] = preset.empty() ? no_value : json_string(preset);
-  values["words"] = json_object(words);
+  values["words"] = json_object(parameters);
   return json_object(values);
 }
 

@@ -29,6 +29,7 @@
 #include "ungrain/error.h"
 #include "ungrain/version.h"
 #include "volume_file.h"
+#include "zarr_volume.h"
 
 namespace ungrain::cli {
 namespace {
@@ -488,21 +489,6 @@ class Batch {
 
 namespace {
 
-std::array<double, 3> parse_spacing(const std::string& text) {
-  std::array<double, 3> spacing{};
-  std::size_t begin = 0;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    const std::size_t end = axis < 2 ? text.find(',', begin) : text.size();
-    const std::optional<double> number =
-        end == std::string::npos ? std::nullopt : read_number<double>(text.substr(begin, end - begin));
-    if (!number || !(*number > 0))
-      throw UsageError(fmt::format("--spacing takes three numbers above 0, such as 1,1,3; got '{}'", text));
-    spacing[axis] = *number;
-    begin = end + 1;
-  }
-  return spacing;
-}
-
 void add_volume_options(OptionTable& table, Settings& settings) {
   add_series_option(table, settings.open);
   table.add("--slices N", "slices of one volume (default: as the file says, or all of them)",
@@ -510,7 +496,7 @@ void add_volume_options(OptionTable& table, Settings& settings) {
               settings.slices = static_cast<int>(parse_whole("--slices", text, 1'000'000, 1));
             });
   table.add("--spacing X,Y,Z", "sizes of a voxel (default: as the file says, or 1,1,1)",
-            [&](const std::string& text) { settings.spacing = parse_spacing(text); });
+            [&](const std::string& text) { settings.spacing = parse_spacing("--spacing", text); });
 }
 
 int denoise_files(const Arguments& arguments, MethodOptions::For what) {
@@ -531,6 +517,8 @@ int denoise_files(const Arguments& arguments, MethodOptions::For what) {
   settings.noise.add_to(table);
   method.add_to(table, what);
   if (!parse(table, arguments)) return exit_done;
+  if (settings.volume && std::any_of(settings.inputs.begin(), settings.inputs.end(), is_zarr))
+    denoise_zarr_volume(table, settings);
   if (settings.volume && !settings.open.axis) settings.open.axis = 0;
   if (settings.inputs.empty()) throw UsageError("name at least one file");
   check_streams(settings.inputs, settings.output, settings.format);
@@ -554,16 +542,6 @@ int denoise_files(const Arguments& arguments, MethodOptions::For what) {
     check_device(settings.options.device);
   settings.options.images = static_cast<int>(std::max<std::size_t>(1, files.size()));
   return Batch(files, method, settings).run();
-}
-
-// "nlm" means the one for volumes.
-Arguments with_volume_names(Arguments arguments) {
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--method=nlm" || arguments[i] == "-mnlm") arguments[i] = "--method=nlm3d";
-    const bool names_method = i > 0 && (arguments[i - 1] == "--method" || arguments[i - 1] == "-m");
-    if (names_method && arguments[i] == "nlm") arguments[i] = "nlm3d";
-  }
-  return arguments;
 }
 
 }  // namespace

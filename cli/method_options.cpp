@@ -55,6 +55,15 @@ std::vector<MethodInfo> methods_for(MethodOptions::For what) {
 
 }  // namespace
 
+Arguments with_volume_names(Arguments arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--method=nlm" || arguments[i] == "-mnlm") arguments[i] = "--method=nlm3d";
+    const bool names_method = i > 0 && (arguments[i - 1] == "--method" || arguments[i - 1] == "-m");
+    if (names_method && arguments[i] == "nlm") arguments[i] = "nlm3d";
+  }
+  return arguments;
+}
+
 void MethodOptions::check_one_choice(bool& given) {
   given = true;
   if (method_given_ && quality_given_)

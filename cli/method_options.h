@@ -17,6 +17,9 @@ namespace ungrain::cli {
 inline constexpr std::string_view default_method = "bm3d";
 inline constexpr std::string_view default_volume_method = "bm4d";
 
+// "nlm" means the one for volumes.
+Arguments with_volume_names(Arguments arguments);
+
 // Options as the user wrote them.
 struct MethodWords {
   std::string method = std::string(default_method);

@@ -167,12 +167,19 @@ bool OptionTable::read(const Arguments& words) {
   return true;
 }
 
+std::vector<std::pair<const Option*, std::string>> OptionTable::given() const {
+  std::vector<std::pair<const Option*, std::string>> texts;
+  for (const Option& option : options_) {
+    if (const auto found = given_.find(&option); found != given_.end())
+      texts.emplace_back(&option, found->second);
+  }
+  return texts;
+}
+
 std::vector<std::pair<std::string, std::string>> OptionTable::given(std::string_view group) const {
   std::vector<std::pair<std::string, std::string>> texts;
-  for (const Option& option : options_) {
-    const auto found = given_.find(&option);
-    if (option.group == group && found != given_.end())
-      texts.emplace_back(option.names.back(), found->second);
+  for (const auto& [option, text] : given()) {
+    if (option->group == group) texts.emplace_back(option->names.back(), text);
   }
   return texts;
 }

@@ -75,7 +75,9 @@ class OptionTable {
   // one line that names the option; for an unknown option it names the nearest one, or the methods that have
   // it.
   bool read(const Arguments& words);
-  // The values read for a group's options, by their long names, in the order of the table.
+  // Every option that was read with its text, in the order of the table.
+  std::vector<std::pair<const Option*, std::string>> given() const;
+  // The same of a group's options, by their long names.
   std::vector<std::pair<std::string, std::string>> given(std::string_view group) const;
   std::string help() const;
   const std::vector<Option>& options() const { return options_; }

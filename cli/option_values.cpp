@@ -79,4 +79,19 @@ Size parse_size(const std::string& text) {
   return size;
 }
 
+std::array<double, 3> parse_spacing(std::string_view option, const std::string& text) {
+  std::array<double, 3> spacing{};
+  std::size_t begin = 0;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::size_t end = axis < 2 ? text.find(',', begin) : text.size();
+    const std::optional<double> number =
+        end == std::string::npos ? std::nullopt : read_number<double>(text.substr(begin, end - begin));
+    if (!number || !(*number > 0) || std::isinf(*number))
+      throw UsageError(fmt::format("{} takes three numbers above 0, such as 1,1,3; got '{}'", option, text));
+    spacing[axis] = *number;
+    begin = end + 1;
+  }
+  return spacing;
+}
+
 }  // namespace ungrain::cli

@@ -2,6 +2,7 @@
 // given.
 #pragma once
 
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +30,8 @@ struct Size {
   int width = 0;
   int height = 0;
 };
-Size parse_size(const std::string& text);  // "768x512"
+Size parse_size(const std::string& text);                                               // "768x512"
+std::array<double, 3> parse_spacing(std::string_view option, const std::string& text);  // "0.2,0.2,1"
 
 template <class Number>
 std::optional<Number> read_number(std::string_view text) {

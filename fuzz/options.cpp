@@ -62,7 +62,8 @@ void read_command_line(const cli::Arguments& words) {
 }
 
 void read_cluster_command_line(const cli::Arguments& words) {
-  const std::string json = cli::cluster_options([&](cli::OptionTable& table) { return table.read(words); });
+  const std::string json = cli::cluster_options(
+      words, [](cli::OptionTable& table, const cli::Arguments& all) { return table.read(all); });
   fuzz::require(json.empty() || json.ends_with('}'), "an object that does not end");
 }
 

@@ -225,11 +225,12 @@ nb::bytes cluster_options_call(const std::vector<nb::bytes>& words) {
   cli::Arguments arguments;
   for (const nb::bytes& word : words) arguments.emplace_back(word.c_str(), word.size());
   std::string help;
-  std::string options = cli::cluster_options([&](cli::OptionTable& table) {
-    const bool go_on = table.read(arguments);
+  const auto read = [&](cli::OptionTable& table, const cli::Arguments& all) {
+    const bool go_on = table.read(all);
     if (!go_on) help = table.help();
     return go_on;
-  });
+  };
+  std::string options = cli::cluster_options(arguments, read);
   if (options.empty()) options = "{\"help\":" + cli::json_string(help) + "}";
   return nb::bytes(options.data(), options.size());
 }

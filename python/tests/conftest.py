@@ -94,3 +94,25 @@ def library(request):
 @pytest.fixture(params=ON_GPU)
 def gpu_library(request):
     return MAKERS[request.param]()
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    """A client of a cluster of three processes."""
+    from distributed import Client, LocalCluster
+    with LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as local:
+        with Client(local, set_as_default=False) as client:
+            yield client
+
+
+@pytest.fixture
+def run(scheduler, tmp_path, capsys, monkeypatch):
+    """ungrain cluster there, in an empty folder: (exit status, output)."""
+    from ungrain import cluster
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words):
+        status = cluster.main([*map(str, words), "--scheduler", scheduler.scheduler.address])
+        said = capsys.readouterr()
+        return status, said.out + said.err
+    return call

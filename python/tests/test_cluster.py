@@ -31,26 +31,6 @@ from ungrain._parts import Axes  # noqa: E402
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(scope="module")
-def scheduler():
-    from distributed import Client, LocalCluster
-    with LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as local:
-        with Client(local, set_as_default=False) as client:
-            yield client
-
-
-@pytest.fixture
-def run(scheduler, tmp_path, capsys, monkeypatch):
-    """(exit status, output)"""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words):
-        status = cluster.main([*map(str, words), "--scheduler", scheduler.scheduler.address])
-        said = capsys.readouterr()
-        return status, said.out + said.err
-    return call
-
-
 def store(path, image, chunks):
     array = zarr.create_array(str(path), shape=image.shape, dtype=image.dtype, chunks=chunks)
     array[...] = image
@@ -274,7 +254,7 @@ def test_in_a_store_without_folders_nothing_is_deleted(tmp_path):
     with pytest.raises(cluster.WrongUsage, match="is no Zarr array"):
         cluster.open_output("memory://tests/out.zarr", source)
     with pytest.raises(cluster._outputs.NotReplaced, match="delete it, or name another output"):
-        cluster.open_replacement("memory://tests/out.zarr", source, {})
+        cluster.open_replacement("memory://tests/out.zarr", source, [], {})
     assert fsspec.filesystem("memory").cat("/tests/out.zarr/thesis.tex") == b"mine"
 
 
@@ -568,6 +548,7 @@ def test_interrupted(tmp_path):
     (["in.zarr", "out.zarr", "--axis", "x"], 2, "--axis: takes whole numbers"),
     (["in.zarr", "out.zarr", "--dashboard", "localhost"], 2, "--dashboard: takes an address such as 127.0.0.1:8787"),
     (["none.zarr", "out.zarr"], 1, "none.zarr cannot be opened"),
+    (["empty.zarr", "out.zarr"], 2, "empty.zarr has no pixels: its shape is (0, 9)"),
     (["in.zarr", "folder"], 2, "folder is there and is no Zarr array"),
     (["in.zarr", "in.zarr", "--overwrite"], 2, "in.zarr is the input"),
     (["in.zarr", "."], 2, "one is inside the other"),
@@ -577,6 +558,7 @@ def test_errors_are_one_line(words, status, told, tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     store(tmp_path / "in.zarr", picture(20, 20), (10, 10))
     store(tmp_path / "other.zarr", picture(20, 20), (10, 10))
+    zarr.create_array(tmp_path / "empty.zarr", shape=(0, 9), dtype="uint8")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "file").touch()
     if "--method" not in words:

@@ -8,7 +8,7 @@ import pytest
 from conftest import has, picture
 
 import ungrain
-from ungrain._parts import Axes, Work
+from ungrain._parts import Axes, ImageWork
 from ungrain import _gpus
 
 if not (has("dask") and has("distributed")):
@@ -72,7 +72,7 @@ def test_types(dtype):
 def test_noise_of_a_large_image_is_measured_on_the_same_samples():
     """Sampled sparsely: only a part of the rows and columns is gathered."""
     image = picture(1900, 1700, dtype=np.uint8)
-    work = Work("bilateral", {}, image.shape, "uint8", -1)
+    work = ImageWork("bilateral", {}, image.shape, "uint8", -1)
     rows, columns = work.sampled()
     assert len(rows) < 1900 and len(columns) < 1700
     found = ungrain.dask.resolve(da.from_array(image, chunks=(500, 611)), "bilateral")
@@ -109,9 +109,9 @@ def test_chunks_smaller_than_the_reach_are_joined():
 
 def test_only_the_reach_is_read():
     """A corner's chunk touches no pixel farther away than its method looks."""
-    work = Work("bilateral", {"radius": 5, "sigma": 10.0}, (4096, 4096), "uint8", -1).resolve()
+    work = ImageWork("bilateral", {"radius": 5, "sigma": 10.0}, (4096, 4096), "uint8", -1).resolve()
     assert work.reach() == (5, 5)
-    assert Work("bm3d", {"sigma": [10.0]}, (4096, 4096), "uint8", -1).resolve().reach()[0] > 2 * 8
+    assert ImageWork("bm3d", {"sigma": [10.0]}, (4096, 4096), "uint8", -1).resolve().reach()[0] > 2 * 8
 
 
 def test_a_worker_killed_in_the_middle(client):
@@ -156,8 +156,9 @@ def test_region_is_checked():
 
 
 def test_axes():
-    assert Axes.of(5, (0, 2), 1) == Axes((0, 2), 3, 4, 1)
-    assert Axes.of(3, None, -1).image_channel_axis() == 2
+    assert Axes.of(5, (0, 2), 1) == Axes((0, 2), (3, 4), 1)
+    assert Axes.of(3, None, None).image_channel_axis() == Axes.of(3, None, -1).image_channel_axis() == 2
+    assert Axes.of(5, 0, 1, sides=3) == Axes((0,), (2, 3, 4), 1) and Axes.of(4, 3, None, sides=3) == Axes((3,), (0, 1, 2), None)
 
 
 def test_one_gpu_for_each_process(monkeypatch, tmp_path):

@@ -53,10 +53,20 @@ def test_noise_is_measured_on_the_same_slices(method):
     np.testing.assert_array_equal(computed(result), ungrain.denoise_volume(volume, method, **QUICK[method]))
 
 
+@pytest.mark.parametrize("method", SOLID)
+def test_noise_that_was_cut_at_black(method):
+    """It is filled in, by the voxels of the same line, first."""
+    volume = noisy_phantom(0.15, np.uint16, **SIZE)
+    array = da.from_array(volume, chunks=((21, 20), (24, 20), (20, 19)))
+    result = ungrain.dask.denoise_volume(array, method, **QUICK[method])
+    assert result.numblocks == (2, 2, 2)
+    np.testing.assert_array_equal(computed(result), ungrain.denoise_volume(volume, method, **QUICK[method]))
+
+
 def test_slices_of_large_volumes():
     from ungrain._volume_parts import VolumeWork
-    work = VolumeWork("bm4d", {}, (1000, 4000, 4000), "float32", None, "gray", [1, 1, 1])
-    assert work.sampled() == list(range(0, 1000, 250))
+    work = VolumeWork("bm4d", {}, (1000, 4000, 4000), "float32", None)
+    assert work.sampled() == [list(range(0, 1000, 250)), None, None]
 
 
 @pytest.mark.parametrize("axis", [0, 3])

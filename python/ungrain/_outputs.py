@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
+from ._ome import read_multiscale
+
 _METADATA = {2: (".zarray", ".zattrs"), 3: ("zarr.json",)}
+_GROUP_METADATA = (".zgroup", ".zattrs", ".zmetadata", "zarr.json")
 _CHUNK_FOLDER = re.compile(r"c|\d+")
 _UNFINISHED = re.compile(r"(zarr|\.zarray|\.zattrs|c|[c\d.]*\d)\.[0-9a-f]+\.partial")  # a file that Zarr was writing
 
@@ -35,7 +37,7 @@ def is_empty(path: str) -> bool:
 
 
 def check_replaceable(path: str) -> None:
-    """Refuses everything but a folder that holds one Zarr array and nothing else."""
+    """Refuses everything but a folder that holds one Zarr array, or the levels of one OME-Zarr image, and nothing else."""
     import zarr
     if is_remote(path):
         raise NotReplaced(f"{path} is there; --overwrite replaces arrays in folders of this machine only: "
@@ -43,12 +45,53 @@ def check_replaceable(path: str) -> None:
     if os.path.islink(os.path.abspath(path)):
         raise NotReplaced(f"{path} is a symbolic link; --overwrite replaces only a Zarr array itself")
     try:
-        array = zarr.open_array(path, mode="r")
+        found: Any = zarr.open(path, mode="r")
+        image = read_multiscale(path, dict(found.attrs)) if isinstance(found, zarr.Group) else None
     except Exception:  # its type depends on what exists there
-        raise NotReplaced(f"{path} is there and is no Zarr array; --overwrite replaces only a Zarr array") from None
-    foreign = next(_foreign_entries(path, array), None)
+        found = image = None
+    if isinstance(found, zarr.Array):
+        foreign = next(_foreign_entries(path, found), None)
+    elif image is not None:
+        foreign = next(_foreign_in_group(path, found, {level.path for level in image.levels}), None)
+    else:
+        raise NotReplaced(f"{path} is there and is no Zarr array; --overwrite replaces only a Zarr array or an OME-Zarr image")
     if foreign is not None:
-        raise NotReplaced(f"{path} holds {foreign}, which is no part of the Zarr array; --overwrite replaces only an array")
+        kind = "Zarr array" if image is None else "OME-Zarr image"
+        raise NotReplaced(f"{path} holds {foreign}, which is no part of the {kind}; --overwrite replaces only an array or image")
+
+
+def _foreign_in_group(path: str, group: Any, levels: set[str], inside: str = "") -> Iterator[str]:
+    """What belongs neither to a group nor to an array of `levels`, which are paths in the group."""
+    with os.scandir(os.path.join(path, inside)) as entries:
+        for entry in entries:
+            name = f"{inside}/{entry.name}" if inside else entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if is_folder and name in levels:
+                yield from _foreign_in_level(path, group, name)
+            elif is_folder and any(level.startswith(f"{name}/") for level in levels):
+                yield from _foreign_in_group(path, group, levels, name)
+            elif is_folder or not entry.is_file(follow_symlinks=False) or not _is_group_metadata(entry.name):
+                yield name
+
+
+def _is_group_metadata(name: str) -> bool:
+    return name in _GROUP_METADATA or re.fullmatch(r"(zarr|\.zgroup|\.zattrs)\.[0-9a-f]+\.partial", name) is not None
+
+
+def _foreign_in_level(path: str, group: Any, name: str) -> Iterator[str]:
+    import zarr
+    folder = os.path.join(path, name)
+    if not os.listdir(folder):  # of a removal that was interrupted
+        return
+    try:
+        array = group[name]
+    except Exception:
+        array = None
+    if not isinstance(array, zarr.Array):
+        yield name
+        return
+    for each in _foreign_entries(folder, array):
+        yield f"{name}/{each}"
 
 
 def _foreign_entries(path: str, array: Any, inside: str = "") -> Iterator[str]:
@@ -105,12 +148,16 @@ def remove_aside(path: str) -> list[str]:
         except NotReplaced:
             left.append(aside)
             continue
-        # Metadata goes last: after an interrupted removal the next run still recognises an array.
-        for name in sorted(os.listdir(aside), key=lambda name: name in (*_METADATA[2], *_METADATA[3])):
-            inside = os.path.join(aside, name)
-            if os.path.isdir(inside):
-                shutil.rmtree(inside)
-            else:
-                os.unlink(inside)
-        os.rmdir(aside)
+        _remove(aside)
     return left
+
+
+def _remove(folder: str) -> None:
+    """Metadata goes last: after an interrupted removal the next run still recognises what is left."""
+    for name in sorted(os.listdir(folder), key=lambda name: name in (*_METADATA[2], *_GROUP_METADATA)):
+        inside = os.path.join(folder, name)
+        if os.path.isdir(inside):
+            _remove(inside)
+        else:
+            os.unlink(inside)
+    os.rmdir(folder)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ._errors import CannotRead
+from ._ome import Multiscale, check_axes, read_multiscale
 
 
 class Source:
@@ -20,6 +22,8 @@ class Source:
         self._name = path  # in messages
         self._path = located(path)
         self._opened: Any = None
+        self._inside = ""  # where the array lies in a group
+        self.ome: Multiscale | None = None  # of an OME-Zarr image, whose largest level this is
         array = self._array
         self.shape = tuple(array.shape)
         self.dtype = np.dtype(array.dtype)
@@ -38,11 +42,16 @@ class Source:
         return self._name
 
     @property
+    def inside(self) -> str:
+        """Where the array lies in an OME-Zarr group, such as /0."""
+        return self._inside
+
+    @property
     def attributes(self) -> dict[str, Any]:
         return dict(self._array.attrs)
 
     def identity(self) -> tuple[Any, ...]:
-        return self._path, self.shape, self.dtype.str, self.chunks
+        return self._path, self._inside, self.shape, self.dtype.str, self.chunks
 
     @property
     def _array(self) -> Any:
@@ -52,22 +61,60 @@ class Source:
 
     def _open(self) -> Any:
         import zarr
+        is_tiff = self._path.lower().endswith((".tif", ".tiff"))
         try:
-            if self._path.lower().endswith((".tif", ".tiff")):
+            if is_tiff:
                 import tifffile
                 found: Any = zarr.open(tifffile.imread(self._path, aszarr=True), mode="r")
             else:
-                found = zarr.open(self._path, mode="r")
+                found = zarr.open(self._path + self._inside, mode="r")
         except ImportError as error:
             raise ImportError(f"{self._name} needs {error.name}: pip install {error.name}") from error
         except Exception as error:
             raise CannotRead(f"{self._name} cannot be opened: {_said(error)}") from None
-        if isinstance(found, zarr.Group):  # a pyramid: its first level is the image
-            levels = sorted(name for name, _ in found.arrays())
+        return self._array_of(found, is_tiff) if isinstance(found, zarr.Group) else found
+
+    def _array_of(self, group: Any, is_tiff: bool) -> Any:
+        """The largest level of a pyramid."""
+        import zarr
+        attributes = dict(group.attrs)
+        image = None if is_tiff else read_multiscale(self._name, attributes)
+        if image is None:
+            levels = sorted((name for name, _ in group.arrays()), key=_natural)
             if not levels:
-                raise CannotRead(f"{self._name} is a Zarr group without an array; name the array in it")
-            found = found[levels[0]]
+                raise CannotRead(f"{self._name} is a Zarr group without an array; name {_image_in(attributes)} in it")
+            return group[levels[0]]
+        path = image.levels[0].path
+        found = self._level(group, path)
+        if not isinstance(found, zarr.Array):
+            raise CannotRead(f"{self._name} has OME-Zarr metadata that is wrong: there is no array {path}")
+        self.ome, self._inside = check_axes(image, found.shape), f"/{path}"
         return found
+
+    def _level(self, group: Any, path: str) -> Any:
+        try:
+            return group[path]
+        except KeyError:
+            return None
+        except Exception as error:
+            raise CannotRead(f"{path} of {self._name} cannot be opened: {_said(error)}") from None
+
+    def smaller_levels(self) -> list[Any]:
+        """The arrays of an OME-Zarr image but the largest, as far as there are any."""
+        import zarr
+        if self.ome is None or len(self.ome.levels) == 1:
+            return []
+        group = zarr.open_group(self._path, mode="r")
+        found = [self._level(group, level.path) for level in self.ome.levels[1:]]
+        return list(itertools.takewhile(lambda level: isinstance(level, zarr.Array), found))
+
+    @property
+    def zarr_format(self) -> int:
+        return int(self._array.metadata.zarr_format)
+
+    @property
+    def dimension_names(self) -> Any:
+        return getattr(self._array.metadata, "dimension_names", None)
 
     def __getitem__(self, index: Any) -> Any:
         try:
@@ -115,6 +162,17 @@ def located(path: str) -> str:
     """An absolute path: workers have other working folders."""
     path = path.removeprefix("file://")
     return path if "://" in path else os.path.abspath(path)
+
+
+def _natural(name: str) -> list[Any]:
+    """2 before 10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def _image_in(attributes: dict[str, Any]) -> str:
+    ome = attributes.get("ome")
+    known = {**attributes, **(ome if isinstance(ome, dict) else {})}
+    return "an image" if any(each in known for each in ("plate", "well", "bioformats2raw.layout")) else "the array"
 
 
 def _said(error: BaseException) -> str:

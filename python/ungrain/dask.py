@@ -25,28 +25,30 @@ except ImportError as error:
     raise ImportError("ungrain.dask needs Dask: pip install dask distributed zarr") from error
 
 from ._denoise import Axis, _check_white, _with_noise, _with_sigma, true_or_false
-from ._errors import InvalidArgument, InvalidType, Unsupported
+from ._errors import InvalidArgument, InvalidType
 from ._measure import RicianEstimate
 from ._noise_model import NoiseModel
-from ._parts import Axes, Work, check_each_by_itself, denoise_parts
-from ._sources import open_source
-from ._volume import (VOLUME_INFO, VolumeAxes, channels_of_volume, check_coils_alone, volume_method, voxel_sizes,
-                      with_rician)
-from ._volume_parts import VolumeWork
+from ._parts import AnyWork, Axes, ImageWork, Work, check_each_by_itself, denoise_parts
+from ._sources import Source, open_source
+from ._volume import check_coils_alone, voxel_sizes, with_rician
+from ._volume_parts import VolumeWork, method_in_parts
 
 __all__ = ["denoise", "denoise_volume", "read", "resolve"]
 
 
 def read(path: str, chunks: Any = None) -> Any:
-    """A Zarr array, or a TIFF file or stack of them ("frames/*.tif"; with tifffile), as a Dask array that is read in parts.
+    """A Zarr array, the largest level of an OME-Zarr image, or a TIFF file or stack of them ("frames/*.tif"; with tifffile),
+    as a Dask array that is read in parts.
 
     ``chunks`` as Dask takes them; by default the file's own, joined to about 4096 x 4096 pixels. A chunk that cannot be
     read is an error that names it.
     """
     source = open_source(path)
-    if chunks is None:
-        chunks = _joined(source.chunks, source.shape)
-    return da.from_array(source, chunks=chunks, name=f"ungrain-read-{dask.base.tokenize(path, source.identity())}",
+    return lazily(source, _joined(source.chunks, source.shape) if chunks is None else chunks)
+
+
+def lazily(source: Source, chunks: Any) -> Any:
+    return da.from_array(source, chunks=chunks, name=f"ungrain-read-{dask.base.tokenize(source.identity(), chunks)}",
                          asarray=True, fancy=False, inline_array=True)
 
 
@@ -59,21 +61,20 @@ def _joined(chunks: Sequence[int], shape: Sequence[int], side: int = 4096) -> tu
     return tuple(joined)
 
 
-def _work_for(array: Any, axes: Axes, method: str, given: dict[str, Any], options: dict[str, Any]) -> Work:
-    return Work(method, given, axes.image_shape(array.shape), np.dtype(array.dtype).name, axes.image_channel_axis(),
-                **options)
+def _work_for(array: Any, axes: Axes, method: str, given: dict[str, Any], options: dict[str, Any]) -> ImageWork:
+    return ImageWork(method, given, axes.image_shape(array.shape), np.dtype(array.dtype).name, axes.image_channel_axis(),
+                     **options)
 
 
-def _resolved(array: Any, axes: Axes, work: Work) -> list[Work]:
-    """One for each image where the noise is measured, else one for all."""
-    if not work.needs_image():
+def _resolved(array: Any, axes: Axes, work: AnyWork) -> list[AnyWork]:
+    """One for each image or volume where the noise is measured, else one for all."""
+    if not work.needs_sample():
         return [work.resolve()]
-    rows, columns = work.sampled()
-    index: list[Any] = [slice(None)] * array.ndim
-    index[axes.y] = rows
-    sample = array[tuple(index)]
-    index[axes.y], index[axes.x] = slice(None), columns
-    sample = sample[tuple(index)].rechunk({each: 1 if each in axes.stack else -1 for each in range_of(array.ndim)})
+    sample = array
+    for side, places in zip(axes.sides, work.sampled()):
+        if places is not None:
+            sample = sample[(slice(None),) * side + (places,)]
+    sample = sample.rechunk({each: 1 if each in axes.stack else -1 for each in range_of(array.ndim)})
     measure = dask.delayed(_measure, pure=True)
     found = list(dask.compute(*[measure(work, block, axes) for block in sample.to_delayed().ravel()]))
     for each in found:
@@ -84,7 +85,7 @@ def _resolved(array: Any, axes: Axes, work: Work) -> list[Work]:
 range_of = range  # `range` is an argument of denoise()
 
 
-def _measure(work: Work, block: Any, axes: Axes) -> Work:
+def _measure(work: AnyWork, block: Any, axes: Axes) -> AnyWork:
     return work.resolve(block.reshape([block.shape[each] for each in axes.image_axes()]))
 
 
@@ -99,18 +100,40 @@ def resolve(array: Any, method: str = "bm3d", *, sigma: float | Sequence[float] 
     return [each.parameters for each in _resolved(array, axes, work)]
 
 
-def _denoise_block(block: Any, *, works: np.ndarray, axes: Axes, starts: tuple[Any, Any], sizes: tuple[Any, Any],
-                   reach: tuple[int, int], stack_starts: list[Any], block_id: tuple[int, ...]) -> Any:
+def _denoise_block(block: Any, *, works: np.ndarray, axes: Axes, starts: list[Any], sizes: list[Any], reach: tuple[int, ...],
+                   stack_starts: list[Any], block_id: tuple[int, ...]) -> Any:
     """Denoises one chunk with its surroundings."""
-    rows, columns = block_id[axes.y], block_id[axes.x]
-    out_at = int(starts[0][rows]), int(starts[1][columns])
-    out_shape = int(sizes[0][rows]), int(sizes[1][columns])
-    at = max(0, out_at[0] - reach[0]), max(0, out_at[1] - reach[1])
+    places = [block_id[each] for each in axes.sides]
+    out_at = [int(first[place]) for first, place in zip(starts, places)]
+    out_shape = [int(size[place]) for size, place in zip(sizes, places)]
+    at = [max(0, first - around) for first, around in zip(out_at, reach)]
     if works.ndim:
         place = tuple(slice(int(first[block_id[each]]), int(first[block_id[each]]) + block.shape[each])
                       for each, first in zip(axes.stack, stack_starts))
         works = works[place]
     return denoise_parts(list(works.ravel()), axes, block, at, out_at, out_shape)
+
+
+def _denoised(array: Any, axes: Axes, works: Sequence[Work]) -> Any:
+    """Every chunk with the pixels around it that the method needs. `works` has one for all images, or one for each."""
+    if axes.channel is not None:
+        array = array.rechunk({axes.channel: -1})
+    reaches = zip(*[each.reach() for each in {each.key(): each for each in works}.values()])
+    reach = tuple(min(array.shape[side], max(needed)) for side, needed in zip(axes.sides, reaches))
+    # An axis of which a pixel needs all is not split; images of a stack still go to different workers.
+    whole = {side: -1 for side, needed in zip(axes.sides, reach) if needed >= array.shape[side]}
+    array = array.rechunk(whole) if whole else array
+    depth = {each: 0 for each in range_of(array.ndim)}
+    depth.update({side: needed for side, needed in zip(axes.sides, reach) if side not in whole})
+    array = _with_large_chunks(array, depth)
+    around = da.overlap.overlap(array, depth=depth, boundary="none") if any(depth.values()) else array
+    stacked = np.empty(len(works), dtype=object)
+    stacked[:] = works
+    return around.map_blocks(
+        _denoise_block, works=stacked.reshape(axes.stack_shape(array.shape) if len(works) > 1 else ()), axes=axes,
+        starts=[_starts(array.chunks[side]) for side in axes.sides], sizes=[np.array(array.chunks[side]) for side in axes.sides],
+        reach=reach, stack_starts=[_starts(array.chunks[each]) for each in axes.stack], chunks=array.chunks, dtype=array.dtype,
+        meta=array._meta, name=f"ungrain-{works[0].method}-{dask.base.tokenize(around.name, repr(works))}")
 
 
 def _starts(sizes: Sequence[int]) -> Any:
@@ -146,40 +169,21 @@ def denoise(array: Any, method: str = "bm3d", *, sigma: float | Sequence[float] 
     dask.array.Array
         Nothing is filtered before it is computed or stored.
     """
-    if not isinstance(array, da.Array):
-        raise InvalidType(f"array takes a Dask array (dask.array.from_array makes one), got {type(array).__name__}")
+    _check_is_dask(array)
     axes = Axes.of(array.ndim, axis, channel_axis)
-    given = _with_sigma(sigma, parameters)
-    work = _work_for(array, axes, method, given, {
+    work = _work_for(array, axes, method, _with_sigma(sigma, parameters), {
         "preset": preset, "channels": channels, "range": range, "device": device, "nonfinite": nonfinite,
         "threads": threads, "memory": memory})
-    if axes.channel is not None:
-        array = array.rechunk({axes.channel: -1})
     if 0 in array.shape:
         return array
     works = _resolved(array, axes, work)
     check_each_by_itself(works[0], axes)
-    reaches = [each.reach() for each in {repr(each): each for each in works}.values()]
-    height, width = array.shape[axes.y], array.shape[axes.x]
-    reach = min(height, max(rows for rows, _ in reaches)), min(width, max(columns for _, columns in reaches))
-    # Where a pixel needs the whole image, the image is not split; images of a stack still go to different workers.
-    whole = {each: -1 for each, needed, size in ((axes.y, reach[0], height), (axes.x, reach[1], width)) if needed >= size}
-    array = array.rechunk(whole) if whole else array
-    depth = {each: 0 for each in range_of(array.ndim)}
-    depth[axes.y], depth[axes.x] = (0 if axes.y in whole else reach[0]), (0 if axes.x in whole else reach[1])
-    array = _with_large_chunks(array, depth)
-    around = da.overlap.overlap(array, depth=depth, boundary="none") if any(depth.values()) else array
-    stacked = np.empty(axes.stack_shape(array.shape) if len(works) > 1 else (), dtype=object)
-    if len(works) > 1:
-        stacked.ravel()[:] = works
-        stacked = stacked.reshape(axes.stack_shape(array.shape))
-    else:
-        stacked[()] = works[0]
-    return around.map_blocks(
-        _denoise_block, works=stacked, axes=axes, starts=(_starts(array.chunks[axes.y]), _starts(array.chunks[axes.x])),
-        sizes=(np.array(array.chunks[axes.y]), np.array(array.chunks[axes.x])), reach=reach,
-        stack_starts=[_starts(array.chunks[each]) for each in axes.stack], chunks=array.chunks, dtype=array.dtype,
-        meta=array._meta, name=f"ungrain-{method}-{dask.base.tokenize(around.name, repr(works))}")
+    return _denoised(array, axes, works)
+
+
+def _check_is_dask(array: Any) -> None:
+    if not isinstance(array, da.Array):
+        raise InvalidType(f"array takes a Dask array (dask.array.from_array makes one), got {type(array).__name__}")
 
 
 def _with_large_chunks(array: Any, depth: dict[int, int]) -> Any:
@@ -193,16 +197,6 @@ def _with_large_chunks(array: Any, depth: dict[int, int]) -> Any:
 
 def _not_measured(coils: int) -> RicianEstimate:
     raise InvalidArgument("sigma of Rician noise is not measured in parts; give it: ungrain.estimate_rician measures some slices")
-
-
-def _denoise_volume_block(block: Any, *, work: VolumeWork, starts: list[Any], sizes: list[Any], reach: tuple[int, ...],
-                          block_id: tuple[int, ...]) -> Any:
-    """Denoises one chunk with its surroundings."""
-    axes = work.axes
-    places = [block_id[each] for each in (axes.z, axes.y, axes.x)]
-    out_at = [int(first[place]) for first, place in zip(starts, places)]
-    out_shape = [int(size[place]) for size, place in zip(sizes, places)]
-    return work.denoise_part(block, [max(0, first - around) for first, around in zip(out_at, reach)], out_at, out_shape)
 
 
 def denoise_volume(array: Any, method: str = "bm4d", *, spacing: Sequence[float] | None = None,
@@ -235,41 +229,16 @@ def denoise_volume(array: Any, method: str = "bm4d", *, spacing: Sequence[float]
     dask.array.Array
         Nothing is filtered before it is computed or stored.
     """
-    if not isinstance(array, da.Array):
-        raise InvalidType(f"array takes a Dask array (dask.array.from_array makes one), got {type(array).__name__}")
-    method = volume_method(method)
-    if method not in VOLUME_INFO:
-        raise Unsupported(f"{method} looks along the slices of a whole volume: in parts volumes take {', '.join(VOLUME_INFO)}")
-    axes = VolumeAxes(array.shape, channel_axis)
-    sizes = voxel_sizes(spacing)
+    _check_is_dask(array)
+    method = method_in_parts(method)
+    axes = Axes.of(array.ndim, None, channel_axis, sides=3)
     given = _with_noise(_with_sigma(sigma, parameters), noise_model, strength, 1, 1, keep_grain, clipping)
     if true_or_false("rician", rician):
         given = with_rician(method, given, coils, _not_measured)
     else:
         check_coils_alone(coils)
-    if axes.channel >= 0:
-        array = array.rechunk({axes.channel: -1})
+    work = VolumeWork(method, given, array.shape, np.dtype(array.dtype).name, axes.channel, channels, range, preset, device,
+                      nonfinite, threads, memory, spacing=tuple(voxel_sizes(spacing)))
     if 0 in array.shape:
         return array
-    work = VolumeWork(method, given, array.shape, np.dtype(array.dtype).name, None if axes.channel < 0 else axes.channel,
-                      channels_of_volume(channels, axes), sizes, range, preset, device, nonfinite, threads, memory)
-    if work.needs_volume():
-        index: list[Any] = [slice(None)] * array.ndim
-        index[axes.z] = work.sampled()
-        work = work.resolve(array[tuple(index)].compute())
-        _check_white(max(np.atleast_1d(work.parameters.get("sigma", 0))), work.dtype, range)
-    else:
-        work = work.resolve()
-    solid = axes.z, axes.y, axes.x
-    reach = tuple(min(size, needed) for size, needed in zip(axes.sides(array.shape), work.reach()))
-    # Where a voxel needs all of an axis, that is not split.
-    whole = {each: -1 for each, needed in zip(solid, reach) if needed >= array.shape[each]}
-    array = array.rechunk(whole) if whole else array
-    depth = {each: 0 for each in range_of(array.ndim)}
-    depth.update({each: needed for each, needed in zip(solid, reach) if each not in whole})
-    array = _with_large_chunks(array, depth)
-    around = da.overlap.overlap(array, depth=depth, boundary="none") if any(depth.values()) else array
-    return around.map_blocks(
-        _denoise_volume_block, work=work, starts=[_starts(array.chunks[each]) for each in solid],
-        sizes=[np.array(array.chunks[each]) for each in solid], reach=reach, chunks=array.chunks, dtype=array.dtype,
-        meta=array._meta, name=f"ungrain-{method}-{dask.base.tokenize(around.name, repr(work))}")
+    return _denoised(array, axes, _resolved(array, axes, work))

@@ -8,6 +8,7 @@
 #include "core/border.h"
 #include "core/host_device.h"
 #include "core/point_curve.h"
+#include "ungrain/image.h"
 
 namespace ungrain {
 
@@ -49,16 +50,40 @@ UNGRAIN_HOST_DEVICE inline int draw_of(int x, int y, int plane) {
   return static_cast<int>(h % fill_draws);
 }
 
+// What lies beside a pixel. Of volumes, whose rows are slices, the voxels of the same line.
+struct FillArea {
+  bool wraps = false;
+  SliceShape slice = {};
+
+  UNGRAIN_HOST_DEVICE Border border() const { return wraps ? Border::wrap : Border::symmetric; }
+  UNGRAIN_HOST_DEVICE int whole_width() const {
+    return slice.whole_width > 0 ? slice.whole_width : slice.width;
+  }
+  // The column `dx` beside column x. Beyond the volume's edge lies its mirror image, beyond that of a part
+  // nothing that is known: its last voxel, whose neighbours are not final.
+  UNGRAIN_HOST_DEVICE int beside(int x, int dx, int width) const {
+    if (slice.width == 0) return border_index(border(), x + dx, width);
+    const int line = x / slice.width * slice.width;
+    const int place = border_index(border(), x - line + slice.x + dx, whole_width()) - slice.x;
+    return line + (place < 0 ? 0 : place < slice.width ? place : slice.width - 1);
+  }
+  // A number for the column, the same in every part of the volume.
+  UNGRAIN_HOST_DEVICE int number(int x, int width) const {
+    if (slice.width == 0) return border_index(Border::wrap, x, width);
+    return (x / slice.width + slice.y) * whole_width() + x % slice.width + slice.x;
+  }
+};
+
 // Mean of the pixels around, without the pixel itself, whose value is biased by the cut.
-UNGRAIN_HOST_DEVICE inline float mean_around(const ConstPlanes& in, const Extent& image, bool wraps,
+UNGRAIN_HOST_DEVICE inline float mean_around(const ConstPlanes& in, const Extent& image, const FillArea& area,
                                              int plane, int x, int y) {
-  const Border border = wraps ? Border::wrap : Border::symmetric;
+  int columns[2 * fill_window + 1];
+  for (int dx = -fill_window; dx <= fill_window; ++dx)
+    columns[dx + fill_window] = area.beside(x, dx, image.width) - in.rect.x0;
   float sum = 0;
   for (int dy = -fill_window; dy <= fill_window; ++dy) {
-    const float* row = in.row(plane, border_row(border, in.rect, image, y + dy));
-    for (int dx = -fill_window; dx <= fill_window; ++dx) {
-      sum += row[border_index(border, x + dx, image.width) - in.rect.x0];
-    }
+    const float* row = in.row(plane, border_row(area.border(), in.rect, image, y + dy));
+    for (const int column : columns) sum += row[column];
   }
   constexpr float others = (2 * fill_window + 1) * (2 * fill_window + 1) - 1;
   return (sum - in.row(plane, y)[x - in.rect.x0]) / others;
@@ -71,19 +96,18 @@ struct FillTables {
 };
 
 UNGRAIN_HOST_DEVICE inline float filled_sample(const FillTables& black, const FillTables& white,
-                                               const ConstPlanes& in, const Extent& image, bool wraps,
-                                               int plane, int x, int y) {
+                                               const ConstPlanes& in, const Extent& image,
+                                               const FillArea& area, int plane, int x, int y) {
   const float sample = in.row(plane, y)[x - in.rect.x0];
   const bool dark = black.shape.on && sample <= black.shape.limit;
   if (!dark && !(white.shape.on && sample >= white.shape.limit)) return sample;
   const FillTables& at = dark ? black : white;
   const CurveShape& range = at.shape.by_mean;
   const float last = range.first + static_cast<float>(range.entries - 1) / range.per_value;
-  const float mean = mean_around(in, image, wraps, plane, x, y);
+  const float mean = mean_around(in, image, area, plane, x, y);
   const float level = (mean - at.shape.limit) * at.shape.inwards;
   const float bounded = level > range.first ? (level < last ? level : last) : range.first;
-  const int draw =
-      draw_of(border_index(Border::wrap, x, image.width), border_index(Border::wrap, y, image.height), plane);
+  const int draw = draw_of(area.number(x, image.width), border_index(Border::wrap, y, image.height), plane);
   const float distance = curve_at(range, at.draws + draw * range.entries, bounded);
   return at.shape.limit + at.shape.inwards * distance;
 }

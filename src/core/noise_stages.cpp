@@ -19,12 +19,12 @@ Stage curve_stage(const char* name, std::vector<PointCurve> curves, int reads, c
   return stage;
 }
 
-Stage fill_stage(std::vector<ChannelFill> fill, bool wraps, const PointwiseStages& make) {
+Stage fill_stage(std::vector<ChannelFill> fill, const FillArea& area, const PointwiseStages& make) {
   Stage stage{.name = "fill in what was cut",
               .reach = {.x = fill_window, .y = fill_window},
               .planes = static_cast<int>(fill.size()),
               .reads = {0}};
-  make.fill(stage, std::move(fill), wraps);
+  make.fill(stage, std::move(fill), area);
   return stage;
 }
 
@@ -42,6 +42,7 @@ NoiseStages noise_stages(const Method& method, void* values, const NoiseHandling
                          const ImageSpec& spec) {
   NoiseStages stages;
   stages.keep_grain = noise.keep_grain;
+  stages.slice = spec.slice;
   if (noise.applied_strength == 0) return stages;
   if (noise.cut_at_black || noise.cut_at_white) {
     for (const ChannelDeviation& deviation : noise_before_cut(method, values, noise, spec)) {
@@ -78,7 +79,7 @@ Pipeline with_noise_stages(Pipeline pipeline, NoiseStages around, const Pointwis
   std::vector<Stage> stages;
   const auto last = [&] { return static_cast<int>(stages.size()); };
   if (!around.fill.empty()) {
-    stages.push_back(fill_stage(std::move(around.fill), pipeline.wraps, make));
+    stages.push_back(fill_stage(std::move(around.fill), {pipeline.wraps, around.slice}, make));
   }
   if (!around.stabilize.empty()) {
     stages.push_back(curve_stage("stabilise noise", std::move(around.stabilize), last(), make));

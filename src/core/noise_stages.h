@@ -16,6 +16,7 @@ struct NoiseStages {
   std::vector<PointCurve> stabilize;  // likewise
   std::vector<PointCurve> restore;    // likewise
   double keep_grain = 0;
+  SliceShape slice = {};  // of a volume
 };
 
 // `values` are the method's parameters, resolved.
@@ -27,7 +28,7 @@ struct PointwiseStages {
   // Each plane through its curve.
   void (*curves)(Stage& stage, std::vector<PointCurve> curves) = nullptr;
   // filled_sample() of every sample.
-  void (*fill)(Stage& stage, std::vector<ChannelFill> fills, bool wraps) = nullptr;
+  void (*fill)(Stage& stage, std::vector<ChannelFill> fills, const FillArea& area) = nullptr;
   // in[1] + share (in[0] - in[1])
   void (*mix)(Stage& stage, float share) = nullptr;
 };

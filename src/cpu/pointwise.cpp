@@ -34,14 +34,14 @@ void run_curves(const StageCall& call, const std::vector<PointCurve>& curves) {
   });
 }
 
-void run_fill(const StageCall& call, const std::vector<ChannelFill>& fills, bool wraps) {
+void run_fill(const StageCall& call, const std::vector<ChannelFill>& fills, const FillArea& area) {
   for_plane_rows(call, [&](int plane, int y) {
     const ChannelFill& fill = fills[static_cast<std::size_t>(plane)];
     const FillTables black{fill.black.shape, fill.black.draws.data()};
     const FillTables white{fill.white.shape, fill.white.draws.data()};
     float* to = call.out.row(plane, y);
     for (int x = call.out.rect.x0; x < call.out.rect.x1; ++x) {
-      to[x - call.out.rect.x0] = filled_sample(black, white, call.in[0], call.image, wraps, plane, x, y);
+      to[x - call.out.rect.x0] = filled_sample(black, white, call.in[0], call.image, area, plane, x, y);
     }
   });
 }
@@ -60,9 +60,9 @@ void make_curves(Stage& stage, std::vector<PointCurve> curves) {
                   const StageCall& call) { run_curves(call, *shared); };
 }
 
-void make_fill(Stage& stage, std::vector<ChannelFill> fills, bool wraps) {
-  stage.run = [wraps, shared = std::make_shared<const std::vector<ChannelFill>>(std::move(fills))](
-                  const StageCall& call) { run_fill(call, *shared, wraps); };
+void make_fill(Stage& stage, std::vector<ChannelFill> fills, const FillArea& area) {
+  stage.run = [area, shared = std::make_shared<const std::vector<ChannelFill>>(std::move(fills))](
+                  const StageCall& call) { run_fill(call, *shared, area); };
 }
 
 void make_mix(Stage& stage, float share) {

@@ -43,12 +43,12 @@ struct FillCall {
   ConstPlanes in;
   Planes out;
   Extent image;
-  bool wraps;
+  FillArea area;
   FillTables black[max_channels];
   FillTables white[max_channels];
 
   __device__ float sample(int plane, int x, int y) const {
-    return filled_sample(black[plane], white[plane], in, image, wraps, plane, x, y);
+    return filled_sample(black[plane], white[plane], in, image, area, plane, x, y);
   }
 };
 
@@ -126,7 +126,7 @@ void launch_curves(Stage& stage, std::vector<PointCurve> curves) {
   };
 }
 
-void launch_fill(Stage& stage, std::vector<ChannelFill> fills, bool wraps) {
+void launch_fill(Stage& stage, std::vector<ChannelFill> fills, const FillArea& area) {
   std::vector<std::vector<float>> floats;
   for (const ChannelFill& fill : fills) {
     floats.push_back(fill.black.draws);
@@ -134,9 +134,9 @@ void launch_fill(Stage& stage, std::vector<ChannelFill> fills, bool wraps) {
   }
   const auto tables = std::make_shared<Tables>(std::move(floats));
   stage.scratch = tables->floats();
-  stage.launch = [tables, wraps, fills = std::move(fills)](const DeviceStageCall& call) {
+  stage.launch = [tables, area, fills = std::move(fills)](const DeviceStageCall& call) {
     const std::vector<const float*> places = tables->upload(call);
-    FillCall made{call.in[0], call.out, call.image, wraps, {}, {}};
+    FillCall made{call.in[0], call.out, call.image, area, {}, {}};
     for (std::size_t plane = 0; plane < fills.size(); ++plane) {
       made.black[plane] = {fills[plane].black.shape, places[2 * plane]};
       made.white[plane] = {fills[plane].white.shape, places[2 * plane + 1]};

@@ -1003,7 +1003,7 @@ class Tell(Workspace):
         self.assertEqual(json.loads(os.fsdecode(done.stdout)), {
             "input": os.fsdecode(b'in\xff"\\.zarr'), "output": "out.zarr", "scheduler": None, "workers": None,
             "worker_memory": 2 << 30, "dashboard": "127.0.0.1:8787", "block": 4096, "chunk": None, "axis": [0, -1],
-            "channel_axis": -1, "channels": "auto", "range": 4095.0, "device": "auto", "nonfinite": "fill", "threads": 1,
+            "channel_axis": None, "volume": False, "spacing": None, "channels": "auto", "range": 4095.0, "device": "auto", "nonfinite": "fill", "threads": 1,
             "memory": 0, "overwrite": False, "quiet": True, "method": "box", "preset": None, "words": {"radius": "2"}})
 
     def python_without_packages(self) -> str:

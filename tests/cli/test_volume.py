@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
 import struct
 import unittest
@@ -179,6 +180,58 @@ class Volumes(Workspace):
         self.write("flat.npy", self.noisy[:WIDTH * HEIGHT * 3], 3)
         result = self.run_here("volume", "flat.npy", "--sigma", "12")
         self.assertIn("has no cube of", result.err)
+
+
+class ZarrVolumes(Workspace):
+    """Zarr arrays are handed over to Python; one that prints its last argument stands in for the real one."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        python = self.path("python-that-tells")
+        python.write_text('#!/bin/sh\nfor last; do :; done\nprintf %s "$last"\n')
+        python.chmod(0o755)
+        self.environment = {**os.environ, "UNGRAIN_PYTHON": str(python)}
+        for name in ("in.ome.zarr", "folder", "out.zarr"):
+            self.path(name).mkdir()
+        self.path("group").mkdir()
+        self.path("group/zarr.json").write_text("{}")
+
+    def told(self, *arguments: str) -> dict:
+        return json.loads(self.done(*arguments, env=self.environment).out)
+
+    def test_what_is_handed_over(self) -> None:
+        told = self.told("volume", "in.ome.zarr/", "-o", "out.zarr", "-m", "nlm", "--search=5", "--spacing", "0.2,0.2,1", "--threads",
+                         "4", "--memory", "1G", "--nonfinite", "keep", "--range", "4095", "-d", "cpu", "--resume", "-q")
+        for name, value in {"input": "in.ome.zarr", "output": "out.zarr", "volume": True, "method": "nlm3d", "spacing": [0.2, 0.2, 1],
+                            "words": {"search": "5"}, "workers": 4, "memory": (1 << 30) // 4, "nonfinite": "keep", "range": 4095,
+                            "device": "cpu", "quiet": True, "block": 256, "scheduler": None, "overwrite": False}.items():
+            self.assertEqual(told[name], value, name)
+        told = self.told("in.ome.zarr", "--volume", "--quality", "fast")
+        self.assertEqual((told["method"], told["words"]), ("bm4d", {"profile": "fast"}))
+        self.assertEqual((told["workers"], told["memory"]), (os.cpu_count(), 0))
+
+    def test_where_the_result_goes(self) -> None:
+        for arguments, output in ((("in.ome.zarr",), "in.ungrain.ome.zarr"), (("group",), "group.ungrain.zarr"),
+                                  (("in.ome.zarr", "-o", "new.zarr"), "new.zarr"), (("in.ome.zarr", "-o", "out.zarr"), "out.zarr"),
+                                  (("in.ome.zarr", "-o", "folder"), "folder/in.ome.zarr"), (("group", "-o", "-.zarr"), "-.zarr"),
+                                  (("s3://bucket/in.zarr", "-o", "s3://bucket/out.zarr"), "s3://bucket/out.zarr")):
+            self.assertEqual(self.told("volume", *arguments)["output"], output)
+
+    def test_options_without_a_meaning_are_refused(self) -> None:
+        for arguments, message in (
+                (("--json",), "--json is not for Zarr arrays"), (("--depth", "u8"), "--depth is not for Zarr arrays"),
+                (("--axis", "1"), "--axis is not for Zarr arrays; ungrain cluster --volume has one"),
+                (("--noise", "rician"), "--noise is not for Zarr arrays"), (("--slices", "4"), "--slices is not for Zarr arrays"),
+                (("group",), "2 inputs: Zarr arrays are taken one at a time"),
+                (("-o", "out.tif"), "out.tif: of a Zarr array the result is one, too"),
+                (("-o", "-"), "-: of a Zarr array the result is one, too"),
+                (("--patch-sigma", "1"), "there is no option --patch-sigma")):
+            result = self.run_here("volume", "in.ome.zarr", *arguments, env=self.environment)
+            self.assertEqual((result.code, result.out, len(result.err_lines)), (2, "", 1), result.err)
+            self.assertIn(message, result.err)
+        result = self.run_here("volume", "in.ome.zarr", env={**os.environ, "UNGRAIN_PYTHON": "/nowhere/python"})
+        self.assertEqual(result.code, 1)
+        self.assertIn("Zarr needs Python: /nowhere/python cannot be run", result.err)
 
 
 if __name__ == "__main__":
