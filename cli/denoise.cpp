@@ -16,6 +16,7 @@
 #include "core/device.h"
 #include "core/memory.h"
 #include "denoise_file.h"
+#include "denoise_request.h"
 #include "files.h"
 #include "io/failure.h"
 #include "io/image_file.h"
@@ -28,70 +29,9 @@
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
 #include "ungrain/version.h"
-#include "volume_file.h"
-#include "zarr_volume.h"
 
 namespace ungrain::cli {
 namespace {
-
-constexpr int max_jobs = 64;
-// Beside a file that is filtered others are read, measured and written, most of it on one thread each.
-constexpr int most_jobs_by_default = 8;
-
-void add_options(OptionTable& table, Settings& settings) {
-  table.add("files...",
-            settings.volume
-                ? "volumes, folders of volumes or with the slices of a DICOM series, patterns, or - "
-                  "(the standard input)"
-                : "images, folders of images, patterns, or - (the standard input)",
-            settings.inputs);
-  table.add("-o,--output PATH",
-            "file or folder to write to, or - (default: NAME.ungrain.EXT beside each input)",
-            settings.output);
-  add_format_option(table, settings.format);
-  add_device_option(
-      table,
-      "auto, cpu, cuda, cuda:N, cuda:all (files and bands spread over the GPUs) or reference (default "
-      "auto: the fastest that is there)",
-      settings.options.device);
-  table.add("-j,--jobs N",
-            fmt::format("files worked on at once, 1 to {} (default: one for each thread, up to {})", max_jobs,
-                        most_jobs_by_default),
-            [&](const std::string& text) {
-              settings.jobs = static_cast<int>(parse_whole("--jobs", text, max_jobs, 1));
-            });
-  table.add("--threads N", fmt::format("0 to {} (default 0: one for each processor)", max_threads),
-            [&](const std::string& text) {
-              settings.options.threads = static_cast<int>(parse_whole("--threads", text, max_threads));
-            });
-  table.add("--memory SIZE", "for working buffers, such as 512M or 2G (default: half of what is free)",
-            [&](const std::string& text) { settings.options.memory = parse_bytes("--memory", text); });
-  add_range_option(
-      table,
-      "white level of the files (a number above 0; default: 255 for 8 bits, 65535 for 16; floats: 1, "
-      "255, 4095, 65535 ..., by their values)",
-      settings.range);
-  add_depth_option(table, "samples of the output: u8, u16, f16 or f32 (default: the input's)",
-                   settings.depth);
-  table.add("--nonfinite RULE",
-            "NaN and infinity: fill, keep or error (default fill: from the pixels around)",
-            settings.options.nonfinite,
-            {{"fill", NonFinite::fill}, {"keep", NonFinite::keep}, {"error", NonFinite::error}});
-  add_open_options(table, settings.open);
-  table
-      .add("--channels KIND", "what the channels are: {} (default auto: as the file says)",
-           [&](const std::string& text) {
-             settings.channels = text;
-             if (text != "auto") settings.open.alpha = text == "gray-alpha" || text == "rgba";
-           })
-      .only({"auto", "gray", "gray-alpha", "rgb", "rgba", "multi"});
-  add_save_options(table, settings.save, settings.quality_given);
-  table.add("--no-clobber", "leave outputs that are there already as they are", settings.no_clobber);
-  table.add("--resume", "skip outputs that were made with the same settings from the same input",
-            settings.resume);
-  table.add("--json", "one JSON object a file on the standard output", settings.json);
-  table.add("-q,--quiet", "print errors only", settings.quiet);
-}
 
 std::string spec_text(const io::FileInfo& info) {
   const ImageSpec& spec = info.spec;
@@ -485,63 +425,25 @@ class Batch {
   std::size_t next_told_ = 0;
 };
 
-}  // namespace
-
-namespace {
-
-void add_volume_options(OptionTable& table, Settings& settings) {
-  add_series_option(table, settings.open);
-  table.add("--slices N", "slices of one volume (default: as the file says, or all of them)",
-            [&](const std::string& text) {
-              settings.slices = static_cast<int>(parse_whole("--slices", text, 1'000'000, 1));
-            });
-  table.add("--spacing X,Y,Z", "sizes of a voxel (default: as the file says, or 1,1,1)",
-            [&](const std::string& text) { settings.spacing = parse_spacing("--spacing", text); });
-}
-
 int denoise_files(const Arguments& arguments, MethodOptions::For what) {
-  Settings settings;
-  settings.volume = what == MethodOptions::For::volumes;
-  MethodOptions method(settings.volume ? read_volume : io::read_image,
-                       {.method = std::string(settings.volume ? default_volume_method : default_method)});
-  OptionTable table(settings.volume ? "Remove noise from volumes: MRI, CT and microscopy stacks."
-                                    : "Remove noise from images and keep their edges.",
-                    settings.volume ? "ungrain volume" : "ungrain");
-  add_options(table, settings);
-  if (settings.volume) {
-    add_volume_options(table, settings);
-  } else {
-    table.add("--volume", "take the pages of each file for slices of a volume, as ungrain volume does",
-              settings.volume);
-  }
-  settings.noise.add_to(table);
-  method.add_to(table, what);
-  if (!parse(table, arguments)) return exit_done;
-  if (settings.volume && std::any_of(settings.inputs.begin(), settings.inputs.end(), is_zarr))
-    denoise_zarr_volume(table, settings);
-  if (settings.volume && !settings.open.axis) settings.open.axis = 0;
+  DenoiseRequest request(what);
+  if (!request.read(arguments)) return exit_done;
+  Settings& settings = request.settings();
   if (settings.inputs.empty()) throw UsageError("name at least one file");
   check_streams(settings.inputs, settings.output, settings.format);
   if (settings.resume && (settings.output == stream_name ||
                           std::count(settings.inputs.begin(), settings.inputs.end(), stream_name) > 0)) {
     throw UsageError("--resume is for files, not for the standard input or output");
   }
-  if (const std::string option = settings.noise.instead_of_sigma();
-      !option.empty() && !method.given("sigma").empty()) {
-    throw UsageError(option + " and --sigma exclude each other");
-  }
-  if (settings.noise.takes_sigma() && !method.given("sigma").empty())
-    settings.noise.take_sigma(method.take("sigma"));
-  method.read();  // a wrong value ends the run before the first file
-  settings.noise.check(table);
   const std::vector<FilePair> files =
       pair_outputs(expand_inputs(settings.inputs, settings.volume), settings.output);
   prepare_gpu_start(files.size());
   // Of one file the GPU is looked for while it is read.
   if (files.size() > 1 || settings.options.device.index == Device::all_gpus)
     check_device(settings.options.device);
+  settings.options.cancel = interrupted();
   settings.options.images = static_cast<int>(std::max<std::size_t>(1, files.size()));
-  return Batch(files, method, settings).run();
+  return Batch(files, request.method(), settings).run();
 }
 
 }  // namespace

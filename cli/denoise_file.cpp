@@ -8,14 +8,12 @@
 
 #include <fmt/format.h>
 
+#include "arguments.h"
 #include "clipping.h"
-#include "core/convert.h"
 #include "core/memory.h"
 #include "denoise_raw.h"
-#include "io/exif_iso.h"
 #include "io/failure.h"
-#include "noise/stabilize.h"
-#include "noise_text.h"
+#include "opened_file.h"
 #include "page_rows.h"
 #include "page_slices.h"
 #include "signals.h"
@@ -25,7 +23,6 @@
 #include "ungrain/volume.h"
 #include "volume_file.h"
 #include "volume_parts.h"
-#include "white_level.h"
 
 namespace ungrain::cli {
 namespace {
@@ -59,68 +56,6 @@ Report added_up(Report page, const Report& before) {
   return page;
 }
 
-// Formats that do not distinguish alpha from other channels follow --alpha here.
-void set_alpha(const fs::path& file, const io::FileInfo& info, bool alpha, ImageSpec& spec) {
-  if (info.model != io::ColourModel::usual || spec.alpha == alpha) return;
-  if (spec.channels != 2 && spec.channels != 4) {
-    if (!alpha) return;
-    throw Error(ErrorCode::io, fmt::format("{}: --alpha yes: none of its {} channels can be alpha",
-                                           shown_input(file), spec.channels));
-  }
-  spec.alpha = alpha;
-  spec.colour = !alpha ? Colour::multi : spec.colour_channels() == 1 ? Colour::gray : Colour::rgb;
-}
-
-// Throws where --channels does not fit the file's channels.
-void set_channels(const fs::path& file, const std::string& kind, ImageSpec& spec) {
-  if (kind == "auto") return;
-  const int wanted = kind == "gray"         ? 1
-                     : kind == "gray-alpha" ? 2
-                     : kind == "rgb"        ? 3
-                     : kind == "rgba"       ? 4
-                                            : 0;
-  if (wanted != 0 && wanted != spec.channels) {
-    throw Error(ErrorCode::io, fmt::format("{}: --channels {} means {} channels, the file has {}",
-                                           shown_input(file), kind, wanted, spec.channels));
-  }
-  spec.alpha = kind == "gray-alpha" || kind == "rgba";
-  spec.colour = kind == "multi" ? Colour::multi : spec.colour_channels() == 1 ? Colour::gray : Colour::rgb;
-}
-
-double largest_deviation(const NoiseModelEstimate& found) {
-  return *std::max_element(found.deviations.begin(), found.deviations.end());
-}
-
-// Deviations that rounding to integers causes (0.29), or that floats hardly resolve, do not count as noise.
-bool is_noise(const NoiseModelEstimate& found, const ImageSpec& spec) {
-  return largest_deviation(found) >= (is_float(spec.type) ? 1e-6 * spec.white() : 0.3);
-}
-
-// Whether the noise is too weak to be visible in the output's integers: below half a step over all levels,
-// which is as much as rounding changes a sample, and below a whole step at each level. Floats resolve
-// everything.
-bool is_too_weak(const NoiseModelEstimate& found, const ImageSpec& spec, const ImageSpec& output) {
-  if (is_float(output.type)) return false;
-  const double step = spec.white() / output.white();
-  double at_any_level = 0;
-  for (const NoiseModel::Channel& channel : found.model.channels) {
-    for (double level : channel.levels) {
-      level = std::clamp(level, found.darkest, found.brightest);
-      for (int c = 0; c < spec.colour_channels(); ++c)
-        at_any_level = std::max(at_any_level, ChannelDeviation(found.model, spec, c).at(level));
-    }
-  }
-  return largest_deviation(found) < step / 2 && at_any_level < step;
-}
-
-// Parameters that leave the image as it is.
-MethodParams without_effect(MethodParams params) {
-  NoiseHandling handling = params.noise();
-  handling.keep_grain = 1;
-  params.set_noise(std::move(handling));
-  return params;
-}
-
 // One run over one file.
 class FileRun {
  public:
@@ -133,32 +68,24 @@ class FileRun {
         start_(std::chrono::steady_clock::now()) {
     outcome_.parts.start("open");
     const std::size_t limit = memory_limit();
-    io::OpenOptions open = settings.open;
-    open.memory = limit;
-    input_ = open_input(files.input, open);
-    file_ = input_.get();
-    if (settings.volume) find_volumes();
-    const bool solid = settings.volume && !looks_along_slices(method.words().method);
-    if (solid) input_ = std::make_unique<VolumeInput>(std::move(input_), order_->depth);
-    describe();
-    along_pages_ = order_ && !solid && outcome_.in.pages > 1;
+    opened_.emplace(files.input, method, settings, limit);
+    outcome_.in = opened_->info();
+    outcome_.range_from = opened_->range_from();
+    along_pages_ = order() && !spec().is_volume() && outcome_.in.pages > 1;
     progress.set_pixels(static_cast<double>(spec().width) * spec().height * outcome_.in.pages);
-    params_ = method.for_image(spec());
-    if (settings.volume) set_depth(method);
-    params_->set_noise(settings.noise.for_image(spec()));
     options_ = settings.options;
-    options_.cancel = interrupted();
     options_.progress = [this](double fraction) {
       progress_.update((page_ + fraction * (along_pages_ ? pages_of_sequence() : 1)) / outcome_.in.pages);
     };
     options_.images *= outcome_.in.pages;
-    choice_ = gpu.choose(*params_, spec(), options_);
+    choice_ = gpu.choose(opened_->params(), spec(), options_);
     const std::uint64_t page_bytes = static_cast<std::uint64_t>(spec().width) * spec().height *
                                      spec().channels * bytes_per_sample(spec().type);
-    hold_ = params_->needs_image() &&
-            page_bytes <= (limit - std::min<std::uint64_t>(limit, input_->decoding_bytes())) / 4;
+    const std::uint64_t decoding = input().decoding_bytes();
+    hold_ = opened_->params().needs_image() &&
+            page_bytes <= (limit - std::min<std::uint64_t>(limit, decoding)) / 4;
     if (options_.memory > 0) {
-      const std::uint64_t taken = input_->decoding_bytes() + (hold_ ? page_bytes : 0);
+      const std::uint64_t taken = decoding + (hold_ ? page_bytes : 0);
       options_.memory -= std::min<std::uint64_t>(options_.memory - 1, taken);
     }
   }
@@ -179,16 +106,16 @@ class FileRun {
  private:
   Outcome run_on_device() {
     const ResultFile result(files_.output, outcome_.in.format, settings_.format);
-    if (auto* raw = dynamic_cast<io::RawFile*>(input_.get())) return run_raw(*raw, result);
+    if (auto* raw = dynamic_cast<io::RawFile*>(&input())) return run_raw(*raw, result);
     outcome_.out = output_info(outcome_.in, result.path(), settings_);
-    if (order_ && !outcome_.out.volume) {
+    if (order() && !outcome_.out.volume) {
       const auto spacing = voxel_spacing(outcome_.in).value_or(std::array{1.0, 1.0, 1.0});
-      outcome_.out.volume = {.depth = order_->depth, .spacing = spacing};
+      outcome_.out.volume = {.depth = order()->depth, .spacing = spacing};
     }
-    outcome_.not_kept = io::metadata_not_kept(result.path(), info_of_pages(outcome_.out), *file_);
+    outcome_.not_kept = io::metadata_not_kept(result.path(), info_of_pages(outcome_.out), opened_->file());
     prepare_page();
     if ((!outcome_.noise_found || outcome_.noise_too_weak) && can_copy(result.path())) {
-      io::copy_file(files_.input, *file_, result.path());
+      io::copy_file(files_.input, opened_->file(), result.path());
       outcome_.copied = true;
       outcome_.not_kept = "";
     } else {
@@ -207,27 +134,15 @@ class FileRun {
   }
 
   const ImageSpec& spec() const { return outcome_.in.spec; }
-
-  // Which pages are slices of which volume; puts them in that order.
-  void find_volumes() {
-    order_ = volume_order(file_->info(), settings_.slices, shown_input(files_.input));
-    input_ = in_order_of_volumes(std::move(input_), *order_);
-  }
+  io::InputFile& input() { return opened_->input(); }
+  const std::optional<io::PageOrder>& order() const { return opened_->order(); }
 
   // Pages that a method along slices takes for one sequence.
-  int pages_of_sequence() const { return order_ ? order_->depth : outcome_.in.pages; }
+  int pages_of_sequence() const { return order() ? order()->depth : outcome_.in.pages; }
 
   // An output's description where pages became slices of volumes.
   static io::FileInfo info_of_pages(const io::FileInfo& info) {
     return info.spec.is_volume() ? info_of_slices(info) : info;
-  }
-
-  // What of the parameters follows the voxels' shape and was not given: methods of volumes look as far along
-  // z as along x.
-  void set_depth(const MethodOptions& method) {
-    const std::array<double, 3> told = voxel_spacing(outcome_.in).value_or(std::array{1.0, 1.0, 1.0});
-    const double aspect = voxel_aspect(settings_.spacing.value_or(told));
-    follow_voxels(*params_, aspect, [&](const std::string& name) { return !method.given(name).empty(); });
   }
 
   // What GpuStart has chosen. Called before the options are first used for filtering.
@@ -246,16 +161,17 @@ class FileRun {
                               "not for it",
                               shown_input(files_.input), settings_.range ? "--range" : "--channels"));
     }
-    if (params_->noise().clipping == Clipping::everywhere) {
+    MethodParams params = opened_->params();
+    if (params.noise().clipping == Clipping::everywhere) {
       throw Error(ErrorCode::io,
                   fmt::format("{}: --clipping undo is not for camera raw files", shown_input(files_.input)));
     }
-    NoiseHandling handling = params_->noise();
+    NoiseHandling handling = params.noise();
     handling.clipping = Clipping::keep;  // the mosaic's noise is stabilised as a whole
-    params_->set_noise(std::move(handling));
+    params.set_noise(std::move(handling));
     take_chosen_device();
     outcome_.parts.start("filter");
-    denoise_raw(file, result.path(), *params_, options_, settings_, outcome_);
+    denoise_raw(file, result.path(), params, options_, settings_, outcome_);
     outcome_.parts.start("finish");
     result.deliver();
     outcome_.parts.stop();
@@ -268,134 +184,43 @@ class FileRun {
                                         : std::max<std::size_t>(1, free_memory() / 2);
   }
 
-  void describe() {
-    outcome_.in = input_->info();
-    if (order_ && !settings_.slices && outcome_.in.stack && !outcome_.in.stack->note.empty()) {
-      outcome_.in.note += (outcome_.in.note.empty() ? "" : "; ") + outcome_.in.stack->note;
-    }
-    if (settings_.open.alpha) set_alpha(files_.input, outcome_.in, *settings_.open.alpha, outcome_.in.spec);
-    set_channels(files_.input, settings_.channels, outcome_.in.spec);
-    const WhiteLevel white =
-        settings_.range ? WhiteLevel{*settings_.range, "--range"} : find_white_level(*input_, outcome_.in);
-    outcome_.in.spec.range = white.range;
-    outcome_.range_from = white.from;
-  }
-
   // The page's rows and a denoiser for them: every page has noise of its own, except where the method looks
   // along the pages.
   void prepare_page() {
-    if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
+    if (options_.cancel.cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
     outcome_.parts.start("decode");
-    rows_ = std::make_unique<PageRows>(*input_, hold_);
+    rows_ = std::make_unique<PageRows>(input(), hold_);
     outcome_.parts.start("measure");
-    const bool measures_line = settings_.noise.measures_line();
-    if (page_ > 0 && !params_->needs_image() && !measures_line && !settings_.noise.measures_rician()) return;
-    if (measures_line) set_measured_line();
-    if (settings_.noise.measures_rician()) set_measured_rician();
-    const std::optional<double> iso = io::iso_speed(input_->metadata());
-    const Resolved resolved = resolve_page(
-        {.iso = iso, .threads = settings_.options.threads, .jpeg_steps = input_->metadata().jpeg_steps});
-    const bool first_of_several = page_ == 0 && outcome_.in.pages > 1 && !order_;
+    if (page_ > 0 && !opened_->pages_differ()) return;
+    const MeasuredPage measured = opened_->measure(*rows_, page_);
+    if (page_ == 0) outcome_.noise = measured.text;
+    outcome_.noise_found = outcome_.noise_found && measured.line_found;
+    const bool first_of_several = page_ == 0 && outcome_.in.pages > 1 && !order();
     if (first_of_several) {  // only a denoiser tells whether it looks along them
-      make_denoiser(resolved.params);
+      make_denoiser(measured.params);
       along_pages_ = denoiser_->reach().slices() > 1;
     }
-    if (resolved.noise && is_left(*resolved.noise, iso)) {
-      make_denoiser(without_effect(resolved.params));
+    if (is_left(measured)) {
+      make_denoiser(without_effect(measured.params));
       return;
     }
-    const NoiseHandling& noise = resolved.params.noise();
+    const NoiseHandling& noise = measured.params.noise();
     outcome_.undone_at_black = outcome_.undone_at_black || noise.cut_at_black;
     outcome_.undone_at_white = outcome_.undone_at_white || noise.cut_at_white;
-    if (!first_of_several) make_denoiser(resolved.params);
-  }
-
-  // A page in memory is measured where it lies, all of it at once.
-  Resolved resolve_page(const NoiseModelOptions& options) {
-    if (order_ && !spec().is_volume()) {  // the first slice of a volume may be empty: all are looked at
-      VolumeInput volumes(in_order_of_volumes(open_input(files_.input, settings_.open), *order_),
-                          order_->depth);
-      volumes.select_page(page_ / order_->depth);
-      return resolve_with_noise(*params_, volumes, volume_spec(spec(), order_->depth), options);
-    }
-    if (rows_->held().bytes() == 0) return resolve_with_noise(*params_, *rows_, spec(), options);
-    ConstImageView view = rows_->held().view();
-    view.spec = spec();  // with the given white level and channels
-    return resolve_with_noise(*params_, view, options);
+    if (!first_of_several) make_denoiser(measured.params);
   }
 
   // Whether the noise found on this page, or in this volume, is too weak to filter it. Other pages of the
   // file may be filtered.
-  bool is_left(const NoiseModelEstimate& measured, std::optional<double> iso) {
-    if (page_ == 0) outcome_.noise = noise_text(measured, spec(), iso);
-    if (along_pages_ && !order_) return false;  // the pages behind the first may have more noise
-    const NoiseHandling& asked = params_->noise();
-    const bool more = asked.strength > 1 || asked.luminance > 1 || asked.chroma > 1;
-    const bool found = is_noise(measured, spec());
-    const bool weak = found && !more && is_too_weak(measured, spec(), outcome_.out.spec);
+  bool is_left(const MeasuredPage& measured) {
+    if (!measured.noise) return false;
+    if (along_pages_ && !order()) return false;  // the pages behind the first may have more noise
+    const Visibility noise = opened_->visibility(*measured.noise, outcome_.out.spec);
+    const bool found = noise != Visibility::none;
+    const bool weak = noise == Visibility::too_weak;
     outcome_.noise_found = found || (page_ > 0 && outcome_.noise_found);
     outcome_.noise_too_weak = weak && (page_ == 0 || outcome_.noise_too_weak);
     return !found || weak;
-  }
-
-  // --noise poisson-gaussian: a line through the variances of this page.
-  void set_measured_line() {
-    const Image pixels = rows_->all();
-    ConstImageView view = pixels.view();
-    view.spec = spec();        // with the given white level and channels
-    if (spec().is_volume()) {  // its slices, one below the other
-      view.spec = slice_spec(spec());
-      view.spec.height *= spec().height;
-      view.strides = interleaved_strides(view.spec);
-    }
-    // The estimate's own lines are fitted to more levels, but it has them only where it is certain of them.
-    std::vector<PoissonGaussian> lines =
-        estimate_noise_model(view, {.threads = settings_.options.threads}).lines;
-    if (lines.empty()) lines = fit_poisson_gaussian(view);
-    NoiseHandling handling = settings_.noise.for_image(spec());
-    handling.model = std::make_shared<const NoiseModel>(poisson_gaussian_model(spec(), lines));
-    params_->set_noise(std::move(handling));
-    const double scale = 255 / spec().white();
-    outcome_.noise_found = outcome_.noise_found &&
-                           std::any_of(lines.begin(), lines.end(),
-                                       [](const PoissonGaussian& line) { return line.a > 0 || line.b > 0; });
-    if (page_ == 0)
-      outcome_.noise = fmt::format("gain {:.3g}, read noise {:.3g} of 255 (poisson-gaussian, measured)",
-                                   lines[0].a * scale, std::sqrt(lines[0].b) * scale);
-  }
-
-  // --noise rician: its sigma in this volume, or page.
-  void set_measured_rician() {
-    const ImageSpec slice = spec().is_volume() ? slice_spec(spec()) : spec();
-    RicianEstimator estimator(settings_.noise.coils());
-    std::vector<float> samples(static_cast<std::size_t>(slice.width) * slice.height);
-    ImageSpec lines = spec();
-    lines.height = spec().is_volume() ? 1 : slice.height;
-    Image held(lines);
-    for (int z = 0; z < spec().height; z += lines.height) {
-      rows_->read_rows(z, held.view());
-      ConstImageView view = held.view();
-      view.spec = slice;
-      view.strides = interleaved_strides(slice);
-      for (int channel = 0; channel < slice.colour_channels(); ++channel) {
-        for (int y = 0; y < slice.height; ++y)
-          load_row(view, y, channel, samples.data() + static_cast<std::ptrdiff_t>(y) * slice.width);
-        estimator.add_slice(samples.data(), slice.width, slice.height, slice.width);
-      }
-    }
-    const RicianEstimate found = estimator.finish();
-    if (!(found.sigma > 0)) {
-      throw Error(ErrorCode::io,
-                  fmt::format("{}: --noise rician: no noise could be measured; --sigma tells it",
-                              shown_input(files_.input)));
-    }
-    NoiseHandling handling = settings_.noise.for_image(spec());
-    handling.rician = Rician{found.sigma, settings_.noise.coils()};
-    params_->set_noise(std::move(handling));
-    if (page_ == 0) {
-      outcome_.noise = fmt::format("{:.3g} of 255 (rician, measured in the {})",
-                                   found.sigma * 255 / spec().white(), name(found.source));
-    }
   }
 
   void make_denoiser(const MethodParams& resolved) {
@@ -434,12 +259,12 @@ class FileRun {
 
   void filter(const fs::path& path) {
     io::SaveOptions save = settings_.save;
-    if (!settings_.open.pages.all()) save.pages = input_->selected_pages();
+    if (!settings_.open.pages.all()) save.pages = input().selected_pages();
     std::unique_ptr<io::OutputFile> output =
-        io::OutputFile::create(path, info_of_pages(outcome_.out), file_, save);
+        io::OutputFile::create(path, info_of_pages(outcome_.out), &opened_->file(), save);
     const bool by_volume = io::is_format(path, "NIfTI");  // its own order
-    if (order_ && !by_volume) {
-      output = from_order_of_volumes(std::move(output), *order_, info_of_pages(outcome_.out), path);
+    if (order() && !by_volume) {
+      output = from_order_of_volumes(std::move(output), *order(), info_of_pages(outcome_.out), path);
     }
     if (spec().is_volume()) output = std::make_unique<VolumeOutput>(std::move(output));
     const bool watched = is_float(spec().type) && !is_float(outcome_.out.spec.type) && !settings_.range;
@@ -455,20 +280,20 @@ class FileRun {
     }
     outcome_.parts.start("finish");
     check_clipping(clipping);
-    input_->check_unchanged();
+    input().check_unchanged();
     output->commit();
   }
 
   void filter_each_page(io::OutputFile& output, RowWriter& writer, const ImageSpec& written_spec) {
     for (; page_ < outcome_.in.pages; ++page_) {
       if (page_ > 0) {
-        input_->select_page(page_);
+        input().select_page(page_);
         output.next_page();
         prepare_page();
       }
       outcome_.parts.start("filter");
       Report report = in_parts_ ? denoise_in_parts(*in_parts_, spec(), options_,
-                                                   dynamic_cast<VolumeInput&>(*input_), writer, written_spec)
+                                                   dynamic_cast<VolumeInput&>(input()), writer, written_spec)
                                 : denoiser_->run(*rows_, writer, written_spec);
       outcome_.report = added_up(std::move(report), outcome_.report);
     }
@@ -479,11 +304,11 @@ class FileRun {
     PageWriter results(output, writer, outcome_.in, [this](double fraction) { progress_.update(fraction); });
     for (; page_ < outcome_.in.pages; page_ += pages_of_sequence()) {
       if (page_ > 0) {
-        input_->select_page(page_);
+        input().select_page(page_);
         prepare_page();
       }
       rows_.reset();  // the page that may have been held to measure its noise
-      PageReader pages(*input_, page_, pages_of_sequence());
+      PageReader pages(input(), page_, pages_of_sequence());
       results.begin_sequence(page_);
       outcome_.parts.start("filter");
       Report report = denoiser_->run(pages, results, written_spec);
@@ -518,11 +343,8 @@ class FileRun {
   Outcome outcome_;
   Options options_;
   std::future<DeviceChoice> choice_;
-  std::unique_ptr<io::InputFile> input_;
-  io::InputFile* file_ = nullptr;  // as it was opened; input_ or inside it
-  std::optional<MethodParams> params_;
+  std::optional<OpenedFile> opened_;
   bool hold_ = false;
-  std::optional<io::PageOrder> order_;  // nothing: pages are no slices
   int page_ = 0;
   bool along_pages_ = false;  // the method looks at the pages before and after, or may: pages_of_sequence()
   std::unique_ptr<PageRows> rows_;

@@ -1,7 +1,6 @@
 // One file through one method, page by page or along its pages, into a file of its own.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -12,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "arguments.h"
+#include "denoise_settings.h"
 #include "denoiser_pool.h"
 #include "files.h"
 #include "io/image_file.h"
-#include "noise_options.h"
+#include "method_options.h"
 #include "progress.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
@@ -36,28 +35,6 @@ class GpuStart {
  private:
   std::atomic<bool> begun_ = false;
   std::thread thread_;
-};
-
-struct Settings {
-  std::vector<std::string> inputs;
-  std::string output;
-  std::string format;  // of the standard output
-  Options options;
-  std::optional<int> jobs;
-  NoiseOptions noise;
-  io::OpenOptions open;
-  std::optional<double> range;
-  std::optional<PixelType> depth;
-  io::SaveOptions save;
-  bool quality_given = false;
-  std::string channels = "auto";
-  bool no_clobber = false;
-  bool json = false;
-  bool quiet = false;
-  bool resume = false;
-  bool volume = false;                           // pages are slices of a volume
-  std::optional<int> slices;                     // of one volume
-  std::optional<std::array<double, 3>> spacing;  // of its voxels; nothing: as the file says
 };
 
 // Where a file's time goes: parts that follow each other and add up to the whole.

@@ -14,6 +14,7 @@
 #include "noise/stabilize.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
+#include "ungrain/measured_noise.h"
 #include "ungrain/noise_model.h"
 #include "ungrain/volume.h"
 
@@ -275,6 +276,50 @@ MethodParams resolve(const MethodParams& params, const ConstImageView& image) {
 
 MethodParams resolve(const MethodParams& params, RowReader& image, const ImageSpec& spec) {
   return resolve_with_noise(params, image, spec).params;
+}
+
+struct MeasuredNoise::Impl {
+  ImageSpec spec;      // of the image or volume
+  ImageSpec measured;  // of what was looked at: a volume's slices, one below the other
+  std::optional<NoiseModelEstimate> noise;
+  std::unique_ptr<CutDetector> cuts;
+};
+
+MeasuredNoise::MeasuredNoise(const ConstImageView& image, const NoiseModelOptions& options)
+    : impl_(std::make_unique<Impl>()) {
+  if (image.spec.colour == Colour::ycbcr || image.space.memory != Space::Memory::host)
+    throw Error(ErrorCode::unsupported, "MeasuredNoise takes images in host memory, and no ycbcr");
+  impl_->spec = impl_->measured = image.spec;
+  if (image.spec.is_volume()) {
+    SliceRows rows = slice_rows(image, voxels_measured);
+    impl_->measured = rows.spec();
+    NoiseModelEstimator noise(rows.spec(), options);
+    impl_->cuts = std::make_unique<CutDetector>(rows.spec(), options.threads);
+    for_bands(rows, rows.spec(), [&](const ConstImageView& band) {
+      if (band.spec.height == 0) return;
+      noise.add_rows(band);
+      impl_->cuts->add_rows(band);
+    });
+    impl_->noise = noise.finish();
+    return;
+  }
+  impl_->noise = estimate_noise_model(image, options);
+  impl_->cuts = std::make_unique<CutDetector>(image.spec, options.threads);
+  impl_->cuts->add_image(image);
+}
+
+MeasuredNoise::~MeasuredNoise() = default;
+MeasuredNoise::MeasuredNoise(MeasuredNoise&&) noexcept = default;
+MeasuredNoise& MeasuredNoise::operator=(MeasuredNoise&&) noexcept = default;
+
+Resolved MeasuredNoise::resolve(const MethodParams& params) {
+  params.validate(impl_->spec);
+  if (!params.needs_image()) return {resolve_derived(params, impl_->spec), std::nullopt};
+  Resolved found =
+      NoiseResolver::measures(params)
+          ? NoiseResolver::with_measured_noise(params, impl_->measured, *impl_->noise, *impl_->cuts)
+          : NoiseResolver::with_given_noise(params, impl_->measured, *impl_->cuts);
+  return {resolve_derived(found.params, impl_->spec), std::move(found.noise)};
 }
 
 }  // namespace ungrain
