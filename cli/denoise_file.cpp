@@ -254,7 +254,7 @@ class FileRun {
     // Floats may contain a NaN, which --nonfinite handles.
     return outcome_.in.pages == 1 && same_type && plain && !is_float(spec().type) && !outcome_.in.turned &&
            files_.input != stream_name && io::is_format(output, outcome_.in.format) &&
-           outcome_.in.gzip == io::is_gzip_name(output);
+           io::can_write(output, nullptr) && outcome_.in.gzip == io::is_gzip_name(output);
   }
 
   void filter(const fs::path& path) {

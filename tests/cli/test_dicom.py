@@ -20,7 +20,9 @@ def element(group: int, number: int, kind: bytes, value: bytes) -> bytes:
     return head + (struct.pack("<2xI", len(value)) if kind in (b"OB", b"OW") else struct.pack("<H", len(value))) + value
 
 
-def dicom(z: int, samples: list[int], series: int = 1, text: str = "T1", syntax: str = "1.2.840.10008.1.2.1") -> bytes:
+def dicom(z: int, samples: list[int], series: int = 1, text: str = "T1", syntax: str = "1.2.840.10008.1.2.1",
+          units: bool = True) -> bytes:
+    """Hounsfield units, or 16 bits without a sign."""
     word = lambda number, value: element(0x28, number, b"US", struct.pack("<H", value))
     return b"".join([
         bytes(128), b"DICM", element(2, 0x10, b"UI", syntax.encode()),
@@ -29,8 +31,8 @@ def dicom(z: int, samples: list[int], series: int = 1, text: str = "T1", syntax:
         element(0x20, 0x0e, b"UI", f"1.2.{series}".encode()), element(0x20, 0x11, b"IS", str(series).encode()),
         element(0x20, 0x32, b"DS", f"-10\\20\\{2.5 * z}".encode()), element(0x20, 0x37, b"DS", b"1\\0\\0\\0\\1\\0"),
         word(2, 1), element(0x28, 4, b"CS", b"MONOCHROME2"), word(0x10, HEIGHT), word(0x11, WIDTH),
-        element(0x28, 0x30, b"DS", b"0.5\\0.5"), word(0x100, 16), word(0x101, 16), word(0x102, 15), word(0x103, 1),
-        element(0x28, 0x1052, b"DS", b"-1024"), element(0x28, 0x1053, b"DS", b"1"),
+        element(0x28, 0x30, b"DS", b"0.5\\0.5"), word(0x100, 16), word(0x101, 16), word(0x102, 15), word(0x103, int(units)),
+        element(0x28, 0x1052, b"DS", b"-1024" if units else b"0"), element(0x28, 0x1053, b"DS", b"1"),
         element(0x7fe0, 0x10, b"OW", struct.pack(f"<{len(samples)}h", *samples))])
 
 
@@ -104,6 +106,10 @@ class Dicom(Workspace):
         self.assertEqual(list(struct.unpack(f"<{count}f", data[-4 * count:])), self.expected())
         refused = self.failed("volume", "ct", "-o", "out.dcm")
         self.assertIn("out.dcm: .dcm files cannot be written; this build writes .pgm", refused.err)
+
+    def test_a_file_without_noise_is_not_copied_as_dicom(self) -> None:
+        self.path("a.dcm").write_bytes(dicom(0, [500] * (WIDTH * HEIGHT), units=False))
+        self.assertIn("b.dcm: .dcm files cannot be written", self.failed("a.dcm", "-o", "b.dcm").err)
 
     def test_several_series(self) -> None:
         self.make("ct", series=7, text="bone")
