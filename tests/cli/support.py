@@ -511,10 +511,10 @@ def tiff_text(path: Path) -> str:
     return ""
 
 
-def write_imagej(path: Path, pages: list[Picture]) -> Path:
+def write_imagej(path: Path, pages: list[Picture], counts: str = "") -> Path:
     """As ImageJ writes large stacks: the directory of the first page only, the pixels of all one after the other."""
     first = pages[0]
-    text = f"ImageJ=1.53t\nimages={len(pages)}\nslices={len(pages)}\nloop=false\n\0".encode()
+    text = f"ImageJ=1.53t\nimages={len(pages)}\n{counts or f'slices={len(pages)}'}\nloop=false\n\0".encode()
     text += bytes(len(text) % 2)
     tags = [(256, 4, 1, first.width), (257, 4, 1, first.height), (258, 3, 1, 8 if first.white <= 255 else 16),
             (259, 3, 1, 1), (262, 3, 1, 1), (270, 2, len(text), 0), (273, 4, 1, 0), (277, 3, 1, 1),

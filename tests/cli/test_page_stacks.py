@@ -7,7 +7,7 @@ import signal
 import unittest
 
 from support import (Picture, Workspace, ends_by, needs_format, picture, read_tiff, start, temporaries, tiff_text,
-                     wait_until, write_tiff)
+                     wait_until, write_imagej, write_tiff)
 
 X, Y, Z, C, T = 26, 22, 6, 2, 2
 METHOD = ("-m", "nlm3d", "--search", "3", "--sigma", "12", "-q")
@@ -85,6 +85,14 @@ class PageStacks(Workspace):
             self.done("a.tif", "--volume", "-o", "b.tif", *method)
             self.assert_volumes("b.tif", "XYCZT", expected)
             self.assertEqual(tiff_text(self.path("b.tif")), imagej())
+
+    def test_one_directory_of_imagej(self) -> None:
+        expected = self.alone(*METHOD)
+        pages = [self.volumes[c, t][z] for t in range(T) for z in range(Z) for c in range(C)]
+        write_imagej(self.path("a.tif"), pages, f"channels={C}\nslices={Z}\nframes={T}")
+        self.done("volume", "a.tif", "-o", "b.tif", *METHOD)
+        self.assert_volumes("b.tif", "XYCZT", expected)
+        self.assertIn(f"channels={C}\nslices={Z}\nframes={T}\n", tiff_text(self.path("b.tif")))
 
     def test_slices_too_large_for_the_memory(self) -> None:
         self.volumes = {key: [picture(30, 170, seed=1 + z + 10 * sum(key)) for z in range(12)]
