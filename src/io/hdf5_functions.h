@@ -1,0 +1,25 @@
+// What the rest of this folder asks of libhdf5, which the program has in a module of its own: it takes
+// longer to load than a small image takes to filter, and few files need it.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "io/image_file.h"
+#include "io/module_loader.h"
+#include "io/source_file.h"
+
+namespace ungrain::io {
+
+struct Hdf5Functions : ModuleVersion {
+  std::unique_ptr<InputFile> (*open)(SourceFile file, const OpenOptions& options);
+  std::unique_ptr<OutputFile> (*create)(const std::filesystem::path& path, const FileInfo& info,
+                                        const InputFile* like, const SaveOptions& options);
+};
+
+extern const Hdf5Functions hdf5_table;  // only where libhdf5 is linked: in the module and in tests
+
+// Any thread may call it. Throws Error(io) where the module is missing or cannot be loaded.
+const Hdf5Functions& hdf5_functions();
+
+}  // namespace ungrain::io
