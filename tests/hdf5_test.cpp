@@ -136,7 +136,7 @@ TEST_F(Hdf5Test, EveryStorageAndAxisOfPagesGoesThrough) {
     for (int axis = 0; axis < 3; ++axis) {
       // The array has 68 KiB. Of 400 kB a band may have 50: a larger one is in a scratch file.
       for (const int memory : {0, 400'000}) {
-        for (const int step : {1, 4, 100}) {
+        for (const int step : {4, 100}) {
           OpenOptions options;
           options.axis = axis;
           options.memory = static_cast<std::uint64_t>(memory);
