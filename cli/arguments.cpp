@@ -112,12 +112,16 @@ void add_depth_option(OptionTable& table, std::string help, std::optional<PixelT
 }
 
 void add_open_options(OptionTable& table, io::OpenOptions& options) {
-  table.add("--axis N",
-            "axis of NPY arrays that counts the images of a stack, negative from the end (default: none)",
-            [&options](const std::string& text) {
-              options.axis = read_number<int>(text);
-              if (!options.axis) throw UsageError(fmt::format("--axis takes a whole number, got '{}'", text));
-            });
+  table.add(
+      "--axis N",
+      "axis of NPY and HDF5 arrays that counts the images of a stack, negative from the end (default: none)",
+      [&options](const std::string& text) {
+        options.axis = read_number<int>(text);
+        if (!options.axis) throw UsageError(fmt::format("--axis takes a whole number, got '{}'", text));
+      });
+  table.add("--dataset PATH",
+            "array of an HDF5 file: /entry/data/data (default: the only one, or NeXus' default)",
+            options.dataset);
   table.add("--pages LIST", "pages of a file of several, counted from 1: 1,4-6,9- (default: all)",
             [&options](const std::string& text) { options.pages = parse_pages(text); });
   table.add("--alpha WHICH",
@@ -139,7 +143,8 @@ void add_save_options(OptionTable& table, io::SaveOptions& options, bool& qualit
               quality_given = true;
             });
   using io::TiffCompression;
-  table.add("--compression KIND", "of TIFF: {} (default: the input's, or none)", options.compression,
+  table.add("--compression KIND", "of TIFF: {}; of HDF5: none or deflate (default: the input's, or none)",
+            options.compression,
             {{"none", TiffCompression::none},
              {"lzw", TiffCompression::lzw},
              {"deflate", TiffCompression::deflate},

@@ -38,7 +38,7 @@ void add_format_option(OptionTable& table, std::string& format);
 void add_device_option(OptionTable& table, std::string help, Device& device);
 void add_range_option(OptionTable& table, std::string help, std::optional<double>& range);
 void add_depth_option(OptionTable& table, std::string help, std::optional<PixelType>& depth);
-// --axis, --pages and --alpha.
+// --axis, --dataset, --pages and --alpha.
 void add_open_options(OptionTable& table, io::OpenOptions& options);
 // --series, of commands that take folders of DICOM files.
 void add_series_option(OptionTable& table, io::OpenOptions& options);

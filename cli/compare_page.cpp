@@ -105,7 +105,7 @@ class VolumePage : public ComparisonPage {
                       {"low", low_},
                       {"high", high_},
                       // In NIfTI's coordinates y goes to the front and z to the top of the head.
-                      {"upwards", clean_.volume.has_value()}};
+                      {"upwards", clean_.format == "NIfTI"}};
   }
 
   std::string source(ComparedFile& file) override {

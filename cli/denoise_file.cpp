@@ -414,6 +414,7 @@ std::string settings_text(const Settings& settings, const MethodOptions& method)
                       settings.depth ? name(*settings.depth) : "same",
                       static_cast<int>(settings.options.nonfinite));
   if (settings.open.axis) text += fmt::format(" axis={}", *settings.open.axis);
+  if (!settings.open.dataset.empty()) text += fmt::format(" dataset={}", settings.open.dataset);
   if (settings.open.alpha) text += fmt::format(" alpha={}", *settings.open.alpha);
   if (!settings.open.pages.all()) text += fmt::format(" pages={}", settings.open.pages.text());
   if (!settings.open.series.empty()) text += fmt::format(" series={}", settings.open.series);

@@ -40,6 +40,7 @@ const std::vector<Format>& table() {
       {"NPY", {".npy"}, Codec::npy, "", "", {u8, u16, f16, f32}, any, true},
       {"NIfTI", {".nii", ".nii.gz"}, Codec::nifti, "", "", {u8, u16, f32}, plain | layout_rgb_alpha, true, keeps_nifti},
       {"DICOM", {".dcm", ".dicom", ".ima"}, Codec::dicom, "", "", {}},
+      {"HDF5", {".h5", ".hdf5", ".hdf", ".nxs"}, Codec::hdf5, "", "", {u8, u16, f16, f32}, plain | layout_four, true, keeps_hdf5},
       {"JPEG", {".jpg", ".jpeg", ".jpe"}, Codec::vips, "jpegload", "jpegsave", {u8}, plain | layout_four, false,
        photograph | keeps_iptc | keeps_photoshop | keeps_resolution | comments_in_jpeg},
       {"PNG", {".png"}, Codec::vips, "pngload", "pngsave", {u8, u16}, with_alpha, false,
@@ -122,11 +123,13 @@ std::span<const Format> formats() { return table(); }
 bool can_read(const Format& format) {
   if (format.codec == Codec::dng || format.codec == Codec::raw) return UNGRAIN_HAVE_RAW != 0;
   if (format.codec == Codec::tiff) return UNGRAIN_HAVE_TIFF != 0;
+  if (format.codec == Codec::hdf5) return UNGRAIN_HAVE_HDF5 != 0;
   return format.codec != Codec::vips || vips_has(format.loader);
 }
 
 bool can_write(const Format& format) {
   if (format.codec == Codec::tiff) return UNGRAIN_HAVE_TIFF != 0;
+  if (format.codec == Codec::hdf5) return UNGRAIN_HAVE_HDF5 != 0;
   return format.layouts != 0 && (format.codec != Codec::vips || vips_has(format.saver));
 }
 
@@ -244,7 +247,7 @@ bool keeps_white_level(const std::filesystem::path& path) {
   const Format* format = format_of_extension(path);
   if (format == nullptr) return true;
   return format->codec == Codec::pnm || format->codec == Codec::npy || format->codec == Codec::nifti ||
-         format->codec == Codec::tiff || format->name == "FITS";
+         format->codec == Codec::tiff || format->codec == Codec::hdf5 || format->name == "FITS";
 }
 
 std::vector<std::string> readable_extensions() { return extensions_where(&can_read); }

@@ -14,7 +14,7 @@
 namespace ungrain::io {
 
 // The code that reads and writes a format.
-enum class Codec : std::uint8_t { pnm, pfm, bmp, npy, nifti, tiff, vips, dng, raw, dicom };
+enum class Codec : std::uint8_t { pnm, pfm, bmp, npy, nifti, hdf5, tiff, vips, dng, raw, dicom };
 
 // Meanings of a file's channels, one bit each.
 enum Layout : std::uint8_t {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -26,8 +27,13 @@
 #include "io/tiff_input.h"
 #include "io/tiff_output.h"
 #endif
+#if UNGRAIN_HAVE_HDF5
+#include "io/hdf5_functions.h"
+#endif
 #if UNGRAIN_HAVE_VIPS
 #include "io/vips_functions.h"
+#endif
+#if UNGRAIN_HAVE_VIPS || UNGRAIN_HAVE_HDF5
 #include "ungrain/error.h"
 #endif
 
@@ -43,15 +49,41 @@ namespace {
       format);
 }
 
-#if UNGRAIN_HAVE_VIPS
-const VipsFunctions& vips_for(const std::filesystem::path& path) {
+#if UNGRAIN_HAVE_VIPS || UNGRAIN_HAVE_HDF5
+// The functions of a module; an error names the file that needs it.
+template <class Functions>
+const Functions& module_for(const std::filesystem::path& path, const Functions& (*functions)()) {
   try {
-    return vips_functions();
+    return functions();
   } catch (const Error& error) {
     fail(path, error.what());
   }
 }
 #endif
+#if UNGRAIN_HAVE_VIPS
+const VipsFunctions& vips_for(const std::filesystem::path& path) { return module_for(path, vips_functions); }
+#endif
+
+// The signature stands at the beginning, or behind a block of the user's whose size is a power of two.
+bool is_hdf5(const SourceFile& file) {
+  constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
+  constexpr std::uint64_t largest_user_block = 4096;
+  std::array<char, signature.size()> start{};
+  for (std::uint64_t at = 0; at <= largest_user_block; at = std::max<std::uint64_t>(512, 2 * at)) {
+    const std::size_t got = file.read_some(start.data(), start.size(), at);
+    if (std::string_view(start.data(), got) == signature) return true;
+  }
+  return false;
+}
+
+std::unique_ptr<InputFile> open_with_libhdf5(SourceFile file, [[maybe_unused]] const OpenOptions& options) {
+#if UNGRAIN_HAVE_HDF5
+  const std::filesystem::path path = file.path();
+  return module_for(path, hdf5_functions).open(std::move(file), options);
+#else
+  fail(file.path(), "an HDF5 file: this build lacks libhdf5, which reads it");
+#endif
+}
 
 std::unique_ptr<InputFile> open_decoder(SourceFile file, [[maybe_unused]] const OpenOptions& options) {
   if (is_pnm(file)) return open_pnm(std::move(file));
@@ -60,6 +92,8 @@ std::unique_ptr<InputFile> open_decoder(SourceFile file, [[maybe_unused]] const 
   if (is_npy(file)) return open_npy(std::move(file), options);
   if (is_nifti(file)) return open_nifti(std::move(file));
   if (is_dicom(file)) return open_dicom(file, options);  // before TIFF, which the first bytes may also be
+  if (is_hdf5(file)) return open_with_libhdf5(std::move(file), options);
+  if (is_format(file.path(), "HDF5")) fail(file.path(), "not an HDF5 file, though it is named like one");
   if (const std::string kind = raw_kind(file); !kind.empty()) {
 #if UNGRAIN_HAVE_RAW
     return open_raw(std::move(file), kind);
@@ -218,6 +252,7 @@ std::string metadata_not_kept(const std::filesystem::path& path, const FileInfo&
   if (like.info().format == "DICOM") lost &= ~static_cast<unsigned>(keeps_nifti);
   // The affine matrix and the axes of the whole volume are not those of some slices.
   if (metadata.nifti && !like.selected_pages().empty()) lost |= keeps_nifti;
+  if (metadata.hdf5 && !like.selected_pages().empty()) lost |= keeps_hdf5;
   std::string text = kinds_text(lost);
   const bool tiff_to_tiff = format->codec == Codec::tiff && metadata.tiff_tags;
   if (tiff_to_tiff && is_ome_xml(metadata.description) && !keeps_ome_xml(metadata, like.selected_pages())) {
@@ -253,6 +288,12 @@ std::unique_ptr<OutputFile> OutputFile::create(const std::filesystem::path& path
       return create_npy(path, info);
     case Codec::nifti:
       return create_nifti(path, info, like, options);
+    case Codec::hdf5:
+#if UNGRAIN_HAVE_HDF5
+      return module_for(path, hdf5_functions).create(path, info, like, options);
+#else
+      break;
+#endif
     case Codec::tiff:
 #if UNGRAIN_HAVE_TIFF
       return create_tiff(path, info, like, options);

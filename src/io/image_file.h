@@ -1,8 +1,8 @@
 // Image files as streams of rows. Nothing outside this folder knows file formats.
 //
-// Our own code reads and writes PNM, PAM, PFM, BMP, NPY and NIfTI, and reads DICOM; libvips does everything
-// else, in builds that have it (UNGRAIN_HAVE_VIPS). On reading, a file's content decides its format; on
-// writing, the name's extension.
+// Our own code reads and writes PNM, PAM, PFM, BMP, NPY and NIfTI, and reads DICOM; libtiff, LibRaw and libhdf5
+// do theirs and libvips everything else, in builds that have them (UNGRAIN_HAVE_VIPS ...). On reading, a
+// file's content decides its format; on writing, the name's extension.
 //
 // Every failure is Error(io): one line, the file's name first.
 #pragma once
@@ -76,11 +76,11 @@ struct FileInfo {
   // Neither the samples' type nor the file tells the white level: floats, and integers that became floats.
   bool white_unknown = false;
   bool turned = false;  // the file's pixels lie on a side: its rows are not the image's rows
-  // Of an NPY array: the axis that counts the pages, and whether a single channel has its own axis.
+  // Of an NPY or HDF5 array: the axis that counts the pages, and whether a single channel has its own axis.
   std::optional<int> page_axis = {};
   bool channel_axis = false;
   bool gzip = false;                       // the whole file is compressed: .nii.gz
-  std::optional<VolumeShape> volume = {};  // of NIfTI and DICOM files: their pages are slices
+  std::optional<VolumeShape> volume = {};  // of NIfTI, DICOM and HDF5 files: their pages are slices
   std::optional<PageStack> stack = {};     // of TIFF files
 };
 
@@ -103,8 +103,10 @@ class PageList {
 };
 
 struct OpenOptions {
-  std::optional<int> axis = {};  // of NPY arrays: the one that counts the pages; negative: from the end
-  PageList pages = {};           // none named: all
+  // Of NPY and HDF5 arrays: the axis that counts the pages; negative: from the end.
+  std::optional<int> axis = {};
+  std::string dataset = {};  // of HDF5 files: the path of the array; empty: found
+  PageList pages = {};       // none named: all
   // Whether the last of two or four channels is alpha; nothing: as the file says.
   std::optional<bool> alpha = {};
   std::uint64_t memory = 0;  // bytes that decoding may take; 0: no limit
@@ -144,7 +146,7 @@ class InputFile : public RowReader {
 
 struct SaveOptions {
   int quality = 95;  // 1 to 100, of lossy formats: JPEG, WebP, HEIF, AVIF, JPEG XL, JPEG 2000
-  // Of TIFF; nothing: that of `like` where it is a TIFF file, else none.
+  // Of TIFF and HDF5 (none or deflate); nothing: that of `like` where it has the same format, else none.
   std::optional<TiffCompression> compression = {};
   std::vector<int> pages = {};  // the pages of `like` that the output has; empty: all
 };
@@ -157,8 +159,9 @@ std::string metadata_not_kept(const std::filesystem::path& path, const FileInfo&
 class OutputFile : public RowWriter {
  public:
   // Copies the metadata of `like` (may be null, need not stay open) as far as both formats can hold them:
-  // EXIF, XMP, IPTC, ICC profile, resolution, orientation, animation delays, TIFF tiles, NIfTI header. Nobody
-  // who may not read `like` can read a new file; a replaced file keeps its permissions.
+  // EXIF, XMP, IPTC, ICC profile, resolution, orientation, animation delays, TIFF tiles, NIfTI header, the
+  // rest of an HDF5 file. Nobody who may not read `like` can read a new file; a replaced file keeps its
+  // permissions.
   static std::unique_ptr<OutputFile> create(const std::filesystem::path& path, const FileInfo& info,
                                             const InputFile* like, const SaveOptions& options = {});
 

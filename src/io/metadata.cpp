@@ -97,6 +97,7 @@ unsigned kinds_of(const Metadata& metadata) {
   add(!metadata.delays.empty(), keeps_animation);
   add(metadata.tiff_tags != nullptr && metadata.tiff_tags->has_private_tags(), keeps_tiff_tags);
   add(metadata.nifti.has_value(), keeps_nifti);
+  add(metadata.hdf5 != nullptr, keeps_hdf5);
   return kinds;
 }
 
@@ -115,6 +116,7 @@ std::string kinds_text(unsigned kinds) {
       std::pair{keeps_photoshop, "Photoshop resources"},
       std::pair{keeps_comments, "comment"},
       std::pair{keeps_nifti, "NIfTI header"},
+      std::pair{keeps_hdf5, "HDF5 attributes and other datasets"},
   };
   std::vector<std::string_view> list;
   for (const auto& [kind, name] : names) {

@@ -47,6 +47,9 @@ struct NiftiHeader {
 // The directories of a TIFF file, from which a TIFF output copies its tags.
 class TiffTagSource;
 
+// Where an HDF5 file has its samples, for an output that keeps the rest of the file.
+struct Hdf5Origin;
+
 struct Metadata {
   Bytes exif;       // a small TIFF file, without "Exif\0\0" in front
   Bytes xmp;        // an XML packet
@@ -66,6 +69,7 @@ struct Metadata {
   std::shared_ptr<const TiffTagSource> tiff_tags;
   std::optional<TiffStorage> tiff_storage;
   std::optional<NiftiHeader> nifti;
+  std::shared_ptr<const Hdf5Origin> hdf5;
 };
 
 // Kinds of metadata; a bit each.
@@ -83,6 +87,7 @@ enum MetadataKind : std::uint16_t {
   keeps_photoshop = 1024,
   keeps_comments = 2048,
   keeps_nifti = 4096,
+  keeps_hdf5 = 8192,
 };
 
 unsigned kinds_of(const Metadata& metadata);

@@ -9,11 +9,7 @@
 namespace ungrain::io {
 
 const VipsFunctions vips_table = {
-    .version = UNGRAIN_VERSION,
-    .open = &open_vips,
-    .create = &create_vips,
-    .has_operation = &has_vips_operation,
-    .browser_picture = &vips_picture,
+    {.version = UNGRAIN_VERSION}, &open_vips, &create_vips, &has_vips_operation, &vips_picture,
 };
 
 }  // namespace ungrain::io

@@ -12,12 +12,12 @@
 
 #include "io/browser_picture.h"
 #include "io/image_file.h"
+#include "io/module_loader.h"
 #include "io/source_file.h"
 
 namespace ungrain::io {
 
-struct VipsFunctions {
-  const char* version;  // of ungrain: a module of another version is refused
+struct VipsFunctions : ModuleVersion {
   std::unique_ptr<InputFile> (*open)(SourceFile file, const OpenOptions& options);
   std::unique_ptr<OutputFile> (*create)(const std::filesystem::path& path, const FileInfo& info,
                                         const InputFile* like, const SaveOptions& options);

@@ -1,69 +1,13 @@
 // vips_functions() of the program, which loads the module with libvips when a file needs it.
-#include <dlfcn.h>
-#include <fmt/format.h>
-
-#include <filesystem>
-#include <string>
-#include <string_view>
-
-#include "io/failure.h"
 #include "io/vips_functions.h"
 #include "ungrain/error.h"
-#include "ungrain/version.h"
 
 namespace ungrain::io {
-namespace {
-
-namespace fs = std::filesystem;
-
-struct Loaded {
-  const VipsFunctions* functions = nullptr;
-  std::string why_not;  // where functions is null
-};
-
-// Relative to the program, so that an installation can be moved. A build has the first folder; an
-// installation may have its libraries elsewhere, for example in lib/x86_64-linux-gnu.
-fs::path find_module() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  fs::path found;
-  for (const char* folder : {"../lib/ungrain", UNGRAIN_MODULE_FOLDER}) {
-    found = (program / folder / "ungrain-vips.so").lexically_normal();
-    if (fs::exists(found, error)) break;
-  }
-  return found;
-}
-
-Loaded load() {
-  const fs::path path = find_module();
-  const auto failed = [&](std::string_view why) {
-    const std::string repeated = path.string() + ": ";  // how the loader's messages begin
-    if (why.starts_with(repeated)) why.remove_prefix(repeated.size());
-    return Loaded{nullptr, fmt::format("the module {} cannot be loaded: {}", path.string(), one_line(why))};
-  };
-  std::error_code error;
-  if (!fs::exists(path, error)) return failed("there is no such file");
-  // Lazy: most of libvips' functions are never called. The module itself is linked to be bound at once, so
-  // that one of another build fails here and not in the middle of a file.
-  void* module = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (module == nullptr) return failed(dlerror());
-  using Entry = const VipsFunctions* (*)();
-  const auto entry = reinterpret_cast<Entry>(dlsym(module, "ungrain_vips_functions"));
-  if (entry == nullptr) return failed(dlerror());
-  const VipsFunctions* functions = entry();
-  if (functions->version != std::string_view(UNGRAIN_VERSION)) {
-    return failed(
-        fmt::format("it belongs to version {}, the program is {}", functions->version, UNGRAIN_VERSION));
-  }
-  return {functions, {}};
-}
-
-}  // namespace
 
 const VipsFunctions& vips_functions() {
-  static const Loaded loaded = load();
+  static const LoadedModule loaded = load_module("ungrain-vips", "ungrain_vips_functions");
   if (loaded.functions == nullptr) throw Error(ErrorCode::io, loaded.why_not);
-  return *loaded.functions;
+  return static_cast<const VipsFunctions&>(*loaded.functions);
 }
 
 }  // namespace ungrain::io

@@ -1,4 +1,4 @@
 // The module's entry, which vips_loaded.cpp looks up.
 #include "io/vips_functions.h"
 
-extern "C" const ungrain::io::VipsFunctions* ungrain_vips_functions() { return &ungrain::io::vips_table; }
+extern "C" const ungrain::io::ModuleVersion* ungrain_vips_functions() { return &ungrain::io::vips_table; }
