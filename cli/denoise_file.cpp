@@ -419,6 +419,11 @@ std::string settings_text(const Settings& settings, const MethodOptions& method)
   if (!settings.open.pages.all()) text += fmt::format(" pages={}", settings.open.pages.text());
   if (!settings.open.series.empty()) text += fmt::format(" series={}", settings.open.series);
   if (settings.channels != "auto") text += fmt::format(" channels={}", settings.channels);
+  if (settings.volume) text += " volume";
+  if (settings.slices) text += fmt::format(" slices={}", *settings.slices);
+  if (settings.spacing)
+    text += fmt::format(" spacing={},{},{}", (*settings.spacing)[0], (*settings.spacing)[1],
+                        (*settings.spacing)[2]);
   if (settings.quality_given) text += fmt::format(" quality={}", settings.save.quality);
   if (settings.save.compression)
     text += fmt::format(" compression={}", static_cast<int>(*settings.save.compression));
