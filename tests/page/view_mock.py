@@ -131,7 +131,8 @@ class Model:
     def __init__(self) -> None:
         self.blocks: dict[tuple, list[list[int]]] = {}
         self.rows: dict[tuple, list[int]] = {}
-        self.lock = threading.Lock()
+        self.tiles: dict[tuple, tuple[int, int, bytes]] = {}
+        self.thumbnails: dict[str, bytes] = {}
 
     def block(self, picture: Picture, left: float) -> list[list[int]]:
         """The noise, times `left`."""
@@ -155,8 +156,24 @@ class Model:
                               (*(picture.clean(x << level, y, 0 if gray else channel, page) for channel in range(3)), 1 << 20)]
         return self.rows[key]
 
-    def tile(self, picture: Picture, page: int, level: int, x: int, y: int, kind: str, strength: float, low: float, high: float,
-             gain: float) -> tuple[int, int, bytes]:
+    def tile(self, picture: Picture, *place) -> tuple[int, int, bytes]:
+        key = (picture.name, picture.width, *place)
+        if key not in self.tiles:
+            if len(self.tiles) > 600:
+                self.tiles.clear()
+            self.tiles[key] = self.compute_tile(picture, *place)
+        return self.tiles[key]
+
+    def thumbnail(self, picture: Picture) -> bytes:
+        if picture.name not in self.thumbnails:
+            level = 0
+            while max(picture.width, picture.height) >> level > TILE - 1:
+                level += 1
+            self.thumbnails[picture.name] = bmp_of(*self.tile(picture, 0, level, 0, 0, "noisy", 1, picture.low, picture.high, 1))
+        return self.thumbnails[picture.name]
+
+    def compute_tile(self, picture: Picture, page: int, level: int, x: int, y: int, kind: str, strength: float, low: float, high: float,
+                     gain: float) -> tuple[int, int, bytes]:
         across, down = -((-picture.width) >> level), -((-picture.height) >> level)
         x0, y0 = x * TILE, y * TILE
         width, height = min(TILE, across - x0), min(TILE, down - y0)
@@ -181,12 +198,14 @@ class Model:
                 values = [max(0, min(255, round(128 + sign * (b - a)))) for a, b in zip(before, after)][:4 * width]
                 values[3::4] = [255] * width
                 if kind == "removed":
-                    for i in range(0, 4 * width, 4):
-                        values[i:i + 3] = [round(sum(values[i:i + 3]) / 3)] * 3
+                    values[1::4] = values[2::4] = values[0::4]
                 rows.append(bytes(values))
             else:
                 rows.append(bytes(map(show, map(operator.add, clean, before if kind == "noisy" else after))))
         return width, height, b"".join(rows)
+
+
+MODEL = Model()
 
 
 class Jobs:
@@ -238,7 +257,7 @@ class MockServer(ThreadingHTTPServer):
 
     def __init__(self, port: int = 0, pictures: list[Picture] | None = None) -> None:
         super().__init__(("127.0.0.1", port), Handler)
-        self.model, self.jobs = Model(), Jobs()
+        self.model, self.jobs = MODEL, Jobs()
         self.pictures = list(PICTURES if pictures is None else pictures)
         self.asked: list[tuple[str, dict]] = []
         self.posted: list[tuple[str, dict]] = []
@@ -334,11 +353,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(self.picture(query).info(int(query["file"])))
 
     def get_thumbnail(self, query: dict) -> None:
-        picture = self.picture(query)
-        level = 0
-        while max(picture.width, picture.height) >> level > TILE - 1:
-            level += 1
-        self.answer(bmp_of(*self.server.model.tile(picture, 0, level, 0, 0, "noisy", 1, picture.low, picture.high, 1)), "image/bmp")
+        self.answer(self.server.model.thumbnail(self.picture(query)), "image/bmp")
 
     def get_tile(self, query: dict) -> None:
         picture = self.picture(query)

@@ -114,6 +114,7 @@ class TileLoader {
       if (this.cache.exact(key)) this.wanted.delete(key);
       this.arrived(key);
     } catch (error) {
+      if (error.status === 409) await new Promise((resume) => setTimeout(resume, 50));
       if (this.running.get(key) === request) this.running.delete(key);
       if (!is_abort(error)) this.refuse(key, error);
     }
@@ -179,6 +180,7 @@ export class Stage {
     }
     if (this.scene && this.scene.picture.file !== scene.picture.file) this.shown.clear();
     this.scene = scene;
+    this.coming?.ready(false);
     this.coming = null;
     this.draw_soon();
   }
@@ -296,7 +298,10 @@ export class Stage {
     this.want_tiles(this.scene, wanted, 0);
     if (this.coming) this.want_tiles(this.coming.scene, wanted, 1);
     this.loader.want(wanted);
-    if (this.coming && !this.lacks_tiles(this.coming.scene)) this.coming.ready();
+    if (this.coming && !this.lacks_tiles(this.coming.scene)) {
+      this.coming.ready(true);
+      this.coming = null;
+    }
     const pending = this.pending();
     this.tell_pending(pending);
     if (pending === 0) this.idle_waiters.splice(0).forEach((resolve) => resolve());
@@ -434,7 +439,7 @@ export class Stage {
       })));
   }
 
-  // Resolved once every tile of the scene has arrived; the shown scene stays until then.
+  // True once every tile of the scene has arrived; the shown scene stays until then. False where another is shown before.
   prepare(scene) {
     return new Promise((ready) => {
       this.coming = { scene, ready };
@@ -475,15 +480,17 @@ export class Stage {
     const box = this.cell_boxes()[cell];
     const origin = this.origin(box);
     const at = { x: Math.floor(origin.x + (x + 0.5) * this.zoom()), y: Math.floor(origin.y + (y + 0.5) * this.zoom()) };
-    let { context } = this;
+    let { canvas } = this;
     if (side) {
-      const sheet = document.createElement("canvas");
-      sheet.width = this.canvas.width;
-      sheet.height = this.canvas.height;
-      context = sheet.getContext("2d", { alpha: false });
-      this.draw_scene(context, side === "noisy" ? 1 : 0);
+      canvas = document.createElement("canvas");
+      canvas.width = this.canvas.width;
+      canvas.height = this.canvas.height;
+      this.draw_scene(canvas.getContext("2d", { alpha: false }), side === "noisy" ? 1 : 0);
     }
-    return [...context.getImageData(at.x, at.y, 1, 1).data];
+    // A canvas that is read from is no longer drawn by the GPU: the one on the screen is copied.
+    this.sample ??= new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+    this.sample.drawImage(canvas, at.x, at.y, 1, 1, 0, 0, 1, 1);
+    return [...this.sample.getImageData(0, 0, 1, 1).data];
   }
 
   // ---- Pointers: drag to move, two fingers or the wheel to zoom, a rectangle while that is chosen.

@@ -22,19 +22,22 @@ const state = {
 
 // ---- Messages
 
-const failure = (error) => {
+// A message stays until it is dismissed, or until what it is about works again.
+let failure_about = "";
+const failure = (error, about = "") => {
   if (is_abort(error)) return;
+  failure_about = about;
   by_id("failure-text").textContent = error.message || String(error);
   by_id("failure").hidden = false;
 };
-const no_failure = () => { by_id("failure").hidden = true; };
+const no_failure = (about = failure_about) => { if (about === failure_about) by_id("failure").hidden = true; };
 const say = (text) => { by_id("said").textContent = text; };
 // Work whose failure is told in the bar.
-const attempt = async (work) => {
+const attempt = async (work, about) => {
   try {
     return await work();
   } catch (error) {
-    failure(error);
+    failure(error, about);
     return undefined;
   }
 };
@@ -42,15 +45,16 @@ const attempt = async (work) => {
 // ---- What is chosen
 
 const active_panel = () => state.panels[state.active];
-const words_for = (settings, file = state.file) => {
+// With the picture's own strength, if it has one.
+const words_for = (settings, file) => {
   const own = state.own_strength[file];
   if (own === undefined) return words_of(session, settings);
-  const changed = copy_of(settings);
-  if (Number(own) === 1) delete changed.values["--strength"];
-  else changed.values["--strength"] = own;
-  return words_of(session, changed);
+  const usual = session.common.find(({ option }) => option === "--strength")?.default_text;
+  return words_of(session, { ...settings, values: { ...settings.values, "--strength": Number(own) === Number(usual) ? "" : own } });
 };
-const words_now = () => words_for(active_panel().settings);
+// Side by side, each panel has the strength of its own settings.
+const words_shown = (settings) => state.mode === "side" ? words_of(session, settings) : words_for(settings, state.file);
+const words_now = () => words_shown(active_panel().settings);
 
 // ---- The address: a reload goes on where it was, and each window has its own.
 
@@ -110,7 +114,7 @@ const read_address = () => {
 const window_now = () => ({ low: state.low ?? info.low, high: state.high ?? info.high });
 const cells_now = () => {
   const clean = { kind: "clean", words: words_now() };
-  if (state.mode === "side") return state.panels.map(({ kind, settings }) => ({ left: null, right: { kind, words: words_for(settings) } }));
+  if (state.mode === "side") return state.panels.map(({ kind, settings }) => ({ left: null, right: { kind, words: words_shown(settings) } }));
   if (state.mode === "split") return [{ left: { kind: "noisy", words: [] }, right: clean }];
   return [{ left: null, right: { kind: state.mode, words: clean.words } }];
 };
@@ -154,7 +158,7 @@ const draw_mode = () => {
 
 const kind_names = { noisy: "noisy", clean: "clean", difference: "difference", removed: "removed" };
 const settings_text = (settings) => {
-  const words = words_for(settings).filter((word, i, all) => word !== "--method" && all[i - 1] !== "--method");
+  const words = words_of(session, settings).filter((word, i, all) => word !== "--method" && all[i - 1] !== "--method");
   return [settings.method, ...words.map((word) => word.replace(/^--/, ""))].join(" ");
 };
 const cell_markup = ({ kind, settings }, i) => html`<div class="cell" data-cell="${i}"><select aria-label="Panel ${i + 1} shows" data-kind>${
@@ -195,6 +199,7 @@ const need_two_panels = () => {
 const set_mode = (mode) => {
   state.mode = mode;
   if (mode === "side") need_two_panels();
+  settings_panel.draw(active_panel().settings);
   show_scene();
   write_address_soon();
 };
@@ -228,7 +233,7 @@ const draw_zoom = () => {
   const listed = zoom_choices.some(([value]) => value === now);
   const choices = listed ? zoom_choices : [...zoom_choices, [now, `${short_number(zoom * 100)} %`]];
   put(by_id("zoom"), choices.map(([value, text]) => html`<option value="${value}"${value === now && html` selected`}>${
-    value === "fit" && stage.scene ? `fit (${short_number(Math.round(stage.zoom() * 1000) / 10)} %)` : text}</option>`));
+    value === "fit" && stage.scene ? `fit (${short_number(Number((stage.zoom() * 100).toPrecision(3)))} %)` : text}</option>`));
 };
 const view_changed = () => {
   draw_zoom();
@@ -274,16 +279,19 @@ const mark_files = () => {
 };
 
 let opening = new AbortController();
+let opened_file = null;
 const open_file = async (file, { keep_view = false } = {}) => {
   opening.abort();
   opening = new AbortController();
   stop_playing();
   state.file = file;
+  opened_file = null;
   mark_files();
   by_id("file-list").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   const opened = await ask("/api/info", { query: { file }, signal: opening.signal });
   const same_size = info && info.width === opened.width && info.height === opened.height;
   info = opened;
+  opened_file = file;
   if (!keep_view) {
     state.page = 0;
     state.low = state.high = null;
@@ -332,7 +340,7 @@ const draw_info = () => {
   const eight_bits = info.type === "u8";
   by_id("low").step = by_id("high").step = /^u/.test(info.type) ? "1" : "any";
   document.body.classList.toggle("eight-bits", eight_bits);
-  by_id("save-name").placeholder = info.name.replace(/(\.[^.]*)?$/, ".ungrain$1");
+  by_id("save-name").placeholder = info.name.replace(/(\.nii\.gz|\.ome\.tiff?|\.[^.]*)?$/i, ".ungrain$1");
 };
 const draw_page = () => {
   by_id("page").value = state.page + 1;
@@ -372,7 +380,7 @@ const play = async () => {
   let shown_at = performance.now();
   while (playing === mine) {
     const next = (state.page + 1) % info.pages;
-    await stage.prepare(scene_of(next));
+    if (!await stage.prepare(scene_of(next))) continue;
     const early = shown_at + 1000 / frames_a_second - performance.now();
     if (early > 0) await new Promise((resume) => setTimeout(resume, early));
     if (playing !== mine) return;
@@ -494,12 +502,12 @@ const check = async () => {
   checking = new AbortController();
   await attempt(async () => {
     checked = await ask("/api/check", { post: { file: state.file, page: state.page, words: words_now() }, signal: checking.signal });
-    no_failure();
+    no_failure("settings");
     by_id("command").textContent = checked.command;
     by_id("python").textContent = checked.python;
     put(by_id("resolved"), html`<p class="small">${checked.noise}</p><table><tbody>${
       checked.params.map(([name, value]) => html`<tr><th scope="row">${name}</th><td>${value}</td></tr>`)}</tbody></table>`);
-  });
+  }, "settings");
 };
 const check_soon = debounced(check, 300);
 
@@ -767,8 +775,10 @@ const listen_to_keeping = () => {
   on("save-preset", "click", download_preset);
   on("jobs", "click", on_job_click);
   on("batch-jobs", "click", on_job_click);
-  on("dismiss", "click", no_failure);
+  on("dismiss", "click", () => no_failure());
   on("open-help", "click", () => by_id("help-dialog").showModal());
+  by_id("single-keys").checked = localStorage.getItem("single-keys") !== "no";
+  on("single-keys", "change", () => localStorage.setItem("single-keys", by_id("single-keys").checked ? "yes" : "no"));
   put(by_id("keys"), keys.map(([key, what]) => html`<div><dt>${key}</dt><dd>${what}</dd></div>`));
   for (const button of document.querySelectorAll("[data-close]")) button.addEventListener("click", () => button.closest("dialog").close());
   // The help of the option that has the focus or the pointer, where it moves nothing.
@@ -779,24 +789,26 @@ const listen_to_keeping = () => {
 
 // ---- Start
 
-const show_pending = (() => {
-  const reveal = debounced(() => {
-    by_id("busy").hidden = false;
-    by_id("busy-text").textContent = "computing…";
-  }, 200);
-  return (count) => {
-    if (count > 0) {
-      if (by_id("busy").hidden && !reveal.waiting()) reveal();
-      return;
-    }
-    reveal.cancel();
-    by_id("busy").hidden = true;
-  };
-})();
+// Seen after a moment, and read aloud only where it takes long.
+const reveal_busy = debounced(() => {
+  by_id("busy").hidden = false;
+  say_busy();
+}, 200);
+const say_busy = debounced(() => { by_id("busy-said").textContent = "computing"; }, 1500);
+const show_pending = (count) => {
+  if (count > 0) {
+    if (by_id("busy").hidden && !reveal_busy.waiting()) reveal_busy();
+    return;
+  }
+  reveal_busy.cancel();
+  say_busy.cancel();
+  by_id("busy").hidden = true;
+  if (by_id("busy-said").textContent === "computing") by_id("busy-said").textContent = "ready";
+};
 
 const own_strength = {
-  offered: () => files.length > 1,
-  get: () => state.own_strength[state.file],
+  offered: () => files.length > 1 && state.mode !== "side",
+  get: () => state.mode === "side" ? undefined : state.own_strength[state.file],
   set: (value) => {
     if (value === undefined) delete state.own_strength[state.file];
     else state.own_strength[state.file] = value;
@@ -815,7 +827,7 @@ const open_from_address = async () => {
 };
 
 const start = async () => {
-  stage = new Stage(by_id("canvas"), { changed: view_changed, pending: show_pending, failed: failure, rectangle_drawn: (rectangle) => {
+  stage = new Stage(by_id("canvas"), { changed: view_changed, pending: show_pending, failed: (error) => failure(error, "settings"), rectangle_drawn: (rectangle) => {
     choose_rectangle_tool(false);
     set_rectangle(rectangle);
   } });
@@ -829,7 +841,8 @@ const start = async () => {
   ({ files } = await asked_for_files);
   state.panels = [{ kind: "clean", settings: no_settings(session) }];
   settings_panel = new SettingsPanel(by_id("settings"), session, {
-    changed: settings_changed, invalid: (text) => failure(new Error(text)), own_strength });
+    changed: settings_changed, invalid: (text) => failure(new Error(text), "settings"), own_strength });
+  by_id("version").textContent = `ungrain ${session.version}`;
   if (!session.writable) by_id("save").textContent = "Make";
   settings_panel.draw(active_panel().settings);
   draw_files();
@@ -838,7 +851,7 @@ const start = async () => {
   await read_jobs();
 };
 
-let started = attempt(start);
+const started = attempt(start);
 
 // For tests.
 window.ungrain_view = {
@@ -853,7 +866,8 @@ window.ungrain_view = {
   pixel: (x, y, side, cell) => stage.pixel(x, y, side, cell),
   idle: async () => {
     await started;
-    while (settings_changed.waiting() || window_changed.waiting() || stage.frame || stage.pending() > 0) {
+    const opens = () => state.file !== null && opened_file !== state.file && by_id("failure").hidden;
+    while (opens() || settings_changed.waiting() || window_changed.waiting() || stage.frame || stage.pending() > 0) {
       await Promise.race([stage.idle(), new Promise((resume) => setTimeout(resume, 50))]);
     }
   },
