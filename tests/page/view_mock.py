@@ -118,6 +118,8 @@ def strength_of(words: list[str]) -> float:
         value = next(names, None)
         if value is None:
             raise BadRequest(f"{name} needs a value")
+        if name == "--sigma" and not value.replace(",", "").replace(".", "").isdigit():
+            raise BadRequest("--sigma takes numbers")
         if name == "--strength":
             strength = float(value)
             if not 0 <= strength <= 10:

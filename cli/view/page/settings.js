@@ -75,15 +75,21 @@ const value_of_slider = (option, place) => slider_is_linear(option) ? fits_kind(
 
 // ---- Controls
 
+// "a whole number from 0 to 128"; empty for what is chosen from a list.
+const what_it_takes = (option) => {
+  const range = is_bounded(option) ? ` from ${short_number(option.min)} to ${short_number(option.max)}`
+    : option.min !== null && option.min !== undefined ? ` from ${short_number(option.min)} up` : "";
+  if (option.kind === "integer") return `${option.odd ? "an odd whole number" : "a whole number"}${range}`;
+  if (option.kind === "real") return `a number${range}`;
+  return option.kind === "per_channel" ? `a number${range}, or one for each channel, with commas` : "";
+};
 const help_of = (option) => {
-  const range = is_bounded(option) ? `${short_number(option.min)} to ${short_number(option.max)}`
-    : option.min !== null && option.min !== undefined && is_number(option) ? `${short_number(option.min)} or more` : "";
-  const takes = [range, option.odd && "odd", option.kind === "per_channel" && "one number, or one for each channel, with commas"]
-    .filter(Boolean).join(", ");
+  const takes = what_it_takes(option);
   return `${option.help}${takes && ` (${takes})`}${option.default_text && `; default ${option.default_text}`}`;
 };
 
-const number_control = (option, value) => html`<input type="number" id="${id_of(option)}" step="any" value="${value}" placeholder="${
+const number_control = (option, value) => html`<input type="number" id="${id_of(option)}" step="${
+  option.kind === "integer" ? (option.odd ? 2 : 1) : "any"}" value="${value}" placeholder="${
   option.default_text}"${option.min !== null && html` min="${option.min}"`}${option.max !== null && html` max="${option.max}"`
   } aria-describedby="${id_of(option)}-help" data-value>`;
 const slider = (option, value) => {
@@ -110,7 +116,7 @@ const control = (option, value) => {
   const unit = option.unit && html` <small>${option.unit}</small>`;
   // A short default leaves room for the slider beside it.
   const short = is_bounded(option) && default_is_number(option) && !option.unit && label_of(option).length < 11;
-  return html`<div class="option ${option.kind}${short && " short"}${value !== "" && " changed"}" data-option="${option.option}" title="${help_of(option)}"><label for="${
+  return html`<div class="option ${option.kind}${short && " short"}${!default_is_number(option) && " automatic"}${value !== "" && " changed"}" data-option="${option.option}" title="${help_of(option)}"><label for="${
     id_of(option)}">${label_of(option)}${unit}</label>${make(option, value)}<button type="button" class="reset" data-reset aria-label="${
     label_of(option)}: back to the default" title="Back to the default"${value === "" && html` hidden`}>×</button>${
     is_bounded(option) && slider(option, value)}<span class="unseen" id="${id_of(option)}-help">${help_of(option)}</span></div>`;
@@ -118,8 +124,8 @@ const control = (option, value) => {
 
 // The controls in `container`; they change `settings` and call `changed(option)`. Read anew by draw().
 export class SettingsPanel {
-  constructor(container, session, { changed, invalid, own_strength }) {
-    Object.assign(this, { container, session, changed, invalid, own_strength });
+  constructor(container, session, { changed, invalid, valid, own_strength }) {
+    Object.assign(this, { container, session, changed, invalid, valid, own_strength });
     this.settings = no_settings(session);
     this.kept = new Map();  // values of other methods, by name: coming back finds them again
     container.addEventListener("input", (event) => this.input(event.target));
@@ -175,7 +181,8 @@ strength of this picture only</label></p>`}<details id="method-options"${open("m
     if ("slider" in target.dataset) field.value = value_of_slider(option, Number(target.value));
     const bad = field.validity && !field.validity.valid;
     field.setAttribute("aria-invalid", bad);
-    if (bad) return this.invalid(`${option.option}: ${help_of(option)}`);
+    if (bad) return this.invalid(`${option.option} takes ${what_it_takes(option)}`);
+    this.valid();
     const value = option.kind === "flag" ? (field.checked ? "yes" : "") : field.value.trim();
     return this.set(row, option, value);
   }
@@ -209,6 +216,7 @@ strength of this picture only</label></p>`}<details id="method-options"${open("m
     else field.value = "";
     field.setAttribute("aria-invalid", false);
     field.focus();
+    this.valid();
     this.set(row, option, "");
   }
 

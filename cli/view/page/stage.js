@@ -135,14 +135,17 @@ class TileLoader {
 // ---- The stage
 
 export class Stage {
-  constructor(canvas, { changed, pending, failed, rectangle_drawn }) {
+  constructor(canvas, { changed, pending, failed, arrived, rectangle_drawn }) {
     this.canvas = canvas;
     this.context = canvas.getContext("2d", { alpha: false });
     this.changed = changed;
     this.tell_pending = pending;
     this.rectangle_drawn = rectangle_drawn;
     this.cache = new TileCache();
-    this.loader = new TileLoader(this.cache, { arrived: () => this.draw_soon(), failed });
+    this.loader = new TileLoader(this.cache, { failed, arrived: () => {
+      arrived();
+      this.draw_soon();
+    } });
     this.scene = null;
     this.coming = null;  // a scene that is loaded before it is shown
     this.view = { zoom: null, x: 0, y: 0 };  // device pixels a picture's pixel, null: fitted; the picture's point in the middle
@@ -153,6 +156,7 @@ export class Stage {
     this.changed_at = 0;
     this.frame = 0;
     this.idle_waiters = [];
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw_soon());
     new ResizeObserver(([entry]) => this.resize(entry)).observe(canvas);
     this.listen();
   }
@@ -459,7 +463,7 @@ export class Stage {
       context.rect(box.x, box.y, box.width, box.height);
       context.clip();
       const sharpness = window.devicePixelRatio || 1;
-      for (const [colour, line] of [["#000", 3], ["#fff", 1]]) {
+      for (const [colour, line] of [["#000", 4], ["#fff", 2]]) {
         context.lineWidth = line * sharpness;
         context.strokeStyle = colour;
         context.strokeRect(origin.x + x0 * zoom, origin.y + y0 * zoom, (x1 - x0) * zoom, (y1 - y0) * zoom);

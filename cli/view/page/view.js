@@ -26,7 +26,7 @@ const state = {
 let failure_about = "";
 const failure = (error, about = "") => {
   if (is_abort(error)) return;
-  failure_about = about;
+  failure_about = error.status === 0 ? "server" : about;
   by_id("failure-text").textContent = error.message || String(error);
   by_id("failure").hidden = false;
 };
@@ -99,12 +99,13 @@ const read_address = () => {
   state.high = number_or(given.get("high"), null);
   const corners = (given.get("rectangle") || "").split(",").map(Number);
   state.rectangle = corners.length === 4 && corners.every(Number.isInteger) && corners[2] > corners[0] && corners[3] > corners[1] ? corners : null;
-  const panels = list_or(parsed(given.get("panels")), [["clean", list_or(parsed(given.get("words")), [])]]);
-  state.panels = panels.slice(0, most_panels).map(([kind, words]) => ({
+  const panels = list_or(parsed(given.get("panels")), [["clean", parsed(given.get("words"))]]);
+  state.panels = panels.slice(0, most_panels).map((panel) => list_or(panel, [])).map(([kind, words]) => ({
     kind: modes.slice(1, 5).includes(kind) ? kind : "clean", settings: settings_of(session, list_or(words, []).map(String)) }));
   state.active = clamp(number_or(given.get("active"), 0), 0, state.panels.length - 1);
   if (state.mode === "side") need_two_panels();
-  state.own_strength = Object(parsed(given.get("strengths"), {}));
+  const strengths = Object.entries(Object(parsed(given.get("strengths"), {})));
+  state.own_strength = Object.fromEntries(strengths.filter(([, strength]) => Number(strength) >= 0).map(([one, strength]) => [one, String(strength)]));
   stage.view = { zoom: number_or(given.get("zoom"), null), x: number_or(given.get("x"), 0), y: number_or(given.get("y"), 0) };
   if (stage.view.zoom !== null) stage.view.zoom = clamp(stage.view.zoom, 1e-3, most_zoom);
 };
@@ -325,6 +326,7 @@ const open_beside = (step) => {
 const is_clip = (format) => /^(mp4|mov|mkv|avi|webm|y4m|mpe?g|video)/i.test(format || "");
 const page_word = () => info.volume ? "slice" : is_clip(info.format) ? "frame" : "page";
 
+const is_whole = () => /^[ui]\d/.test(info.type);
 const draw_info = () => {
   document.title = `${info.name} – ungrain view`;
   by_id("title").textContent = info.name;
@@ -337,9 +339,7 @@ const draw_info = () => {
   by_id("page").max = info.pages;
   by_id("page-label").textContent = page_word();
   draw_page();
-  const eight_bits = info.type === "u8";
-  by_id("low").step = by_id("high").step = /^u/.test(info.type) ? "1" : "any";
-  document.body.classList.toggle("eight-bits", eight_bits);
+  by_id("low").step = by_id("high").step = is_whole() ? "1" : "any";
   by_id("save-name").placeholder = info.name.replace(/(\.nii\.gz|\.ome\.tiff?|\.[^.]*)?$/i, ".ungrain$1");
 };
 const draw_page = () => {
@@ -407,7 +407,8 @@ const histogram_span = () => {
   const margin = 0.3 * (Math.max(high, info.high) - Math.min(low, info.low));
   const from = Math.min(low, info.low) - margin;
   const to = Math.max(high, info.high) + margin;
-  return /^u/.test(info.type) ? [Math.max(0, from), Math.min(Math.max(to, high), info.type === "u8" ? 255 : Math.max(info.white, high))] : [from, to];
+  const span = /^u\d/.test(info.type) ? [Math.max(0, from), Math.min(to, Math.max(info.white, high))] : [from, to];
+  return span[1] > span[0] ? span : [span[0], span[0] + 1];
 };
 
 let histogram = null;  // {channels, low, high}
@@ -503,7 +504,9 @@ const check = async () => {
   await attempt(async () => {
     checked = await ask("/api/check", { post: { file: state.file, page: state.page, words: words_now() }, signal: checking.signal });
     no_failure("settings");
-    by_id("command").textContent = checked.command;
+    no_failure("server");
+    // No line ends within a word, as it would after the hyphens of an option.
+    put(by_id("command"), checked.command.split(" ").map((word, i) => html`${i > 0 && " "}<span class="word">${word}</span>`));
     by_id("python").textContent = checked.python;
     put(by_id("resolved"), html`<p class="small">${checked.noise}</p><table><tbody>${
       checked.params.map(([name, value]) => html`<tr><th scope="row">${name}</th><td>${value}</td></tr>`)}</tbody></table>`);
@@ -686,10 +689,10 @@ const drag_window = (share, step) => {
   if (!histogram) return;
   const inner = clamp((share * 320 - 4) / 312, 0, 1);
   const exact = histogram.low + inner * (histogram.high - histogram.low);
-  const value = /^u/.test(info.type) ? Math.round(exact) : Number(exact.toPrecision(4));
+  const value = is_whole() ? Math.round(exact) : Number(exact.toPrecision(4));
   const { low, high } = window_now();
   if (step === "start") window_end = Math.abs(value - low) <= Math.abs(value - high) ? "low" : "high";
-  const least = /^u/.test(info.type) ? 1 : (histogram.high - histogram.low) / 1000;
+  const least = is_whole() ? 1 : (histogram.high - histogram.low) / 1000;
   if (window_end === "low") set_window(Math.min(value, high - least), high);
   else set_window(low, Math.max(value, low + least));
 };
@@ -727,9 +730,14 @@ const listen_to_measures = () => {
   for (const id of ["low", "high"]) on(id, "input", () => {
     const { low, high } = window_now();
     const value = by_id(id).valueAsNumber;
-    if (Number.isFinite(value) && (id === "low" ? value < high : value > low)) set_window(id === "low" ? value : low, id === "high" ? value : high);
+    const orderly = Number.isFinite(value) && (id === "low" ? value < high : value > low);
+    by_id(id).setAttribute("aria-invalid", !orderly);
+    if (orderly) set_window(id === "low" ? value : low, id === "high" ? value : high);
   });
-  on("auto-window", "click", () => set_window(null, null));
+  on("auto-window", "click", () => {
+    for (const id of ["low", "high"]) by_id(id).setAttribute("aria-invalid", false);
+    set_window(null, null);
+  });
   on_drag(by_id("histogram"), () => by_id("histogram"), drag_window);
   for (const name of ["x", "y", "width", "height"]) on(`rectangle-${name}`, "change", () => {
     const [x, y, width, height] = ["x", "y", "width", "height"].map((one) => by_id(`rectangle-${one}`).valueAsNumber);
@@ -827,7 +835,8 @@ const open_from_address = async () => {
 };
 
 const start = async () => {
-  stage = new Stage(by_id("canvas"), { changed: view_changed, pending: show_pending, failed: (error) => failure(error, "settings"), rectangle_drawn: (rectangle) => {
+  stage = new Stage(by_id("canvas"), { changed: view_changed, pending: show_pending, failed: (error) => failure(error, "settings"),
+    arrived: () => no_failure("server"), rectangle_drawn: (rectangle) => {
     choose_rectangle_tool(false);
     set_rectangle(rectangle);
   } });
@@ -841,7 +850,7 @@ const start = async () => {
   ({ files } = await asked_for_files);
   state.panels = [{ kind: "clean", settings: no_settings(session) }];
   settings_panel = new SettingsPanel(by_id("settings"), session, {
-    changed: settings_changed, invalid: (text) => failure(new Error(text), "settings"), own_strength });
+    changed: settings_changed, invalid: (text) => failure(new Error(text), "value"), valid: () => no_failure("value"), own_strength });
   by_id("version").textContent = `ungrain ${session.version}`;
   if (!session.writable) by_id("save").textContent = "Make";
   settings_panel.draw(active_panel().settings);
