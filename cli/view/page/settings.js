@@ -68,8 +68,11 @@ const fits_kind = (option, value) => {
   const whole = Math.round(value);
   return option.odd && whole % 2 === 0 ? clamp(whole + 1, option.min, option.max) : whole;
 };
-const slider_of = (option, value) => slider_is_linear(option) ? value
-  : Math.round(slider_steps * (clamp(value - option.min, 0, option.max - option.min) / (option.max - option.min)) ** (1 / power_of(option)));
+const slider_of = (option, value) => {
+  if (slider_is_linear(option)) return value;
+  const share = clamp((value - option.min) / (option.max - option.min), 0, 1);
+  return Math.round(slider_steps * share ** (1 / power_of(option)));
+};
 const value_of_slider = (option, place) => slider_is_linear(option) ? fits_kind(option, place)
   : fits_kind(option, option.min + (option.max - option.min) * (place / slider_steps) ** power_of(option));
 
@@ -104,7 +107,8 @@ const choice_control = (option, value) => {
   return html`<select id="${id_of(option)}" aria-describedby="${id_of(option)}-help" data-value>${
     !listed && html`<option value="">${option.default_text || "default"}</option>`}${option.choices.map((choice) =>
     html`<option value="${listed && choice === option.default_text ? "" : choice}"${
-      (choice === value || (listed && value === "" && choice === option.default_text)) && html` selected`}>${choice}</option>`)}</select>`;
+      (choice === value || (listed && value === "" && choice === option.default_text)) && html` selected`}>${choice}</option>`)
+    }</select>`;
 };
 const text_control = (option, value) => html`<input type="text" id="${id_of(option)}" value="${value}" placeholder="${
   option.default_text}" autocomplete="off" spellcheck="false" aria-describedby="${id_of(option)}-help" data-value>`;
@@ -116,9 +120,10 @@ const control = (option, value) => {
   const unit = option.unit && html` <small>${option.unit}</small>`;
   // A short default leaves room for the slider beside it.
   const short = is_bounded(option) && default_is_number(option) && !option.unit && label_of(option).length < 11;
-  return html`<div class="option ${option.kind}${short && " short"}${!default_is_number(option) && " automatic"}${value !== "" && " changed"}" data-option="${option.option}" title="${help_of(option)}"><label for="${
-    id_of(option)}">${label_of(option)}${unit}</label>${make(option, value)}<button type="button" class="reset" data-reset aria-label="${
-    label_of(option)}: back to the default" title="Back to the default"${value === "" && html` hidden`}>×</button>${
+  const kinds = [option.kind, short && "short", !default_is_number(option) && "automatic", value !== "" && "changed"];
+  return html`<div class="option ${kinds.filter(Boolean).join(" ")}" data-option="${option.option}" title="${help_of(option)}"><label
+for="${id_of(option)}">${label_of(option)}${unit}</label>${make(option, value)}<button type="button" class="reset" data-reset
+aria-label="${label_of(option)}: back to the default" title="Back to the default"${value === "" && html` hidden`}>×</button>${
     is_bounded(option) && slider(option, value)}<span class="unseen" id="${id_of(option)}-help">${help_of(option)}</span></div>`;
 };
 
@@ -130,7 +135,9 @@ export class SettingsPanel {
     this.kept = new Map();  // values of other methods, by name: coming back finds them again
     container.addEventListener("input", (event) => this.input(event.target));
     container.addEventListener("change", (event) => this.input(event.target));
-    container.addEventListener("click", (event) => event.target.closest("[data-reset]") && this.reset(event.target.closest("[data-option]")));
+    container.addEventListener("click", ({ target }) => {
+      if (target.closest("[data-reset]")) this.reset(target.closest("[data-option]"));
+    });
   }
 
   option(name) { return options_of(this.session, this.settings).find(({ option }) => option === name); }
@@ -203,7 +210,8 @@ strength of this picture only</label></p>`}<details id="method-options"${open("m
     row.querySelector("[data-reset]").hidden = kept === "";
     const range = row.querySelector("[data-slider]");
     if (range) {
-      if (document.activeElement !== range) range.value = slider_of(option, Number(value || (default_is_number(option) ? option.default_text : option.min)));
+      const usual = default_is_number(option) ? default_number(option) : option.min;
+      if (document.activeElement !== range) range.value = slider_of(option, value === "" ? usual : Number(value));
       range.setAttribute("aria-valuetext", value || option.default_text);
     }
     this.changed(option.option);

@@ -176,7 +176,7 @@ export class Stage {
 
   // Another scene. What changes pixels is a new turn; the split is not.
   show(scene, { same_turn = false } = {}) {
-    const keys = (one) => one && one.cells.flatMap(({ left, right }) => [left, right].map((layer) => layer && layer_key(one, layer))).join();
+    const keys = (one) => one?.cells.flatMap(({ left, right }) => [left, right].map((layer) => layer && layer_key(one, layer))).join();
     if (keys(scene) !== keys(this.scene)) {
       if (!same_turn) this.loader.new_turn();
       this.changed_at = performance.now();
@@ -233,7 +233,8 @@ export class Stage {
 
   device_point(event) {
     const bounds = this.canvas.getBoundingClientRect();
-    return { x: (event.clientX - bounds.left) * this.canvas.width / bounds.width, y: (event.clientY - bounds.top) * this.canvas.height / bounds.height };
+    return { x: (event.clientX - bounds.left) * this.canvas.width / bounds.width,
+      y: (event.clientY - bounds.top) * this.canvas.height / bounds.height };
   }
   cell_at(point) {
     const boxes = this.cell_boxes();

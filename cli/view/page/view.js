@@ -1,6 +1,8 @@
 "use strict";
 // The page: what is chosen, where it stands in the address, and what the controls outside of the settings do.
-import { address, ask, by_id, bytes_text, clamp, debounced, histogram_plot, html, is_abort, noise_plot, put, short_number } from "./common.js";
+import {
+  address, ask, by_id, bytes_text, clamp, debounced, histogram_plot, html, is_abort, noise_plot, put, short_number,
+} from "./common.js";
 import { copy_of, method_of, no_settings, settings_of, SettingsPanel, words_of } from "./settings.js";
 import { most_zoom, Stage } from "./stage.js";
 
@@ -98,14 +100,16 @@ const read_address = () => {
   state.low = number_or(given.get("low"), null);
   state.high = number_or(given.get("high"), null);
   const corners = (given.get("rectangle") || "").split(",").map(Number);
-  state.rectangle = corners.length === 4 && corners.every(Number.isInteger) && corners[2] > corners[0] && corners[3] > corners[1] ? corners : null;
+  const is_rectangle = corners.length === 4 && corners.every(Number.isInteger) && corners[2] > corners[0] && corners[3] > corners[1];
+  state.rectangle = is_rectangle ? corners : null;
   const panels = list_or(parsed(given.get("panels")), [["clean", parsed(given.get("words"))]]);
   state.panels = panels.slice(0, most_panels).map((panel) => list_or(panel, [])).map(([kind, words]) => ({
     kind: modes.slice(1, 5).includes(kind) ? kind : "clean", settings: settings_of(session, list_or(words, []).map(String)) }));
   state.active = clamp(number_or(given.get("active"), 0), 0, state.panels.length - 1);
   if (state.mode === "side") need_two_panels();
   const strengths = Object.entries(Object(parsed(given.get("strengths"), {})));
-  state.own_strength = Object.fromEntries(strengths.filter(([, strength]) => Number(strength) >= 0).map(([one, strength]) => [one, String(strength)]));
+  state.own_strength = Object.fromEntries(
+    strengths.filter(([, strength]) => Number(strength) >= 0).map(([one, strength]) => [one, String(strength)]));
   stage.view = { zoom: number_or(given.get("zoom"), null), x: number_or(given.get("x"), 0), y: number_or(given.get("y"), 0) };
   if (stage.view.zoom !== null) stage.view.zoom = clamp(stage.view.zoom, 1e-3, most_zoom);
 };
@@ -115,7 +119,9 @@ const read_address = () => {
 const window_now = () => ({ low: state.low ?? info.low, high: state.high ?? info.high });
 const cells_now = () => {
   const clean = { kind: "clean", words: words_now() };
-  if (state.mode === "side") return state.panels.map(({ kind, settings }) => ({ left: null, right: { kind, words: words_shown(settings) } }));
+  if (state.mode === "side") {
+    return state.panels.map(({ kind, settings }) => ({ left: null, right: { kind, words: words_shown(settings) } }));
+  }
   if (state.mode === "split") return [{ left: { kind: "noisy", words: [] }, right: clean }];
   return [{ left: null, right: { kind: state.mode, words: clean.words } }];
 };
@@ -162,10 +168,12 @@ const settings_text = (settings) => {
   const words = words_of(session, settings).filter((word, i, all) => word !== "--method" && all[i - 1] !== "--method");
   return [settings.method, ...words.map((word) => word.replace(/^--/, ""))].join(" ");
 };
-const cell_markup = ({ kind, settings }, i) => html`<div class="cell" data-cell="${i}"><select aria-label="Panel ${i + 1} shows" data-kind>${
-  Object.entries(kind_names).map(([value, name]) => html`<option value="${value}"${value === kind && html` selected`}>${name}</option>`)
-  }</select>${kind !== "noisy" && html`<button type="button" class="pick" aria-pressed="${i === state.active}" data-pick title="Settings of this panel">${
-  settings_text(settings)}</button>`}${state.panels.length > 2 && html`<button type="button" data-remove aria-label="Remove panel ${i + 1}"
+const cell_markup = ({ kind, settings }, i) => html`<div class="cell" data-cell="${i}"><select
+aria-label="Panel ${i + 1} shows" data-kind>${Object.entries(kind_names).map(([value, name]) =>
+    html`<option value="${value}"${value === kind && html` selected`}>${name}</option>`)}</select>${
+  kind !== "noisy" && html`<button type="button" class="pick" aria-pressed="${i === state.active}" data-pick
+title="Settings of this panel">${settings_text(settings)}</button>`}${
+  state.panels.length > 2 && html`<button type="button" data-remove aria-label="Remove panel ${i + 1}"
 title="Remove this panel">×</button>`}</div>`;
 
 let cells_text = "";
@@ -173,7 +181,8 @@ const draw_cells = () => {
   const container = by_id("cells");
   const side = state.mode === "side";
   const markup = side ? html`${state.panels.map(cell_markup)}`
-    : state.mode === "split" ? html`<p class="tag left">noisy</p><p class="tag right">clean</p>` : html`<p class="tag left">${kind_names[state.mode]}</p>`;
+    : state.mode === "split" ? html`<p class="tag left">noisy</p><p class="tag right">clean</p>`
+      : html`<p class="tag left">${kind_names[state.mode]}</p>`;
   if (cells_text !== markup.text) {
     cells_text = markup.text;
     const focused = container.contains(document.activeElement) ? document.activeElement : null;
@@ -263,8 +272,9 @@ const draw_files = () => {
   by_id("file-list").hidden = files.length < 2;
   by_id("open-batch").hidden = files.length < 2;
   thumbnails.disconnect();
-  put(by_id("file-list"), files.map(({ file, name }) => html`<li><button type="button" class="file" data-file="${file}" title="${name}"><img alt=""
-width="96" height="72" data-address="${address("/api/thumbnail", { file })}"><span class="name">${name}</span><span class="badge" hidden></span></button></li>`));
+  put(by_id("file-list"), files.map(({ file, name }) => html`<li><button type="button" class="file" data-file="${file}"
+title="${name}"><img alt="" width="96" height="72" data-address="${address("/api/thumbnail", { file })}"><span class="name">${
+  name}</span><span class="badge" hidden></span></button></li>`));
   for (const image of by_id("file-list").querySelectorAll("img")) thumbnails.observe(image);
   mark_files();
 };
@@ -419,11 +429,14 @@ const draw_histogram = () => {
     if (document.activeElement !== by_id(id)) by_id(id).value = Number(value.toPrecision(7));
   }
   by_id("auto-window").disabled = state.low === null && state.high === null;
-  if (histogram) put(by_id("histogram"), histogram_plot({ ...histogram, black: clamp(low, histogram.low, histogram.high), white: clamp(high, histogram.low, histogram.high) }));
+  if (!histogram) return;
+  const within = (value) => clamp(value, histogram.low, histogram.high);
+  put(by_id("histogram"), histogram_plot({ ...histogram, black: within(low), white: within(high) }));
 };
 const draw_rectangle_numbers = () => {
   const [x0, y0, x1, y1] = area_now();
-  for (const [name, value, most] of [["x", x0, info.width - 1], ["y", y0, info.height - 1], ["width", x1 - x0, info.width], ["height", y1 - y0, info.height]]) {
+  for (const [name, value, most] of [["x", x0, info.width - 1], ["y", y0, info.height - 1], ["width", x1 - x0, info.width],
+    ["height", y1 - y0, info.height]]) {
     const input = by_id(`rectangle-${name}`);
     input.max = most;
     if (document.activeElement !== input) input.value = value;
@@ -455,11 +468,13 @@ const measure_soon = debounced(measure, 250);
 
 let noise_found = null;
 const draw_noise = () => {
-  if (noise_found) put(by_id("noise"), html`<p class="small">${noise_found.text}</p>${noise_found.found && noise_plot(noise_found.curves)}`);
+  if (noise_found) {
+    put(by_id("noise"), html`<p class="small">${noise_found.text}</p>${noise_found.found && noise_plot(noise_found.curves)}`);
+  }
   by_id("use-noise").disabled = noise_found?.model === null || noise_found?.model === undefined;
   const used = active_panel().settings.noise_model;
-  put(by_id("noise-in-use"), used ? html`noise model ${used} in use <button type="button" id="forget-noise" title="Noise as the method measures it">Measure
-instead</button>` : "");
+  put(by_id("noise-in-use"), used ? html`noise model ${used} in use <button type="button" id="forget-noise"
+title="Noise as the method measures it">Measure instead</button>` : "");
 };
 const use_noise = (model) => {
   active_panel().settings.noise_model = model;
@@ -546,13 +561,17 @@ let jobs = [];
 let jobs_timer = 0;
 const job_output = (job, output, i) =>
   typeof output.download === "string" ? output.download : address("/api/download", { job, output: i });
-const job_markup = ({ job, kind, state: stands, done, failed, total, fraction, lines, outputs }) => html`<li class="job ${stands}" data-job="${job}"><p
-class="row"><strong>${kind === "batch" ? "Batch" : "Save"}</strong> <span>${stands === "running" ? `${done} of ${total}` : stands}${
-  failed > 0 && html`, <span class="bad">${failed} failed</span>`}</span>${stands === "running"
-  ? html`<button type="button" data-cancel>Cancel</button>` : (stands === "cancelled" || stands === "failed") && html`<button type="button"
-data-resume>Resume</button>`}</p>${stands === "running" && html`<progress max="1" value="${fraction}" aria-label="Progress"></progress>`}${
-  stands === "done" && outputs.slice(0, 50).map((output, i) => html`<p class="output"><a href="${job_output(job, output, i)}" download>${output.name}</a></p>`)}${
-  lines.length > 0 && html`<ul class="lines">${lines.slice(-8).map((line) => html`<li>${line}</li>`)}</ul>`}</li>`;
+const job_markup = ({ job, kind, state: stands, done, failed, total, fraction, lines, outputs }) => {
+  const runs = stands === "running";
+  const button = runs ? html`<button type="button" data-cancel>Cancel</button>`
+    : stands !== "done" && html`<button type="button" data-resume>Resume</button>`;
+  const links = outputs.slice(0, 50).map((output, i) =>
+    html`<p class="output"><a href="${job_output(job, output, i)}" download>${output.name}</a></p>`);
+  return html`<li class="job ${stands}" data-job="${job}"><p class="row"><strong>${kind === "batch" ? "Batch" : "Save"}</strong> <span>${
+    runs ? `${done} of ${total}` : stands}${failed > 0 && html`, <span class="bad">${failed} failed</span>`}</span>${button}</p>${
+    runs && html`<progress max="1" value="${fraction}" aria-label="Progress"></progress>`}${stands === "done" && links}${
+    lines.length > 0 && html`<ul class="lines">${lines.slice(-8).map((line) => html`<li>${line}</li>`)}</ul>`}</li>`;
+};
 
 let drawn_jobs = "";
 const draw_jobs = () => {
@@ -561,7 +580,8 @@ const draw_jobs = () => {
   if (text === drawn_jobs) return;
   drawn_jobs = text;
   const batches = jobs.filter(({ kind }) => kind === "batch").toReversed();
-  for (const [container, list] of [[by_id("jobs"), markup], [by_id("batch-jobs"), batches.slice(0, 1).map((job) => html`<ul>${job_markup(job)}</ul>`)]]) {
+  const newest_batch = batches.slice(0, 1).map((job) => html`<ul>${job_markup(job)}</ul>`);
+  for (const [container, list] of [[by_id("jobs"), markup], [by_id("batch-jobs"), newest_batch]]) {
     const focused = container.contains(document.activeElement) && Object.keys(document.activeElement.dataset)[0];
     put(container, list);
     if (focused) container.querySelector(`[data-${focused}], button`)?.focus();
@@ -575,7 +595,9 @@ const read_jobs = async () => {
     if (before.get(job) === "running" && stands !== "running") say(`${kind}: ${stands}`);
   }
   draw_jobs();
-  if (jobs.some(({ state: stands }) => stands === "running")) jobs_timer = setTimeout(() => attempt(read_jobs), document.hidden ? 2000 : 400);
+  if (jobs.some(({ state: stands }) => stands === "running")) {
+    jobs_timer = setTimeout(() => attempt(read_jobs), document.hidden ? 2000 : 400);
+  }
 };
 const on_job_click = (event) => {
   const job = Number(event.target.closest("[data-job]")?.dataset.job);
@@ -605,7 +627,8 @@ const upload = async (chosen) => {
   let last = null;
   for (const file of chosen) {
     if (file.size > session.upload_limit) {
-      failure(new Error(`${file.name}: ${bytes_text(file.size)}, but at most ${bytes_text(session.upload_limit)} can be added; name it on the command line instead`));
+      failure(new Error(`${file.name}: ${bytes_text(file.size)}, but at most ${
+        bytes_text(session.upload_limit)} can be added; name it on the command line instead`));
       continue;
     }
     say(`adding ${file.name}…`);
@@ -788,7 +811,9 @@ const listen_to_keeping = () => {
   by_id("single-keys").checked = localStorage.getItem("single-keys") !== "no";
   on("single-keys", "change", () => localStorage.setItem("single-keys", by_id("single-keys").checked ? "yes" : "no"));
   put(by_id("keys"), keys.map(([key, what]) => html`<div><dt>${key}</dt><dd>${what}</dd></div>`));
-  for (const button of document.querySelectorAll("[data-close]")) button.addEventListener("click", () => button.closest("dialog").close());
+  for (const button of document.querySelectorAll("[data-close]")) {
+    button.addEventListener("click", () => button.closest("dialog").close());
+  }
   // The help of the option that has the focus or the pointer, where it moves nothing.
   const show_help = ({ target }) => { by_id("help").textContent = target.closest?.("[data-option]")?.title || ""; };
   for (const what of ["focusin", "pointerover"]) on("settings", what, show_help);
@@ -865,7 +890,8 @@ const started = attempt(start);
 // For tests.
 window.ungrain_view = {
   state: () => ({
-    file: state.file, page: state.page, mode: state.mode, split: state.split, zoom: stage.zoom(), fitted: stage.view.zoom === null,
+    file: state.file, page: state.page, mode: state.mode, split: state.split,
+    zoom: stage.zoom(), fitted: stage.view.zoom === null,
     centre: stage.scene ? stage.middle() : null, words: session ? words_now() : [], kind: state.mode, window: info && window_now(),
     panels: state.panels.map(({ kind, settings }) => ({ kind, words: words_of(session, settings) })), active: state.active,
     rectangle: state.rectangle, pending: stage.pending(), turn: stage.loader.turn, aborted: stage.loader.aborted,
