@@ -23,6 +23,7 @@ using Arguments = std::vector<std::string>;
 int denoise_command(const Arguments& arguments);  // also without its name: ungrain photo.jpg
 int video_command(const Arguments& arguments);
 int volume_command(const Arguments& arguments);
+int view_command(const Arguments& arguments);
 int noise_command(const Arguments& arguments);
 int compare_command(const Arguments& arguments);
 int estimate_command(const Arguments& arguments);

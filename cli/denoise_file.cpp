@@ -27,19 +27,6 @@
 namespace ungrain::cli {
 namespace {
 
-// The output's type and white level. A type that was asked for is never replaced; otherwise the format may
-// replace it.
-io::FileInfo output_info(const io::FileInfo& in, const fs::path& path, const Settings& settings) {
-  io::FileInfo out = in;
-  out.spec.type = settings.depth.value_or(io::writable_type(path, in.spec));
-  // Another type has its own white level. Floats have none.
-  const bool both_float = is_float(out.spec.type) && is_float(in.spec.type);
-  if (out.spec.type != in.spec.type && !both_float) out.spec.range = 0;
-  // Viewers of photographs take the type's white for white.
-  if (!is_float(out.spec.type) && !io::keeps_white_level(path)) out.spec.range = 0;
-  return out;
-}
-
 // The report of a page, with the times of the pages before it.
 Report added_up(Report page, const Report& before) {
   page.nonfinite_pixels += before.nonfinite_pixels;
@@ -74,8 +61,10 @@ class FileRun {
     along_pages_ = order() && !spec().is_volume() && outcome_.in.pages > 1;
     progress.set_pixels(static_cast<double>(spec().width) * spec().height * outcome_.in.pages);
     options_ = settings.options;
-    options_.progress = [this](double fraction) {
-      progress_.update((page_ + fraction * (along_pages_ ? pages_of_sequence() : 1)) / outcome_.in.pages);
+    options_.progress = [this, told = settings.options.progress](double fraction) {
+      const double done = (page_ + fraction * (along_pages_ ? pages_of_sequence() : 1)) / outcome_.in.pages;
+      progress_.update(done);
+      if (told) told(done);
     };
     options_.images *= outcome_.in.pages;
     choice_ = gpu.choose(opened_->params(), spec(), options_);

@@ -18,6 +18,7 @@ constexpr Command command_table[] = {
     {"denoise", "remove noise from files (the default: its name may be left out)", denoise_command},
     {"video", "remove noise from a clip, its frames together", video_command},
     {"volume", "remove noise from volumes: MRI, CT and microscopy stacks", volume_command},
+    {"view", "see pictures before and after in the browser, try settings, keep the result", view_command},
     {"noise", "add noise of a known kind to a file", noise_command},
     {"compare", "PSNR, SSIM, FSIM, MSE and largest error of files against a clean one", compare_command},
     {"estimate", "estimate the strength of the noise of files", estimate_command},

@@ -76,6 +76,18 @@ bool is_too_weak(const NoiseModelEstimate& found, const ImageSpec& spec, const I
 
 }  // namespace
 
+io::FileInfo output_info(const io::FileInfo& in, const std::filesystem::path& path,
+                         const Settings& settings) {
+  io::FileInfo out = in;
+  out.spec.type = settings.depth.value_or(io::writable_type(path, in.spec));
+  // Another type has its own white level. Floats have none.
+  const bool both_float = is_float(out.spec.type) && is_float(in.spec.type);
+  if (out.spec.type != in.spec.type && !both_float) out.spec.range = 0;
+  // Viewers of photographs take the type's white for white.
+  if (!is_float(out.spec.type) && !io::keeps_white_level(path)) out.spec.range = 0;
+  return out;
+}
+
 MethodParams without_effect(MethodParams params) {
   NoiseHandling handling = params.noise();
   handling.keep_grain = 1;
@@ -127,14 +139,16 @@ bool OpenedFile::pages_differ() const {
   return params_->needs_image() || settings_.noise.measures_line() || settings_.noise.measures_rician();
 }
 
-MeasuredPage OpenedFile::measure(PageRows& rows, int page) {
+MeasuredPage OpenedFile::measure(PageRows& rows, int page, MeasuredNoise* known) {
   MeasuredPage measured{*params_, {}, {}};
   if (settings_.noise.measures_line()) measure_line(rows, measured);
   if (settings_.noise.measures_rician()) measure_rician(rows, measured);
   const std::optional<double> iso = io::iso_speed(input_->metadata());
-  Resolved resolved = resolve_page(
-      rows, page,
-      {.iso = iso, .threads = settings_.options.threads, .jpeg_steps = input_->metadata().jpeg_steps});
+  Resolved resolved = known != nullptr ? known->resolve(*params_)
+                                       : resolve_page(rows, page,
+                                                      {.iso = iso,
+                                                       .threads = settings_.options.threads,
+                                                       .jpeg_steps = input_->metadata().jpeg_steps});
   measured.params = std::move(resolved.params);
   measured.noise = std::move(resolved.noise);
   if (measured.noise) measured.text = noise_text(*measured.noise, spec(), iso);

@@ -14,6 +14,7 @@
 #include "method_options.h"
 #include "page_rows.h"
 #include "ungrain/denoiser.h"
+#include "ungrain/measured_noise.h"
 
 namespace ungrain::cli {
 
@@ -44,8 +45,9 @@ class OpenedFile {
 
   // Whether each page has parameters of its own.
   bool pages_differ() const;
-  // The parameters for the page, or volume, that input() has selected. `rows` are its rows.
-  MeasuredPage measure(PageRows& rows, int page);
+  // The parameters for the page, or volume, that input() has selected. `rows` are its rows. `known` is the
+  // page's noise, where it was measured before.
+  MeasuredPage measure(PageRows& rows, int page, MeasuredNoise* known = nullptr);
   // Whether the noise shows in a file of samples like `written`; noise that is asked to be removed more than
   // once always does.
   Visibility visibility(const NoiseModelEstimate& noise, const ImageSpec& written) const;
@@ -66,6 +68,10 @@ class OpenedFile {
   std::string_view range_from_ = "type";
   std::optional<MethodParams> params_;
 };
+
+// The output's type and white level. A type that was asked for is never replaced; otherwise the format may
+// replace it.
+io::FileInfo output_info(const io::FileInfo& in, const std::filesystem::path& path, const Settings& settings);
 
 // Parameters that leave the image as it is.
 MethodParams without_effect(MethodParams params);

@@ -72,7 +72,8 @@ nlohmann::json read_file(const std::string& path) {
 
 Arguments words_of(const std::string& path, const Arguments& given, const OptionTable& table) {
   Arguments words;
-  for (const auto& [name, value] : read_file(path).items()) {
+  const nlohmann::json options = read_file(path);
+  for (const auto& [name, value] : options.items()) {
     const Option* option = find(table, "--" + name);
     if (option == nullptr) refuse(path, fmt::format("there is no option --{}", io::one_line(name)));
     if (!may_be_in_preset(*option)) refuse(path, fmt::format("--{} is not for presets", io::one_line(name)));

@@ -57,6 +57,21 @@ if(NOT UNGRAIN_RAW STREQUAL "OFF" AND UNGRAIN_CLI)
   endif()
 endif()
 
+set(UNGRAIN_HAVE_VIEW OFF)
+if(NOT UNGRAIN_VIEW STREQUAL "OFF" AND UNGRAIN_CLI)
+  find_package(PkgConfig QUIET)
+  if(PkgConfig_FOUND)
+    pkg_search_module(HTTPLIB IMPORTED_TARGET QUIET cpp-httplib>=0.11)
+  endif()
+  # Debian's header is compiled for OpenSSL, whose headers its package does not ask for.
+  find_path(UNGRAIN_OPENSSL_HEADERS openssl/ssl.h)
+  if(HTTPLIB_FOUND AND UNGRAIN_OPENSSL_HEADERS)
+    set(UNGRAIN_HAVE_VIEW ON)
+  elseif(UNGRAIN_VIEW STREQUAL "ON")
+    message(FATAL_ERROR "ungrain: UNGRAIN_VIEW=ON and cpp-httplib 0.11 or newer, or OpenSSL's headers, were not found")
+  endif()
+endif()
+
 set(UNGRAIN_HAVE_HDF5 OFF)
 if(NOT UNGRAIN_HDF5 STREQUAL "OFF" AND UNGRAIN_CLI)
   find_package(PkgConfig QUIET)
@@ -110,4 +125,4 @@ if(UNGRAIN_CLI OR UNGRAIN_TESTS OR UNGRAIN_BENCH OR UNGRAIN_STUDY OR UNGRAIN_FUZ
   find_package(ZLIB REQUIRED)
 endif()
 
-message(STATUS "ungrain: libvips ${UNGRAIN_HAVE_VIPS}, libtiff ${UNGRAIN_HAVE_TIFF}, LibRaw ${UNGRAIN_HAVE_RAW}, libhdf5 ${UNGRAIN_HAVE_HDF5}, CUDA ${UNGRAIN_HAVE_CUDA}, std::thread ${UNGRAIN_USE_STD_THREADS}")
+message(STATUS "ungrain: libvips ${UNGRAIN_HAVE_VIPS}, libtiff ${UNGRAIN_HAVE_TIFF}, LibRaw ${UNGRAIN_HAVE_RAW}, libhdf5 ${UNGRAIN_HAVE_HDF5}, cpp-httplib ${UNGRAIN_HAVE_VIEW}, CUDA ${UNGRAIN_HAVE_CUDA}, std::thread ${UNGRAIN_USE_STD_THREADS}")

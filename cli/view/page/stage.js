@@ -94,6 +94,16 @@ class TileLoader {
     for (const tile of waiting.slice(0, most_requests - this.running.size)) this.load(tile);
   }
 
+  // The tiles of a layer that are wanted now, as a rectangle: the server makes them together.
+  wanted_together({ scene, layer, level }) {
+    const alike = [...this.wanted.values()].filter((one) =>
+      one.scene.picture === scene.picture && one.layer === layer && one.level === level);
+    if (alike.length < 2) return {};
+    const xs = alike.map(({ x }) => x);
+    const ys = alike.map(({ y }) => y);
+    return { vx0: Math.min(...xs), vy0: Math.min(...ys), vx1: Math.max(...xs) + 1, vy1: Math.max(...ys) + 1 };
+  }
+
   async load(wanted) {
     const { key, scene, layer, level, x, y } = wanted;
     const request = new AbortController();
@@ -103,7 +113,8 @@ class TileLoader {
       const answer = await fetch_answer("/api/tile", { signal: request.signal, query: {
         file: scene.picture.file, page: scene.picture.page, level, x, y, kind: layer.kind,
         words: JSON.stringify(changed ? layer.words : []), low: scene.low, high: scene.high, gain: scene.gain,
-        client: this.client, turn: this.turn, exact: this.cache.has(key) ? 1 : undefined } });
+        client: this.client, turn: this.turn, exact: this.cache.has(key) ? 1 : undefined,
+        ...(changed ? this.wanted_together(wanted) : {}) } });
       const bytes = new Uint8ClampedArray(await answer.arrayBuffer());
       const width = Number(answer.headers.get("X-Width"));
       const height = Number(answer.headers.get("X-Height"));

@@ -1,0 +1,446 @@
+"""ungrain view as a program: what its server shows, saves and refuses. The page itself is tested in tests/page."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import signal
+import socket
+import subprocess
+import threading
+import time
+import unittest
+import urllib.parse
+from pathlib import Path
+
+from support import PROGRAM, Workspace, picture, read_pnm, run, start, write_pnm
+
+TILE = 256
+WIDTH, HEIGHT = 300, 280
+
+
+def available() -> str:
+    done = subprocess.run([PROGRAM, "view", "--listen", "nowhere.invalid:1", "--no-browser"], capture_output=True, timeout=20)
+    return "this build has no view" if b"this build has no view" in done.stderr else ""
+
+
+WHY_NOT = available()
+
+
+class Server:
+    def __init__(self, *arguments, folder: Path, environment=None) -> None:
+        self.process = start("view", *arguments, "--no-browser", folder=folder, env=environment)
+        self.address = self.process.stdout.readline().decode().strip()
+        parts = urllib.parse.urlsplit(self.address)
+        self.host, self.port = parts.hostname, parts.port
+        self.token = urllib.parse.parse_qs(parts.query).get("token", [""])[0]
+
+    def ask(self, path: str, body=None, headers=None, method=None) -> tuple[int, dict[str, str], bytes]:
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
+        sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        kind = {} if body is None or isinstance(body, bytes) else {"Content-Type": "application/json"}
+        connection.request(method or ("GET" if body is None else "POST"), path, sent, {**kind, **(headers or {})})
+        answer = connection.getresponse()
+        data = answer.read()
+        connection.close()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, data
+
+    def get(self, path: str, body=None) -> dict:
+        status, _, data = self.ask(path, body)
+        if status != 200:
+            raise AssertionError(f"{path}: {status} {data[:200]!r}")
+        return json.loads(data)
+
+    def error(self, path: str, body=None, **more) -> tuple[int, str]:
+        status, _, data = self.ask(path, body, **more)
+        return status, json.loads(data)["error"]
+
+    def tile(self, file=1, level=0, x=0, y=0, kind="clean", words=(), turn=1, client="test", **more) -> tuple[bytes, dict[str, str]]:
+        query = urllib.parse.urlencode({"file": file, "level": level, "x": x, "y": y, "kind": kind, "turn": turn,
+                                        "client": client, "words": json.dumps(list(words)), **more})
+        status, headers, data = self.ask(f"/api/tile?{query}")
+        if status != 200:
+            raise AssertionError(f"{status} {data[:200]!r}")
+        return data, headers
+
+    def job(self, number: int) -> dict:
+        for _ in range(600):
+            job = next(each for each in self.get("/api/jobs")["jobs"] if each["job"] == number)
+            if job["state"] != "running":
+                return job
+            time.sleep(0.05)
+        raise AssertionError(f"job {number} does not end")
+
+    def end(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        self.process.communicate(timeout=30)
+        return self.process.returncode
+
+
+def shown(image, x: int, y: int) -> bytes:
+    """The bytes of a tile of an 8-bit picture."""
+    result = bytearray()
+    for row in range(y * TILE, min(image.height, (y + 1) * TILE)):
+        for column in range(x * TILE, min(image.width, (x + 1) * TILE)):
+            at = (row * image.width + column) * image.channels
+            pixel = image.samples[at:at + image.channels]
+            result += bytes(pixel if image.channels == 3 else [pixel[0]] * 3) + b"\xff"
+    return bytes(result)
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class ViewTest(Workspace):
+    def setUp(self) -> None:
+        super().setUp()
+        self.servers: list[Server] = []
+        self.shown = self.folder / "shown"
+        self.shown.mkdir()
+
+    def tearDown(self) -> None:
+        for server in self.servers:
+            if server.process.poll() is None:
+                server.process.kill()
+                server.process.communicate()
+        super().tearDown()
+
+    def serve(self, *arguments, **more) -> Server:
+        self.servers.append(Server(*(arguments or ["shown"]), folder=self.folder, **more))
+        return self.servers[-1]
+
+    def photo(self, name="a.ppm", channels=3, width=WIDTH, height=HEIGHT) -> Path:
+        return write_pnm(self.shown / name, picture(width, height, channels))
+
+
+class Pictures(ViewTest):
+    def test_tiles_are_the_pixels_that_the_program_writes(self):
+        self.photo()
+        self.photo("b.pgm", 1)
+        server = self.serve()
+        for file, name in ((1, "a.ppm"), (2, "b.pgm")):
+            for words in ([], ["--method", "bilateral", "--radius", "3"], ["--method=median"], ["--strength", "0.5"],
+                          ["--method", "gaussian", "--sigma", "2", "--keep-grain", "0.3"]):
+                out = self.folder / f"out{Path(name).suffix}"
+                self.assertEqual(run(self.shown / name, "-o", out, *words).code, 0)
+                saved = read_pnm(out)
+                for x, y in ((0, 0), (1, 0), (0, 1), (1, 1)):
+                    data, headers = server.tile(file, x=x, y=y, words=words)
+                    self.assertEqual(headers["x-exact"], "1")
+                    self.assertEqual(data, shown(saved, x, y), (name, words, x, y))
+            data, _ = server.tile(file, kind="noisy")
+            self.assertEqual(data, shown(read_pnm(self.shown / name), 0, 0))
+
+    def test_a_level_is_made_of_means(self):
+        path = self.photo("b.pgm", 1, width=512, height=300)
+        data, headers = self.serve().tile(level=1, kind="noisy")
+        self.assertEqual((headers["x-width"], headers["x-height"]), ("256", "150"))
+        image = read_pnm(path)
+        four = [image.samples[i] for i in (0, 1, 512, 513)]
+        self.assertLessEqual(abs(data[0] - sum(four) / 4), 0.5)
+
+    def test_sixteen_bits_have_a_window(self):
+        image = picture(300, 200)
+        image.samples = [value * 16 for value in image.samples]
+        image.white = 65535
+        write_pnm(self.shown / "c.pgm", image)
+        server = self.serve()
+        info = server.get("/api/info?file=1")
+        self.assertEqual(info["type"], "u16")
+        self.assertLess(info["high"], 5000)
+        data, _ = server.tile(kind="noisy", low=0, high=4080)
+        self.assertLessEqual(abs(data[0] - image.samples[0] / 16), 1)
+
+    def test_difference_and_removed_have_gray_where_nothing_changes(self):
+        self.photo("b.pgm", 1)
+        server = self.serve()
+        words = ["--method", "box", "--radius", "0"]
+        for kind in ("difference", "removed"):
+            data, _ = server.tile(kind=kind, words=words)
+            self.assertEqual(set(data), {128, 255})
+
+    def test_noise_of_a_rectangle(self):
+        self.photo("b.pgm", 1)
+        server = self.serve()
+        found = server.get("/api/noise?file=1&x0=0&y0=0&x1=128&y1=128")
+        self.assertTrue(found["found"])
+        words = ["--noise-model", f"@{found['model']}"]
+        self.assertNotEqual(server.tile(words=words)[0], server.tile(kind="noisy")[0])
+        self.assertIn("measured in 32 x 32", server.error("/api/noise?file=1&x0=0&y0=0&x1=4&y1=4")[1])
+        self.assertIn("no such noise", server.error("/api/check", {"file": 1, "words": ["--noise-model", "@9"]})[1])
+
+    def test_a_histogram_counts_every_pixel(self):
+        self.photo("b.pgm", 1)
+        server = self.serve()
+        (counts,) = server.get("/api/histogram?file=1")["channels"]
+        self.assertEqual(sum(counts), WIDTH * HEIGHT)
+        (counts,) = server.get("/api/histogram?file=1&x0=10&y0=20&x1=30&y1=50")["channels"]
+        self.assertEqual(sum(counts), 20 * 30)
+
+    def test_wrong_settings_are_named(self):
+        self.photo()
+        server = self.serve()
+        for words, said in ((["--radius", "500", "--method", "bilateral"], "--radius"), (["--method", "bilatral"], "bilateral"),
+                            (["--strength"], "takes a value"), (["photo.png"], "options alone"),
+                            (["--method", "bm3d", "--radius", "3"], "--radius")):
+            status, error = server.error("/api/check", {"file": 1, "words": words})
+            self.assertEqual(status, 400)
+            self.assertIn(said, error)
+
+    def test_an_older_turn_is_dropped(self):
+        self.photo()
+        server = self.serve()
+        server.tile(turn=5, words=["--method", "box"])
+        status, _ = server.error("/api/tile?file=1&x=0&y=0&kind=clean&client=test&turn=4&words=%5B%22--method%22%2C%22median%22%5D")
+        self.assertEqual(status, 409)
+        server.tile(turn=4, client="another window", words=["--method", "median"])
+
+
+class Keeping(ViewTest):
+    def test_a_saved_file_is_that_of_the_command_line(self):
+        self.photo()
+        server = self.serve()
+        words = ["--method", "bilateral", "--radius", "4", "--strength", "0.8"]
+        said = server.get("/api/check", {"file": 1, "words": words})
+        self.assertEqual(said["command"], "ungrain a.ppm --method bilateral --radius 4 --strength 0.8")
+        self.assertIn('ungrain.denoise(image, "bilateral", radius=4, strength=0.8)', said["python"])
+        job = server.job(server.get("/api/save", {"file": 1, "words": words})["job"])
+        self.assertEqual(job["state"], "done", job)
+        saved = (self.shown / "a.ungrain.ppm").read_bytes()
+        self.assertEqual(server.ask(job["outputs"][0]["download"])[2], saved)
+        self.assertEqual(run(*said["command"].split()[1:], "-o", "again.ppm", folder=self.shown).code, 0)
+        self.assertEqual((self.shown / "again.ppm").read_bytes(), saved)
+        (self.folder / "my.json").write_text(said["preset"])
+        self.assertEqual(run("a.ppm", "--preset-file", "../my.json", "-o", "preset.ppm", folder=self.shown).code, 0)
+        self.assertEqual((self.shown / "preset.ppm").read_bytes(), saved)
+
+    def test_names_of_saved_files(self):
+        self.photo()
+        server = self.serve()
+        job = server.job(server.get("/api/save", {"file": 1, "words": ["--method", "box"], "name": "x.pgm"})["job"])
+        self.assertEqual(job["state"], "failed")  # colours do not fit
+        for name in ("../x.ppm", "/tmp/x.ppm", "a/b.ppm", ".hidden.ppm", "x\n.ppm", "..", "a\\b.ppm", ""):
+            if name:
+                status, error = server.error("/api/save", {"file": 1, "words": [], "name": name})
+                self.assertIn("is no name for a file here", error, name)
+        self.assertIn("xyz", server.error("/api/save", {"file": 1, "words": [], "name": "a.xyz"})[1])
+        self.assertEqual(sorted(path.name for path in self.shown.iterdir()), ["a.ppm"])
+
+    def test_results_in_a_folder(self):
+        self.photo()
+        (self.folder / "results").mkdir()
+        server = self.serve("shown", "-o", "results")
+        server.job(server.get("/api/save", {"file": 1, "words": ["--method", "box"]})["job"])
+        self.assertTrue((self.folder / "results/a.ppm").exists())
+        self.assertEqual([path.name for path in self.shown.iterdir()], ["a.ppm"])
+
+    def test_a_batch(self):
+        for name in ("a.ppm", "b.ppm", "c.ppm"):
+            self.photo(name)
+        (self.shown / "b.ppm").write_bytes((self.shown / "b.ppm").read_bytes()[:500])
+        server = self.serve()
+        files = [{"file": i, "words": ["--method", "box", "--radius", str(i)]} for i in (1, 2, 3)]
+        number = server.get("/api/batch", {"files": files, "folder": "clean"})["job"]
+        job = server.job(number)
+        self.assertEqual((job["state"], job["done"], job["failed"], job["total"]), ("failed", 2, 1, 3))
+        self.assertTrue(any("b.ppm" in line and "truncated" in line for line in job["lines"]), job["lines"])
+        for i, name in ((1, "a.ppm"), (3, "c.ppm")):
+            run(self.shown / name, "-o", self.folder / "x.ppm", "--method", "box", "--radius", str(i))
+            self.assertEqual((self.shown / "clean" / name).read_bytes(), (self.folder / "x.ppm").read_bytes())
+        self.photo("b.ppm")
+        server.get("/api/jobs/resume", {"job": number})
+        self.assertEqual(server.job(number)["state"], "done")
+        self.assertEqual(len(list((self.shown / "clean").iterdir())), 3)
+
+    def test_cancelling_leaves_nothing_half_written(self):
+        for name in ("a.ppm", "b.ppm"):
+            self.photo(name)
+        server = self.serve()
+        files = [{"file": i, "words": ["--method", "nlm", "--search", "35", "--device", "reference"]} for i in (1, 2)]
+        number = server.get("/api/batch", {"files": files, "folder": "clean"})["job"]
+        time.sleep(0.3)
+        server.get("/api/jobs/cancel", {"job": number})
+        self.assertEqual(server.job(number)["state"], "cancelled")
+        self.assertEqual(list((self.shown / "clean").iterdir()), [])
+
+
+class Safety(ViewTest):
+    def test_other_machines_and_pages_are_refused(self):
+        self.photo()
+        server = self.serve()
+        for headers in ({"Host": "evil.example"}, {"Host": "evil.example:80"}, {"Host": ""}, {"Origin": "http://evil.example"},
+                        {"Origin": "null"}, {"Origin": f"https://127.0.0.1:{server.port}"}, {"Sec-Fetch-Site": "cross-site"},
+                        {"Sec-Fetch-Site": "same-site"}):
+            status, error = server.error("/api/files", headers=headers)
+            self.assertEqual(status, 403, headers)
+        for headers in ({}, {"Host": f"localhost:{server.port}"}, {"Origin": f"http://127.0.0.1:{server.port}"},
+                        {"Sec-Fetch-Site": "same-origin"}):
+            self.assertEqual(server.ask("/api/files", headers=headers)[0], 200, headers)
+        status, error = server.error("/api/save", json.dumps({"file": 1, "words": []}).encode(), headers={"Content-Type": "text/plain"})
+        self.assertEqual(status, 403)
+
+    def test_a_token(self):
+        self.photo()
+        server = self.serve("shown", "--token")
+        self.assertEqual(len(server.token), 32)
+        for path in ("/", "/api/files", f"/api/files?token={server.token}", "/?token=", "/?token=" + "0" * 32,
+                     f"/?token={server.token[:-1]}", f"/?token={server.token}0"):
+            self.assertEqual(server.ask(path)[0], 403, path)
+        status, headers, _ = server.ask(f"/?token={server.token}")
+        self.assertEqual((status, headers["location"]), (303, "/"))
+        for part in ("HttpOnly", "SameSite=Strict"):
+            self.assertIn(part, headers["set-cookie"])
+        cookie = headers["set-cookie"].split(";")[0]
+        self.assertEqual(server.ask("/api/files", headers={"Cookie": f"other=1; {cookie}"})[0], 200)
+        self.assertEqual(server.ask("/api/files", headers={"Cookie": cookie + "0"})[0], 403)
+
+    def test_an_address_on_the_network_has_a_token(self):
+        self.photo()
+        server = self.serve("shown", "--listen", "0.0.0.0")
+        server.host = "127.0.0.1"
+        self.assertEqual(len(server.token), 32)
+        self.assertEqual(server.ask("/api/files")[0], 403)
+
+    def test_only_named_files_are_seen(self):
+        self.photo()
+        write_pnm(self.folder / "secret.ppm", picture(40, 40, 3))
+        (self.shown / "link.ppm").symlink_to(self.folder / "secret.ppm")
+        (self.shown / "inner.ppm").symlink_to(self.shown / "a.ppm")
+        (self.shown / "up").symlink_to(self.folder)
+        server = self.serve()
+        names = [each["name"] for each in server.get("/api/files")["files"]]
+        self.assertEqual(names, ["a.ppm", "inner.ppm"])
+        for path in ("/../secret.ppm", "/%2e%2e/secret.ppm", "/shown/a.ppm", "//etc/passwd", "/api/../../secret.ppm", "/api/info?file=../secret.ppm",
+                     "/api/info?file=3", "/api/info?file=-1", "/api/info?file=0", "/api/info?file=99999999999", "/api/download?job=1&output=0",
+                     "/api/tile?file=1&x=0&y=0&page=7", "/api/tile?file=1&x=-1&y=0", "/api/tile?file=1&x=0&y=0&level=99"):
+            status, _, data = server.ask(path)
+            self.assertIn(status, (400, 404), path)
+            self.assertNotIn(b"P6", data)
+        for words in (["--psd", "/etc/passwd"], ["--noise-kernel", "x.pfm"], ["--sigma-map", "/etc/passwd"], ["--output", "x.ppm"],
+                      ["--noise-model", "/etc/passwd"], ["--preset-file", "/etc/passwd"], ["--help", "x"], ["-o", "x"], ["--json", "x"]):
+            status, error = server.error("/api/check", {"file": 1, "words": words})
+            self.assertEqual(status, 400, words)
+        (self.shown / "a.ppm").unlink()
+        (self.shown / "a.ppm").symlink_to(self.folder / "secret.ppm")
+        self.assertIn("no longer there", server.error("/api/info?file=1")[1])
+
+    def test_uploads(self):
+        self.photo()
+        body = (self.shown / "a.ppm").read_bytes()
+        server = self.serve("shown", "--upload-limit", "1M")
+        status, _, data = server.ask("/api/upload?name=new.ppm", body)
+        self.assertEqual(status, 200, data)
+        number = json.loads(data)["file"]
+        self.assertEqual(server.tile(number, kind="noisy")[0], server.tile(1, kind="noisy")[0])
+        for name, said in (("../x.ppm", "no name"), ("x.exe", "reads no files"), ("", "no name")):
+            self.assertIn(said, server.error(f"/api/upload?name={urllib.parse.quote(name)}", body)[1])
+        status, error = server.error("/api/upload?name=large.ppm", b"P6" + bytes(2 << 20))
+        self.assertIn("uploads take 1 MiB at most", error)
+        self.assertEqual(server.get("/api/files")["files"][0]["name"], "a.ppm")
+        self.assertEqual(server.end(), 0)
+
+    def test_a_damaged_picture_does_not_end_the_server(self):
+        self.photo()
+        for i in range(20):
+            (self.shown / f"damaged{i:02}.pfm").write_bytes(b"PF\n%d %d\n-1\n" % (10 ** (i % 7), 3) + bytes(i))
+        (self.shown / "empty.npy").write_bytes(b"")
+        server = self.serve()
+        for each in server.get("/api/files")["files"][1:]:
+            status, error = server.error(f"/api/info?file={each['file']}")
+            self.assertIn(status, (404, 422, 507))
+            self.assertIn(each["name"], error)
+        self.assertEqual(server.ask("/api/info?file=1")[0], 200)
+
+    def test_a_thousand_malformed_requests(self):
+        self.photo()
+        server = self.serve()
+        draw = random.Random(7)
+        good = (f"GET /api/tile?file=1&x=0&y=0&kind=clean&words=[] HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+                "Content-Length: 10\r\n\r\n").encode()
+        for i in range(1000):
+            kind = i % 4
+            if kind == 0:
+                request = bytes(draw.randrange(256) for _ in range(draw.randrange(1, 300)))
+            elif kind == 1:
+                request = bytearray(good)
+                for _ in range(draw.randrange(1, 8)):
+                    request[draw.randrange(len(request))] = draw.randrange(256)
+            elif kind == 2:
+                request = good[:draw.randrange(1, len(good))]
+            else:
+                path = "/api/" + draw.choice(["tile", "info", "noise", "histogram", "check", "save", "batch", "jobs/cancel", "upload"])
+                value = urllib.parse.quote(draw.choice(["-1", "1e999", "nan", "[]", "{}", "\0", "9" * 40, "../" * 30, "%00", "null"]))
+                body = draw.choice([b"", b"{}", b"[", b'{"file": "x"}', b'{"files": [1]}', b"[" * 5000, b'{"file": 1, "words": [[]]}', b'{"job": -1}'])
+                method = draw.choice(["GET", "POST", "PUT", "DELETE", "OPTIONS"])
+                request = (f"{method} {path}?file={value}&x={value}&y={value}&level={value}&words={value}&name={value} HTTP/1.1\r\n"
+                           f"Host: 127.0.0.1:{server.port}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+                           "Connection: close\r\n\r\n").encode() + body
+            with socket.create_connection((server.host, server.port), timeout=30) as connection:
+                connection.sendall(bytes(request))
+                if kind != 3:
+                    connection.shutdown(socket.SHUT_WR)
+                    continue
+                answer = connection.recv(64)
+                self.assertTrue(answer.startswith(b"HTTP/1.1 "), request[:300])
+                self.assertNotEqual(answer[9:12], b"500", request[:300])
+        self.assertIsNone(server.process.poll())
+        self.assertEqual(server.ask("/api/files")[0], 200)
+        self.assertEqual(sorted(path.name for path in self.shown.iterdir()), ["a.ppm"])
+
+    def test_fifty_clients_and_silent_ones(self):
+        self.photo()
+        server = self.serve()
+        expected = server.tile(words=["--method", "median"])[0]
+        silent = [socket.create_connection((server.host, server.port)) for _ in range(20)]
+        failures = []
+
+        def client(number: int) -> None:
+            try:
+                for turn in range(3):
+                    words = ["--method", "median"] if number % 2 else ["--method", "box", "--radius", str(number % 5)]
+                    data, _ = server.tile(words=words, client=str(number), turn=turn)
+                    if number % 2 and data != expected:
+                        failures.append(f"client {number} has other pixels")
+            except Exception as error:  # told below
+                failures.append(f"client {number}: {error}")
+        threads = [threading.Thread(target=client, args=(number,)) for number in range(50)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        self.assertEqual(failures, [])
+        for connection in silent:
+            connection.close()
+        self.assertIsNone(server.process.poll())
+
+    def test_the_end(self):
+        self.photo()
+        server = self.serve()
+        server.tile(words=["--method", "box"])
+        server.get("/api/noise?file=1")
+        self.assertEqual(server.end(), 0)
+        self.assertEqual([path.name for path in self.shown.iterdir()], ["a.ppm"])
+
+    def test_what_cannot_be_served(self):
+        self.photo()
+        for arguments, said in ((["nothing.ppm"], "nothing.ppm"), (["shown", "--listen", "99999"], "--listen"), (["shown", "-o", "shown/a.ppm"], "no folder"),
+                                (["shown", "--listen", "203.0.113.7"], "nothing can listen")):
+            result = run("view", *arguments, "--no-browser", folder=self.folder)
+            self.assertNotEqual(result.code, 0)
+            self.assertEqual(len(result.err_lines), 1, result.err)
+            self.assertIn(said, result.err)
+        server = self.serve()
+        result = run("view", "shown", "--no-browser", "--listen", str(server.port), folder=self.folder)
+        self.assertIn("nothing can listen", result.err)
+
+    def test_the_page_fetches_nothing_from_elsewhere(self):
+        self.photo()
+        server = self.serve()
+        for path in ("/", "/view.css", "/view.js", "/stage.js", "/settings.js", "/common.js"):
+            status, headers, data = server.ask(path)
+            self.assertEqual(status, 200)
+            self.assertIn("default-src 'none'", headers["content-security-policy"])
+            self.assertNotRegex(data.decode().replace("http://www.w3.org/2000/svg", ""), r"https?://")
+
+
+if __name__ == "__main__":
+    unittest.main()
