@@ -92,7 +92,8 @@ Arguments words_of(const std::string& path, const Arguments& given, const Option
 
 void add_preset_file_option(OptionTable& table) {
   table
-      .add(std::string(option_name) + " FILE", "options saved in a file; others on the command line win",
+      .add(std::string(option_name) + " FILE",
+           "options saved in a file; others on the command line win (default: none)",
            SetText([](const std::string&) {}))
       .file = true;
 }

@@ -50,6 +50,72 @@ Image copied(const ConstImageView& from, const Part& part) {
   return copy;
 }
 
+int tiles_along(int pixels) { return (pixels + tile_side - 1) / tile_side; }
+
+double pixels_of(const Part& tiles) {
+  return static_cast<double>(tiles.width()) * tiles.height() * tile_side * tile_side;
+}
+
+// Tiles that a request names, as far as there are any; `own` where it names none.
+Part within(const Part& tiles, const ImageSpec& spec, const Part& own) {
+  const int across = tiles_along(spec.width);
+  const int down = tiles_along(spec.height);
+  const Part part{std::clamp(tiles.x0, 0, across), std::clamp(tiles.y0, 0, down),
+                  std::clamp(tiles.x1, 0, across), std::clamp(tiles.y1, 0, down)};
+  const bool has_own = part.x0 <= own.x0 && own.x1 <= part.x1 && part.y0 <= own.y0 && own.y1 <= part.y1;
+  return has_own ? part : own;
+}
+
+// About `count` tiles of a rectangle around one of them.
+Part around(const Part& own, const Part& tiles, int count) {
+  const int across = std::clamp(count, 1, tiles.width());
+  const int down = std::clamp(count / across, 1, tiles.height());
+  const int x = std::clamp(own.x0 - across / 2, tiles.x0, tiles.x1 - across);
+  const int y = std::clamp(own.y0 - down / 2, tiles.y0, tiles.y1 - down);
+  return {x, y, x + across, y + down};
+}
+
+// A part of an image 2^steps times as large, from pixel (x0, y0) of the small one on.
+Image enlarged(const ConstImageView& small, int x0, int y0, int steps, int width, int height) {
+  ImageSpec spec = small.spec;
+  spec.width = width;
+  spec.height = height;
+  Image large(spec);
+  const auto from = static_cast<std::size_t>(small.spec.width);
+  std::vector<float> upper(from);
+  std::vector<float> lower(from);
+  std::vector<float> row(static_cast<std::size_t>(width));
+  const float scale = 1.0F / static_cast<float>(1 << steps);
+  // Where a large pixel lies between the middles of two small ones.
+  const auto between = [&](int first, int at, int size, int& left, int& right) {
+    const float place = static_cast<float>(first) + (static_cast<float>(at) + 0.5F) * scale - 0.5F;
+    left = std::clamp(static_cast<int>(std::floor(place)), 0, size - 1);
+    right = std::min(left + 1, size - 1);
+    return std::clamp(place - static_cast<float>(left), 0.0F, 1.0F);
+  };
+  for (int y = 0; y < height; ++y) {
+    int top = 0;
+    int bottom = 0;
+    const float down = between(y0, y, small.spec.height, top, bottom);
+    for (int channel = 0; channel < spec.channels; ++channel) {
+      load_row(small, top, channel, upper.data());
+      load_row(small, bottom, channel, lower.data());
+      for (int x = 0; x < width; ++x) {
+        int left = 0;
+        int right = 0;
+        const float across = between(x0, x, small.spec.width, left, right);
+        const auto mixed = [&](const std::vector<float>& line) {
+          return line[static_cast<std::size_t>(left)] * (1 - across) +
+                 line[static_cast<std::size_t>(right)] * across;
+        };
+        row[static_cast<std::size_t>(x)] = mixed(upper) * (1 - down) + mixed(lower) * down;
+      }
+      store_row(large.view(), y, channel, row.data());
+    }
+  }
+  return large;
+}
+
 std::string variant_name(const Picture& picture, const Arguments& words) {
   return fmt::format("{}/{}/{}", picture.file().number, picture.page(), fmt::join(words, "\n"));
 }
@@ -74,43 +140,52 @@ Variant::Variant(std::shared_ptr<Picture> picture, const Arguments& words, const
   noise_text_ = measured.text;
   const bool left = measured.noise && opened.visibility(*measured.noise, written_) != Visibility::visible;
   params_ = left ? without_effect(measured.params) : measured.params;
-  Level& level = levels_[0];
-  level.spec = opened.spec();
+  levels_.emplace(0, Level{opened.spec(), *params_});
 }
 
-Variant::Level& Variant::prepared(int number) {
-  Level& level = levels_[number];
-  if (level.denoiser) return level;
-  MethodParams params = *params_;
-  if (number > 0) {
-    level.spec = picture_->level(number).spec();
-    const std::lock_guard lock(picture_->noise_mutex());
-    MethodParams asked = request_->method().for_image(level.spec);
-    NoiseHandling handling = request_->settings().noise.for_image(level.spec);
-    handling.model = nullptr;  // of the full size
-    asked.set_noise(std::move(handling));
-    params = picture_->noise(number).resolve(asked).params;
-  }
-  Options options = request_->settings().options;
-  options.device = device_;
+const Variant::Level& Variant::prepared(int number) {
+  const auto known = levels_.find(number);
+  if (known != levels_.end()) return known->second;
+  const ImageSpec& spec = picture_->level(number).spec();
+  MethodParams asked = request_->method().for_image(spec);
+  NoiseHandling handling = request_->settings().noise.for_image(spec);
+  handling.model = nullptr;  // of the full size
+  asked.set_noise(std::move(handling));
+  const std::lock_guard lock(picture_->noise_mutex());
+  return levels_.emplace(number, Level{spec, picture_->noise(number).resolve(asked).params}).first->second;
+}
+
+Denoiser& Workbench::denoiser_for(Variant& variant, int level) {
+  const Variant::Level& wanted = variant.prepared(level);
+  if (loan_ && variant_.lock() == variant.identity_ && level_ == level) return *loan_;
+  Options options = variant.request_->settings().options;
+  options.device = variant.device_;
   options.images = 0;
-  level.denoiser.emplace(Denoiser::create(params, level.spec, options));
-  return level;
+  pool_.lend(loan_, wanted.params, wanted.spec, options);
+  variant_ = variant.identity_;
+  level_ = level;
+  return *loan_;
 }
 
-bool Variant::needs_whole(int number) {
-  const Reach reach = prepared(number).denoiser->reach();
+bool Variant::needs_whole(Workbench& bench, int number) {
+  const Reach reach = bench.denoiser_for(*this, number).reach();
   return reach.whole || reach.x > tile_side * 4;
 }
 
-double Variant::seconds_for(int, double pixels) const {
+double Workbench::seconds_per_pixel(const std::string& method) const {
   constexpr double guess = 4e-7;  // bm3d on two processors
-  return pixels * (seconds_per_pixel_ > 0 ? seconds_per_pixel_ : guess);
+  const auto known = speeds_.find(method);
+  return known == speeds_.end() ? guess : known->second;
 }
 
-Image Variant::denoise(int number, const Part& part) {
-  Level& level = prepared(number);
-  const Reach reach = level.denoiser->reach();
+double Variant::seconds_for(const Workbench& bench, double pixels) const {
+  return pixels * bench.seconds_per_pixel(std::string(params_->method()));
+}
+
+Image Variant::denoise(Workbench& bench, int number, const Part& part) {
+  const Level& level = prepared(number);
+  Denoiser& denoiser = bench.denoiser_for(*this, number);
+  const Reach reach = denoiser.reach();
   Part around{std::max(0, part.x0 - reach.x), std::max(0, part.y0 - reach.y),
               std::min(level.spec.width, part.x1 + reach.x), std::min(level.spec.height, part.y1 + reach.y)};
   if (reach.whole) around = all_of(level.spec);
@@ -123,10 +198,10 @@ Image Variant::denoise(int number, const Part& part) {
   ImageView out = result.view();
   out.region = {part.x0, part.y0, level.spec.width, level.spec.height};
   const auto start = std::chrono::steady_clock::now();
-  level.denoiser->run(cut(pixels, around, level.spec), out);
+  denoiser.run(cut(pixels, around, level.spec), out);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const double done = static_cast<double>(around.width()) * around.height();
-  if (number == 0 && done >= tile_side * tile_side) seconds_per_pixel_ = seconds / done;
+  if (done >= tile_side * tile_side) bench.note_speed(std::string(params_->method()), seconds / done);
   return result;
 }
 
@@ -256,66 +331,67 @@ void Preview::fulfil(Waiting& waiting) {
   const std::shared_ptr<Variant> settings = variant(wish.picture, wish.words);
   const ImageSpec& spec = wish.picture->level(wish.level).spec();
   const Part own{wish.x, wish.y, wish.x + 1, wish.y + 1};
-  const Part shown = wish.view.empty() ? own : wish.view;
-  if (wish.level == 0) {
-    compute_tiles(*settings, waiting.name, 0, true, shown);
-    if (!take(exact, true)) compute_tiles(*settings, waiting.name, 0, true, own);
-    if (!take(exact, true)) throw Error(ErrorCode::internal, "a tile is missing");
+  const Part shown = within(wish.view, spec, own);
+  const double seconds = settings->seconds_for(bench_, pixels_of(shown) * std::pow(4.0, wish.level));
+  if (!wish.exact && seconds > longest_before_coarse && wish.picture->levels() > 1) {
+    compute_coarse(*settings, waiting.name, wish, shown);
+    if (!take(coarse, false)) throw Error(ErrorCode::internal, "a tile is missing");
     return;
   }
-  const double pixels =
-      static_cast<double>(shown.width()) * shown.height() * tile_side * tile_side * std::pow(4.0, wish.level);
-  const double all = static_cast<double>(spec.width) * spec.height * std::pow(4.0, wish.level);
-  const bool quick = settings->seconds_for(0, std::min(pixels, all)) <= longest_before_coarse;
-  if (!wish.exact && !quick) {
-    compute_tiles(*settings, waiting.name, wish.level, false, shown);
-    if (!take(coarse, false)) compute_tiles(*settings, waiting.name, wish.level, false, own);
-    if (take(coarse, false)) return;
-    throw Error(ErrorCode::internal, "a tile is missing");
+  if (wish.level == 0) {
+    const double a_tile = settings->seconds_for(bench_, 1.5 * tile_side * tile_side);
+    const int at_once = static_cast<int>(std::clamp(seconds_of_chunk / a_tile, 1.0, 1e6));
+    compute_tiles(*settings, waiting.name, 0, true, around(own, shown, at_once));
+  } else {
+    compute_exact_small(*settings, waiting.name, wish);
   }
-  compute_exact_small(*settings, waiting.name, wish);
   if (!take(exact, true)) throw Error(ErrorCode::internal, "a tile is missing");
 }
 
-// Tiles [tiles.x0, tiles.x1) of a level that are not held yet, as many at once as take a short time.
-void Preview::compute_tiles(Variant& variant, const std::string& name, int level, bool exact,
-                            const Part& tiles) {
+// Tiles [tiles.x0, tiles.x1) of a level, together.
+void Preview::compute_tiles(Variant& variant, const std::string& name, int level, bool exact, Part tiles) {
   const ImageSpec& spec = variant.picture().level(level).spec();
-  const int across = (spec.width + tile_side - 1) / tile_side;
-  const int down = (spec.height + tile_side - 1) / tile_side;
-  Part wanted{std::clamp(tiles.x0, 0, across), std::clamp(tiles.y0, 0, down), std::clamp(tiles.x1, 0, across),
-              std::clamp(tiles.y1, 0, down)};
-  if (variant.needs_whole(level)) wanted = {0, 0, across, down};
-  if (wanted.empty()) return;
-  const auto missing = [&](int x, int y) {
-    const std::lock_guard lock(mutex_);
-    return places_.count({name, level, exact, x, y}) == 0;
-  };
-  const double a_tile = variant.seconds_for(level, tile_side * tile_side * 1.5);
-  int rows = std::max(1, static_cast<int>(seconds_of_chunk / std::max(1e-9, a_tile * wanted.width())));
-  if (variant.needs_whole(level)) rows = down;
-  for (int y = wanted.y0; y < wanted.y1;) {
-    Part chunk{wanted.x1, y, wanted.x0, std::min(wanted.y1, y + rows)};
-    for (int ty = chunk.y0; ty < chunk.y1; ++ty) {
-      for (int tx = wanted.x0; tx < wanted.x1; ++tx) {
-        if (!missing(tx, ty)) continue;
-        chunk.x0 = std::min(chunk.x0, tx);
-        chunk.x1 = std::max(chunk.x1, tx + 1);
-      }
-    }
-    y = chunk.y1;
-    if (chunk.empty()) continue;
-    const Part pixels{chunk.x0 * tile_side, chunk.y0 * tile_side, std::min(spec.width, chunk.x1 * tile_side),
-                      std::min(spec.height, chunk.y1 * tile_side)};
-    const Image clean = variant.denoise(level, pixels);
-    for (int ty = chunk.y0; ty < chunk.y1; ++ty) {
-      for (int tx = chunk.x0; tx < chunk.x1; ++tx) {
-        Part part = tile_part(spec, tx, ty);
-        part = {part.x0 - pixels.x0, part.y0 - pixels.y0, part.x1 - pixels.x0, part.y1 - pixels.y0};
-        keep({name, level, exact, tx, ty}, std::make_shared<const Image>(copied(clean.view(), part)));
-      }
+  if (variant.needs_whole(bench_, level)) tiles = {0, 0, tiles_along(spec.width), tiles_along(spec.height)};
+  const Part pixels{tiles.x0 * tile_side, tiles.y0 * tile_side, std::min(spec.width, tiles.x1 * tile_side),
+                    std::min(spec.height, tiles.y1 * tile_side)};
+  const Image clean = variant.denoise(bench_, level, pixels);
+  for (int y = tiles.y0; y < tiles.y1; ++y) {
+    for (int x = tiles.x0; x < tiles.x1; ++x) {
+      Part part = tile_part(spec, x, y);
+      part = {part.x0 - pixels.x0, part.y0 - pixels.y0, part.x1 - pixels.x0, part.y1 - pixels.y0};
+      keep({name, level, exact, x, y}, std::make_shared<const Image>(copied(clean.view(), part)));
     }
   }
+}
+
+// From a smaller picture that is denoised in a short time: the level's own where that is one, else enlarged.
+void Preview::compute_coarse(Variant& variant, const std::string& name, const Wish& wish, const Part& shown) {
+  int level = std::max(1, wish.level);
+  const auto seconds = [&] {
+    return variant.seconds_for(bench_, pixels_of(shown) / std::pow(4.0, level - wish.level));
+  };
+  while (level + 1 < wish.picture->levels() && seconds() > longest_before_coarse) ++level;
+  const int steps = level - wish.level;
+  const Key source{name, level, false, wish.x >> steps, wish.y >> steps};
+  const auto found = [&] {
+    const std::lock_guard lock(mutex_);
+    return find(source);
+  };
+  if (!found()) {
+    const Part small{shown.x0 >> steps, shown.y0 >> steps, ((shown.x1 - 1) >> steps) + 1,
+                     ((shown.y1 - 1) >> steps) + 1};
+    compute_tiles(variant, name, level, false, small);
+  }
+  if (steps == 0) return;
+  const std::shared_ptr<const Image> tile = found();
+  if (!tile) throw Error(ErrorCode::internal, "a tile is missing");
+  const Part part = tile_part(wish.picture->level(wish.level).spec(), wish.x, wish.y);
+  const int mask = (1 << steps) - 1;
+  const int side = tile_side >> steps;
+  const int x0 = (wish.x & mask) * side;
+  const int y0 = (wish.y & mask) * side;
+  keep({name, wish.level, false, wish.x, wish.y},
+       std::make_shared<const Image>(enlarged(tile->view(), x0, y0, steps, part.width(), part.height())));
 }
 
 // A tile of a smaller level from the full size, in strips. Gives up where the wish is outdated.
@@ -325,9 +401,9 @@ void Preview::compute_exact_small(Variant& variant, const std::string& name, con
   const Part part = tile_part(small, wish.x, wish.y);
   const int factor = 1 << wish.level;
   std::shared_ptr<Image> tile;
-  const double row_seconds = variant.seconds_for(0, 1.2 * part.width() * factor);
+  const double row_seconds = variant.seconds_for(bench_, 1.2 * part.width() * factor);
   int strip = static_cast<int>(seconds_of_chunk / std::max(1e-9, row_seconds)) / factor;
-  strip = variant.needs_whole(0) ? part.height() : std::clamp(strip, 16, part.height());
+  strip = variant.needs_whole(bench_, 0) ? part.height() : std::clamp(strip, 16, part.height());
   for (int y = part.y0; y < part.y1; y += strip) {
     {
       const std::lock_guard lock(mutex_);
@@ -336,7 +412,7 @@ void Preview::compute_exact_small(Variant& variant, const std::string& name, con
     const int end = std::min(part.y1, y + strip);
     const Part pixels{part.x0 * factor, y * factor, std::min(full.width, part.x1 * factor),
                       std::min(full.height, end * factor)};
-    Image clean = variant.denoise(0, pixels);
+    Image clean = variant.denoise(bench_, 0, pixels);
     for (int level = 0; level < wish.level; ++level) clean = halved(std::as_const(clean).view());
     if (!tile) {
       ImageSpec spec = clean.spec();

@@ -15,12 +15,15 @@
 #include <vector>
 
 #include "denoise_request.h"
+#include "denoiser_pool.h"
 #include "ungrain/denoiser.h"
 #include "view/picture.h"
 
 namespace ungrain::cli::view {
 
 inline constexpr int tile_side = 256;
+
+class Workbench;
 
 // A picture with settings: parameters with the noise of this picture, as a file is saved with them.
 class Variant {
@@ -31,18 +34,19 @@ class Variant {
   Picture& picture() { return *picture_; }
   const MethodParams& params() const { return *params_; }
   const std::string& noise_text() const { return noise_text_; }
-  // Denoised pixels of a level; `whole` where the method must see all of it. Level 0 has the samples that are
-  // saved; smaller ones are denoised as pictures of their own: a coarse preview.
-  Image denoise(int level, const Part& part);
-  bool needs_whole(int level);
-  double seconds_for(int level, double pixels) const;  // a guess; by the last run where there was one
+  // Denoised pixels of a level. Level 0 has the samples that are saved; smaller ones are denoised as pictures
+  // of their own: a coarse preview.
+  Image denoise(Workbench& bench, int level, const Part& part);
+  bool needs_whole(Workbench& bench, int level);  // whether no part can be denoised by itself
+  double seconds_for(const Workbench& bench, double pixels) const;  // of level 0, by runs before
 
  private:
+  friend class Workbench;
   struct Level {
     ImageSpec spec;
-    std::optional<Denoiser> denoiser;
+    MethodParams params;
   };
-  Level& prepared(int level);
+  const Level& prepared(int level);
 
   std::shared_ptr<Picture> picture_;
   std::unique_ptr<DenoiseRequest> request_;
@@ -51,7 +55,26 @@ class Variant {
   std::optional<MethodParams> params_;
   std::string noise_text_;
   std::map<int, Level> levels_;
-  double seconds_per_pixel_ = 0;  // 0: not known
+  std::shared_ptr<const int> identity_ = std::make_shared<const int>(0);
+};
+
+// The denoisers of the thread that makes previews. Settings of one picture share them: their memory, slow to
+// get on a GPU, is allocated once.
+class Workbench {
+ public:
+  Denoiser& denoiser_for(Variant& variant, int level);
+  // Of a method, by its last run; a guess where there was none.
+  double seconds_per_pixel(const std::string& method) const;
+  void note_speed(const std::string& method, double seconds_per_pixel) {
+    speeds_[method] = seconds_per_pixel;
+  }
+
+ private:
+  DenoiserPool pool_{3};
+  DenoiserPool::Loan loan_;
+  std::map<std::string, double> speeds_;
+  std::weak_ptr<const int> variant_;  // whose parameters the denoiser has, and of which level
+  int level_ = 0;
 };
 
 struct CleanTile {
@@ -94,7 +117,8 @@ class Preview {
   bool is_outdated(const Wish& wish) const;
   std::shared_ptr<const Image> find(const Key& key);
   void keep(const Key& key, std::shared_ptr<const Image> tile);
-  void compute_tiles(Variant& variant, const std::string& name, int level, bool exact, const Part& tiles);
+  void compute_tiles(Variant& variant, const std::string& name, int level, bool exact, Part tiles);
+  void compute_coarse(Variant& variant, const std::string& name, const Wish& wish, const Part& shown);
   void compute_exact_small(Variant& variant, const std::string& name, const Wish& wish);
 
   Device device_;
@@ -109,6 +133,7 @@ class Preview {
   std::list<std::pair<std::string, std::shared_ptr<Variant>>> variants_;  // the last used first
   std::mutex variants_mutex_;
   bool stopping_ = false;
+  Workbench bench_;  // of the thread alone
   std::thread thread_;
 };
 

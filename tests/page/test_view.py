@@ -1,0 +1,170 @@
+"""ungrain view in a browser, with its real server: the pixels on the screen are those that the program writes.
+
+test_view_page.py tests the page itself against a stand-in for the server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+from support import PROGRAM, picture, read_pnm, write_pnm  # noqa: E402
+from test_browser import browser, why_not  # noqa: E402, F401
+
+if why_not() and "browser" not in os.environ.get("UNGRAIN_REQUIRE", ""):
+    pytest.skip(why_not(), allow_module_level=True)
+WIDTH, HEIGHT = 320, 240
+
+
+class Server:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen([PROGRAM, "view", folder, "--no-browser"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.address = self.process.stdout.readline().decode().strip()
+
+
+@pytest.fixture
+def server(tmp_path):
+    for name in ("a.ppm", "b.ppm", "c.ppm"):
+        write_pnm(tmp_path / name, picture(WIDTH, HEIGHT, 3, seed=ord(name[0])))
+    started = Server(tmp_path)
+    if not started.address:
+        reason = started.process.communicate()[1].decode().strip()
+        assert "this build has no view" in reason, reason
+        pytest.skip(reason)
+    yield started
+    started.process.terminate()
+    assert started.process.wait(30) == 0
+
+
+class Page:
+    def __init__(self, driver, address: str) -> None:
+        self.driver = driver
+        driver.set_script_timeout(120)
+        driver.get("about:blank")
+        driver.get(address)
+        self.idle()
+
+    def idle(self) -> None:
+        self.driver.execute_async_script(
+            "const done = arguments[0];"
+            "const wait = () => window.ungrain_view ? window.ungrain_view.idle().then(() => done()) : setTimeout(wait, 20);"
+            "wait();")
+
+    def state(self) -> dict:
+        return self.driver.execute_script("return JSON.parse(JSON.stringify(window.ungrain_view.state()));")
+
+    def pixel(self, x: int, y: int, side: str) -> list[int]:
+        return list(self.driver.execute_script("return Array.from(window.ungrain_view.pixel(arguments[0], arguments[1], arguments[2]));",
+                                               x, y, side))
+
+    def key(self, text: str) -> None:
+        from selenium.webdriver.common.by import By
+        self.driver.find_element(By.CSS_SELECTOR, "canvas").send_keys(text)
+
+
+def at_full_size(page: Page) -> None:
+    page.key("1")
+    page.idle()
+    assert page.state()["zoom"] == 1
+
+
+def saved(folder: Path, name: str, *words: str):
+    out = folder.parent / f"{folder.name}-out.ppm"
+    subprocess.run([PROGRAM, folder / name, "-o", out, "-q", *words], check=True)
+    return read_pnm(out)
+
+
+def rgb(image, x: int, y: int) -> list[int]:
+    at = (y * image.width + x) * 3
+    return [int(value) for value in image.samples[at:at + 3]]
+
+
+def set_option(page: Page, label: str, value: str) -> None:
+    """Sets a control by its label, as a user would."""
+    page.driver.execute_script(
+        "const [label, value] = arguments;"
+        "for (const details of document.querySelectorAll('details')) details.open = true;"
+        "const fields = [...document.querySelectorAll('input, select')].filter((one) => one.type !== 'range' &&"
+        "  [...(one.labels ?? [])].some((text) => text.textContent.trim().toLowerCase().startsWith(label)));"
+        "if (fields.length === 0) throw new Error('no control ' + label);"
+        "fields[0].value = value;"
+        "fields[0].dispatchEvent(new Event('input', { bubbles: true }));"
+        "fields[0].dispatchEvent(new Event('change', { bubbles: true }));", label, value)
+    time.sleep(0.2)
+    page.idle()
+
+
+def test_pixels_on_the_screen_are_those_that_are_written(browser, server):
+    page = Page(browser, server.address)
+    at_full_size(page)
+    noisy, clean = read_pnm(server.folder / "a.ppm"), saved(server.folder, "a.ppm")
+    for x, y in ((20, 30), (100, 100), (140, 200)):  # left of the slider
+        assert page.pixel(x, y, "left")[:3] == rgb(noisy, x, y)
+    for x, y in ((180, 60), (250, 200), (319, 239)):
+        assert page.pixel(x, y, "right")[:3] == rgb(clean, x, y)
+
+
+def test_each_kind_of_control_changes_the_pixels(browser, server):
+    page = Page(browser, server.address)
+    at_full_size(page)
+    set_option(page, "method", "bilateral")
+    set_option(page, "strength", "0.7")
+    set_option(page, "radius", "3")
+    words = page.state()["words"]
+    assert words[:2] == ["--method", "bilateral"] and "--strength" in words and "--radius" in words
+    clean = saved(server.folder, "a.ppm", *words)
+    for x, y in ((120, 90), (200, 150)):
+        assert page.pixel(x, y, "right")[:3] == rgb(clean, x, y)
+
+
+def test_reload_goes_on_and_windows_are_independent(browser, server):
+    page = Page(browser, server.address)
+    set_option(page, "strength", "0.6")
+    before = page.state()
+    browser.refresh()
+    page.idle()
+    after = page.state()
+    assert (after["words"], after["file"], after["mode"]) == (before["words"], before["file"], before["mode"])
+    first = browser.current_window_handle
+    browser.switch_to.new_window("window")
+    other = Page(browser, server.address)
+    set_option(other, "strength", "1.5")
+    browser.close()
+    browser.switch_to.window(first)
+    page.idle()
+    assert page.state()["words"] == before["words"]
+
+
+def test_save_and_batch(browser, server):
+    from selenium.webdriver.common.by import By
+    page = Page(browser, server.address)
+    set_option(page, "method", "box")
+    browser.execute_script("for (const details of document.querySelectorAll('details')) details.open = true;")
+    save = next(each for each in browser.find_elements(By.TAG_NAME, "button") if each.text.strip().startswith("Save"))
+    browser.execute_script("arguments[0].click()", save)
+    for _ in range(100):
+        if (server.folder / "a.ungrain.ppm").exists():
+            break
+        time.sleep(0.1)
+    expected = saved(server.folder, "a.ppm", "--method", "box")
+    assert read_pnm(server.folder / "a.ungrain.ppm").samples == expected.samples
+
+
+def test_nothing_is_logged_and_nothing_fetched_from_elsewhere(browser, server):
+    browser.get_log("browser")
+    browser.get_log("performance")
+    Page(browser, server.address)
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+    for entry in browser.get_log("performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent":
+            url = message["params"]["request"]["url"]
+            assert url.startswith((server.address, "data:", "blob:", "about:")), url
