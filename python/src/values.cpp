@@ -229,7 +229,6 @@ void set_pilot(HeldParams& read, nb::handle value) {
 }
 
 void set_correlation(HeldParams& read, nb::handle value) {
-  if (read.params.method() != Bm4dParams::method) throw InvalidType("correlation is for bm4d");
   auto params = read.params.as<Bm4dParams>();
   params.correlation.clear();
   if (!value.is_none() && !nb::try_cast(value, params.correlation))
@@ -346,7 +345,7 @@ HeldParams read_params(const std::string& method, nb::handle preset, const nb::d
         set_pilot(read, value);
         continue;
       }
-      if (name == "correlation") {
+      if (name == "correlation" && read.params.method() == Bm4dParams::method) {
         set_correlation(read, value);
         continue;
       }
@@ -384,6 +383,8 @@ nb::dict to_dict(const MethodParams& params) {
   nb::dict dict;
   for (const ParamInfo& info : cached_info(std::string(params.method())).params)
     dict[python_name(info.name).c_str()] = to_python(info, params.get(info.name));
+  if (params.method() == Bm4dParams::method && !params.as<Bm4dParams>().correlation.empty())
+    dict["correlation"] = params.as<Bm4dParams>().correlation;
   add_noise_values(params.noise(), dict);
   return dict;
 }

@@ -46,6 +46,15 @@ def test_options(method, options):
     np.testing.assert_array_equal(computed(result), ungrain.denoise_volume(volume, method, **given))
 
 
+def test_correlated_noise():
+    volume = noisy_phantom(0.08, **SIZE)
+    given = {"sigma": 0.08, "correlation": np.einsum("i,j,k->ijk", *[[0.5, 1, 0.5]] * 3), **QUICK["bm4d"]}
+    result = computed(ungrain.dask.denoise_volume(da.from_array(volume, chunks=CHUNKS), **given))
+    np.testing.assert_array_equal(result, ungrain.denoise_volume(volume, **given))
+    del given["correlation"]
+    assert not np.array_equal(result, ungrain.denoise_volume(volume, **given))
+
+
 @pytest.mark.parametrize("method", SOLID)
 def test_noise_is_measured_on_the_same_slices(method):
     volume = noisy_phantom(0.08, **SIZE)

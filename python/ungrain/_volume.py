@@ -193,7 +193,7 @@ def denoise_volume(volume: Array, method: str = "bm4d", *, spacing: Sequence[flo
     given = _with_noise(_with_sigma(sigma, parameters), noise_model, strength, 1, 1, keep_grain, clipping)
     if given.get("sigma_map") is not None:
         given["sigma_map"] = map_of_slices(given["sigma_map"], axes, array.shape)
-    if given.get("correlation") is not None:
+    if method == "bm4d" and given.get("correlation") is not None:
         given["correlation"] = correlation_by_offset(given["correlation"])
     if true_or_false("rician", rician):
         given = with_rician(method, given, coils, lambda count: rician_of_slices(

@@ -30,7 +30,7 @@ from ._measure import RicianEstimate
 from ._noise_model import NoiseModel
 from ._parts import AnyWork, Axes, ImageWork, Work, check_each_by_itself, denoise_parts
 from ._sources import Source, open_source
-from ._volume import check_coils_alone, voxel_sizes, with_rician
+from ._volume import check_coils_alone, correlation_by_offset, voxel_sizes, with_rician
 from ._volume_parts import VolumeWork, method_in_parts
 
 __all__ = ["denoise", "denoise_volume", "read", "resolve"]
@@ -233,6 +233,8 @@ def denoise_volume(array: Any, method: str = "bm4d", *, spacing: Sequence[float]
     method = method_in_parts(method)
     axes = Axes.of(array.ndim, None, channel_axis, sides=3)
     given = _with_noise(_with_sigma(sigma, parameters), noise_model, strength, 1, 1, keep_grain, clipping)
+    if method == "bm4d" and given.get("correlation") is not None:
+        given["correlation"] = correlation_by_offset(given["correlation"])
     if true_or_false("rician", rician):
         given = with_rician(method, given, coils, _not_measured)
     else:
