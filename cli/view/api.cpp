@@ -156,6 +156,8 @@ HttpAnswer Api::answer(const HttpRequest& request) {
     answer = failed(400, error.what());
   } catch (const Error& error) {
     answer = failed(error.code() == ErrorCode::io ? 404 : 422, error.what());
+  } catch (const fs::filesystem_error& error) {
+    answer = failed(404, fmt::format("{}: {}", error.path1().filename().string(), error.code().message()));
   } catch (const std::bad_alloc&) {
     answer = failed(507, "out of memory");
   } catch (const std::exception& error) {
@@ -337,8 +339,10 @@ HttpAnswer Api::tile(const HttpRequest& request) {
 }
 
 HttpAnswer Api::thumbnail(const HttpRequest& request) {
-  // A page of its own: the pictures on the screen stay held.
+  // A page of its own: the pictures on the screen stay held. One at a time, for the memory.
   const ShelfFile file = shelf_.find(number_in<int>(request, "file"));
+  const std::lock_guard lock(thumbnails_mutex_);
+  if (const auto made = thumbnails_.find(file.number); made != thumbnails_.end()) return made->second;
   const Picture page(file, 0, settings_.memory / 2);
   const Image& small = page.level(page.levels() - 1);
   const ImageSpec& spec = small.spec();
@@ -349,7 +353,7 @@ HttpAnswer Api::thumbnail(const HttpRequest& request) {
     if (i % 4 != 3) rgb.push_back(rgba[i]);
   }
   const io::BrowserPicture encoded = io::browser_picture(rgb, spec.width, spec.height, 3);
-  return {200, std::string(encoded.media_type), encoded.bytes};
+  return thumbnails_[file.number] = {200, std::string(encoded.media_type), encoded.bytes};
 }
 
 json Api::histogram_of(const HttpRequest& request) {
@@ -408,7 +412,13 @@ FilePair Api::files_for(const ShelfFile& file, const std::string& name, const st
         pair_outputs({file.path}, folder.empty() ? "" : (target / "").string());
     return pairs.front();
   }
-  return {file.path, target / plain_name(name)};
+  const fs::path output = target / plain_name(name);
+  for (const ShelfFile& other : shelf_.files()) {
+    std::error_code error;
+    if (fs::equivalent(other.path, output, error))
+      throw UsageError(fmt::format("{} is one of the pictures: results do not replace them", name));
+  }
+  return {file.path, output};
 }
 
 json Api::save(const json& body) {

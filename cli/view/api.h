@@ -57,7 +57,9 @@ class Api : public HttpHandler {
   Jobs jobs_;
   std::mutex pictures_mutex_;
   std::list<std::shared_ptr<Picture>> pictures_;  // the last used first
-  Preview preview_;                               // last: it uses pictures
+  std::mutex thumbnails_mutex_;
+  std::map<int, HttpAnswer> thumbnails_;  // by file
+  Preview preview_;                       // last: it uses pictures
 };
 
 }  // namespace ungrain::cli::view

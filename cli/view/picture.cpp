@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <future>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -31,26 +34,57 @@ double per_value(const Window& window) {
 
 }  // namespace
 
+namespace {
+
+// Rows [first, end) of the small image.
+void halve_rows(const ConstImageView& image, const ImageView& small, int first, int end) {
+  const int channels = image.spec.channels;
+  const auto width = static_cast<std::size_t>(image.spec.width);
+  const auto half = static_cast<std::size_t>(small.spec.width);
+  std::vector<float> samples(static_cast<std::size_t>(channels) * (2 * width + half));
+  std::vector<float*> upper;
+  std::vector<float*> lower;
+  std::vector<float*> means;
+  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+    float* const own = samples.data() + c * (2 * width + half);
+    upper.push_back(own);
+    lower.push_back(own + width);
+    means.push_back(own + 2 * width);
+  }
+  for (int y = first; y < end; ++y) {
+    load_channels(image, 2 * y, channels, upper.data());
+    load_channels(image, std::min(2 * y + 1, image.spec.height - 1), channels, lower.data());
+    for (std::size_t c = 0; c < means.size(); ++c) {
+      const auto mean = [&](std::size_t x, std::size_t right) {
+        return (upper[c][2 * x] + upper[c][right] + lower[c][2 * x] + lower[c][right]) / 4;
+      };
+      const std::size_t whole = width / 2;
+      for (std::size_t x = 0; x < whole; ++x) means[c][x] = mean(x, 2 * x + 1);
+      if (whole < half) means[c][whole] = mean(whole, width - 1);
+    }
+    store_channels(small, y, channels, means.data());
+  }
+}
+
+}  // namespace
+
 Image halved(const ConstImageView& image) {
   ImageSpec spec = image.spec;
   spec.width = (image.spec.width + 1) / 2;
   spec.height = (image.spec.height + 1) / 2;
   Image small(spec);
-  const auto width = static_cast<std::size_t>(image.spec.width);
-  std::vector<float> upper(width);
-  std::vector<float> lower(width);
-  std::vector<float> means(static_cast<std::size_t>(spec.width));
-  for (int y = 0; y < spec.height; ++y) {
-    for (int channel = 0; channel < spec.channels; ++channel) {
-      load_row(image, 2 * y, channel, upper.data());
-      load_row(image, std::min(2 * y + 1, image.spec.height - 1), channel, lower.data());
-      for (std::size_t x = 0; x < means.size(); ++x) {
-        const std::size_t right = std::min(2 * x + 1, width - 1);
-        means[x] = (upper[2 * x] + upper[right] + lower[2 * x] + lower[right]) / 4;
-      }
-      store_row(small.view(), y, channel, means.data());
-    }
+  constexpr std::int64_t pixels_for_thread = 1 << 18;
+  const std::int64_t pixels = std::int64_t{spec.width} * spec.height;
+  const auto threads = static_cast<int>(std::clamp<std::int64_t>(
+      pixels / pixels_for_thread, 1, std::max(1U, std::thread::hardware_concurrency())));
+  const auto row_of = [&](int part) { return static_cast<int>(std::int64_t{spec.height} * part / threads); };
+  std::vector<std::future<void>> parts;
+  for (int part = 1; part < threads; ++part) {
+    parts.push_back(std::async(
+        std::launch::async, [&, part] { halve_rows(image, small.view(), row_of(part), row_of(part + 1)); }));
   }
+  halve_rows(image, small.view(), 0, row_of(1));
+  for (std::future<void>& part : parts) part.get();
   return small;
 }
 

@@ -19,6 +19,8 @@ namespace {
 constexpr std::size_t variants_held = 6;
 constexpr double longest_before_coarse = 0.5;  // seconds
 constexpr double seconds_of_chunk = 0.35;
+constexpr std::chrono::seconds longest_wait(10);
+constexpr std::size_t most_begun = 64;
 
 Part tile_part(const ImageSpec& spec, int x, int y) {
   return {x * tile_side, y * tile_side, std::min(spec.width, (x + 1) * tile_side),
@@ -209,6 +211,7 @@ struct Preview::Waiting {
   Wish wish;
   std::string name;
   bool done = false;
+  bool abandoned = false;
   CleanTile result = {};
   std::exception_ptr error = {};
   std::condition_variable told;
@@ -282,13 +285,18 @@ CleanTile Preview::tile(const Wish& wish) {
   }
   queue_.push_back(waiting);
   wake_.notify_all();
-  waiting->told.wait(lock, [&] { return waiting->done || stopping_; });
-  if (!waiting->done) throw Outdated{};
+  waiting->told.wait_for(lock, longest_wait, [&] { return waiting->done || stopping_; });
+  if (!waiting->done) {
+    queue_.remove(waiting);
+    waiting->abandoned = true;
+    throw Outdated{};
+  }
   if (waiting->error) std::rethrow_exception(waiting->error);
   return waiting->result;
 }
 
-// The first wish of the newest turn; wishes of older turns are answered as outdated.
+// One wish after the other; what takes long is done in parts, with others in between. Wishes of older turns
+// are answered as outdated.
 void Preview::work() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -302,20 +310,25 @@ void Preview::work() {
     if (is_outdated(next->wish)) {
       next->error = std::make_exception_ptr(Outdated{});
     } else {
+      bool complete = true;
       lock.unlock();
       try {
-        fulfil(*next);
+        complete = fulfil(*next);
       } catch (...) {
         next->error = std::current_exception();
       }
       lock.lock();
+      if (!complete) {
+        if (!next->abandoned) queue_.push_back(next);
+        continue;
+      }
     }
     next->done = true;
     next->told.notify_all();
   }
 }
 
-void Preview::fulfil(Waiting& waiting) {
+bool Preview::fulfil(Waiting& waiting) {
   const Wish& wish = waiting.wish;
   const Key exact{waiting.name, wish.level, true, wish.x, wish.y};
   const Key coarse{waiting.name, wish.level, false, wish.x, wish.y};
@@ -327,7 +340,7 @@ void Preview::fulfil(Waiting& waiting) {
     waiting.result = {found(key), is_exact};
     return waiting.result.pixels != nullptr;
   };
-  if (take(exact, true) || (!wish.exact && take(coarse, false))) return;
+  if (take(exact, true) || (!wish.exact && take(coarse, false))) return true;
   const std::shared_ptr<Variant> settings = variant(wish.picture, wish.words);
   const ImageSpec& spec = wish.picture->level(wish.level).spec();
   const Part own{wish.x, wish.y, wish.x + 1, wish.y + 1};
@@ -336,16 +349,17 @@ void Preview::fulfil(Waiting& waiting) {
   if (!wish.exact && seconds > longest_before_coarse && wish.picture->levels() > 1) {
     compute_coarse(*settings, waiting.name, wish, shown);
     if (!take(coarse, false)) throw Error(ErrorCode::internal, "a tile is missing");
-    return;
+    return true;
   }
   if (wish.level == 0) {
     const double a_tile = settings->seconds_for(bench_, 1.5 * tile_side * tile_side);
     const int at_once = static_cast<int>(std::clamp(seconds_of_chunk / a_tile, 1.0, 1e6));
     compute_tiles(*settings, waiting.name, 0, true, around(own, shown, at_once));
-  } else {
-    compute_exact_small(*settings, waiting.name, wish);
+  } else if (!compute_strip(*settings, waiting.name, wish)) {
+    return false;
   }
   if (!take(exact, true)) throw Error(ErrorCode::internal, "a tile is missing");
+  return true;
 }
 
 // Tiles [tiles.x0, tiles.x1) of a level, together.
@@ -394,36 +408,37 @@ void Preview::compute_coarse(Variant& variant, const std::string& name, const Wi
        std::make_shared<const Image>(enlarged(tile->view(), x0, y0, steps, part.width(), part.height())));
 }
 
-// A tile of a smaller level from the full size, in strips. Gives up where the wish is outdated.
-void Preview::compute_exact_small(Variant& variant, const std::string& name, const Wish& wish) {
+// The next rows of a tile of a smaller level, from the full size. True: the tile is complete.
+bool Preview::compute_strip(Variant& variant, const std::string& name, const Wish& wish) {
+  const Key key{name, wish.level, true, wish.x, wish.y};
   const ImageSpec& full = variant.picture().level(0).spec();
-  const ImageSpec& small = variant.picture().level(wish.level).spec();
-  const Part part = tile_part(small, wish.x, wish.y);
+  const Part part = tile_part(variant.picture().level(wish.level).spec(), wish.x, wish.y);
   const int factor = 1 << wish.level;
-  std::shared_ptr<Image> tile;
   const double row_seconds = variant.seconds_for(bench_, 1.2 * part.width() * factor);
   int strip = static_cast<int>(seconds_of_chunk / std::max(1e-9, row_seconds)) / factor;
-  strip = variant.needs_whole(bench_, 0) ? part.height() : std::clamp(strip, 16, part.height());
-  for (int y = part.y0; y < part.y1; y += strip) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (is_outdated(wish) || stopping_) throw Outdated{};
-    }
-    const int end = std::min(part.y1, y + strip);
-    const Part pixels{part.x0 * factor, y * factor, std::min(full.width, part.x1 * factor),
-                      std::min(full.height, end * factor)};
-    Image clean = variant.denoise(bench_, 0, pixels);
-    for (int level = 0; level < wish.level; ++level) clean = halved(std::as_const(clean).view());
-    if (!tile) {
-      ImageSpec spec = clean.spec();
-      spec.width = part.width();
-      spec.height = part.height();
-      tile = std::make_shared<Image>(spec);
-    }
-    for (int row = 0; row < end - y; ++row)
-      copy_pixels(std::as_const(clean).view(), row, tile->view(), y - part.y0 + row);
+  strip = variant.needs_whole(bench_, 0) ? part.height()
+                                         : std::clamp(strip, std::min(16, part.height()), part.height());
+  if (begun_.size() > most_begun) begun_.clear();
+  Begun& begun = begun_[key];
+  const int first = part.y0 + begun.rows;
+  const int end = std::min(part.y1, first + strip);
+  const Part pixels{part.x0 * factor, first * factor, std::min(full.width, part.x1 * factor),
+                    std::min(full.height, end * factor)};
+  Image clean = variant.denoise(bench_, 0, pixels);
+  for (int level = 0; level < wish.level; ++level) clean = halved(std::as_const(clean).view());
+  if (!begun.tile) {
+    ImageSpec spec = clean.spec();
+    spec.width = part.width();
+    spec.height = part.height();
+    begun.tile = std::make_shared<Image>(spec);
   }
-  keep({name, wish.level, true, wish.x, wish.y}, tile);
+  for (int row = 0; row < end - first; ++row)
+    copy_pixels(std::as_const(clean).view(), row, begun.tile->view(), begun.rows + row);
+  begun.rows += end - first;
+  if (end < part.y1) return false;
+  keep(key, begun.tile);
+  begun_.erase(key);
+  return true;
 }
 
 }  // namespace ungrain::cli::view

@@ -82,7 +82,8 @@ struct CleanTile {
   bool exact = true;
 };
 
-// Thrown where newer requests of the same window have come.
+// Thrown where newer requests of the same window have come, or where a tile takes so long that it is to be
+// asked for again: nobody knows whether somebody still waits.
 struct Outdated {};
 
 class Preview {
@@ -113,13 +114,13 @@ class Preview {
   using Key = std::tuple<std::string, int, bool, int, int>;  // variant, level, exact, x, y
 
   void work();
-  void fulfil(Waiting& waiting);
+  bool fulfil(Waiting& waiting);  // false: a part is done, the rest is for later
   bool is_outdated(const Wish& wish) const;
   std::shared_ptr<const Image> find(const Key& key);
   void keep(const Key& key, std::shared_ptr<const Image> tile);
   void compute_tiles(Variant& variant, const std::string& name, int level, bool exact, Part tiles);
   void compute_coarse(Variant& variant, const std::string& name, const Wish& wish, const Part& shown);
-  void compute_exact_small(Variant& variant, const std::string& name, const Wish& wish);
+  bool compute_strip(Variant& variant, const std::string& name, const Wish& wish);
 
   Device device_;
   std::size_t memory_;
@@ -133,7 +134,13 @@ class Preview {
   std::list<std::pair<std::string, std::shared_ptr<Variant>>> variants_;  // the last used first
   std::mutex variants_mutex_;
   bool stopping_ = false;
-  Workbench bench_;  // of the thread alone
+  // Of the thread alone:
+  Workbench bench_;
+  struct Begun {
+    std::shared_ptr<Image> tile;
+    int rows = 0;  // that are done
+  };
+  std::map<Key, Begun> begun_;  // tiles that are made in strips
   std::thread thread_;
 };
 

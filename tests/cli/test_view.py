@@ -138,6 +138,17 @@ class Pictures(ViewTest):
         four = [image.samples[i] for i in (0, 1, 512, 513)]
         self.assertLessEqual(abs(data[0] - sum(four) / 4), 0.5)
 
+    def test_an_exact_level_is_made_of_what_is_written(self):
+        path = self.photo("b.pgm", 1, width=600, height=520)
+        self.assertEqual(run(path, "-o", self.folder / "out.pgm", "--method", "median").code, 0)
+        saved = read_pnm(self.folder / "out.pgm")
+        data, headers = self.serve().tile(level=1, words=["--method", "median"], exact=1, x=1, y=1)
+        self.assertEqual((headers["x-width"], headers["x-height"], headers["x-exact"]), ("44", "4", "1"))
+        for x, y in ((0, 0), (43, 3), (20, 2)):
+            at = 2 * (y + 256) * 600 + 2 * (x + 256)
+            mean = sum(saved.samples[i] for i in (at, at + 1, at + 600, at + 601)) / 4
+            self.assertLessEqual(abs(data[4 * (44 * y + x)] - mean), 0.5)
+
     def test_sixteen_bits_have_a_window(self):
         image = picture(300, 200)
         image.samples = [value * 16 for value in image.samples]
@@ -222,6 +233,7 @@ class Keeping(ViewTest):
             if name:
                 status, error = server.error("/api/save", {"file": 1, "words": [], "name": name})
                 self.assertIn("is no name for a file here", error, name)
+        self.assertIn("do not replace them", server.error("/api/save", {"file": 1, "words": [], "name": "a.ppm"})[1])
         self.assertIn("xyz", server.error("/api/save", {"file": 1, "words": [], "name": "a.xyz"})[1])
         self.assertEqual(sorted(path.name for path in self.shown.iterdir()), ["a.ppm"])
 
