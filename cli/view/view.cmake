@@ -4,7 +4,7 @@ list(FILTER view_sources EXCLUDE REGEX "/(absent|http_server)\\.cpp$")
 file(GLOB view_assets CONFIGURE_DEPENDS view/page/*.html view/page/*.css view/page/*.js)
 ungrain_embed(${PROJECT_BINARY_DIR}/view/view_assets.h ungrain::cli::view ${view_assets})
 target_sources(ungrain-cli PRIVATE ${view_sources})
-target_include_directories(ungrain-cli PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/view)
+target_include_directories(ungrain-cli PRIVATE ${PROJECT_BINARY_DIR}/view)
 
 add_library(ungrain-http MODULE EXCLUDE_FROM_ALL view/http_server.cpp)
 set_target_properties(ungrain-http PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/ungrain)
