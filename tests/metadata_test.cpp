@@ -47,6 +47,9 @@ TEST(Photoshop, IptcInsideItsResources) {
   // The same records once, whatever was there.
   EXPECT_EQ(photoshop_with_iptc(with, records), with);
   EXPECT_EQ(photoshop_with_iptc(with, {}), other);
+  // A last resource of odd size may lack its padding.
+  const Bytes odd = bytes("8BIM\x03\xed\0\0\0\0\0\3abc"s);
+  EXPECT_EQ(iptc_in_photoshop(photoshop_with_iptc(odd, records)), records);
   EXPECT_TRUE(iptc_in_photoshop(bytes("8BIM\4\4\0\0\xff\xff\xff\xff"s)).empty());
   EXPECT_TRUE(iptc_in_photoshop({}).empty());
 }

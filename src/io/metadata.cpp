@@ -139,7 +139,9 @@ Bytes iptc_in_photoshop(const Bytes& photoshop) {
 Bytes photoshop_with_iptc(const Bytes& photoshop, const Bytes& iptc) {
   Bytes result;
   for (const Resource& resource : resources_of(photoshop)) {
-    if (resource.number != iptc_resource) append(result, photoshop, resource.begin, resource.end);
+    if (resource.number == iptc_resource) continue;
+    append(result, photoshop, resource.begin, resource.end);
+    if (result.size() % 2 != 0) result.push_back(std::byte{0});  // the last one may lack its padding
   }
   if (iptc.empty()) return result;
   for (const char c : resource_mark) result.push_back(static_cast<std::byte>(c));
