@@ -72,11 +72,11 @@ void add_options(OptionTable& table, Settings& settings) {
 
 void add_volume_options(OptionTable& table, Settings& settings) {
   add_series_option(table, settings.open);
-  table.add("--slices N", "slices of one volume (default: as the file says, or all of them)",
+  table.add("--slices N", "slices of one volume, 1 to 1000000 (default: as the file says, or all of them)",
             [&](const std::string& text) {
               settings.slices = static_cast<int>(parse_whole("--slices", text, 1'000'000, 1));
             });
-  table.add("--spacing X,Y,Z", "sizes of a voxel (default: as the file says, or 1,1,1)",
+  table.add("--spacing X,Y,Z", "sizes of a voxel, numbers above 0 (default: as the file says, or 1,1,1)",
             [&](const std::string& text) { settings.spacing = parse_spacing("--spacing", text); });
 }
 

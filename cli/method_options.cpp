@@ -44,16 +44,12 @@ std::string clip_default(const MethodInfo& method) {
 
 }  // namespace
 
-namespace {
-
 std::vector<MethodInfo> methods_for(MethodOptions::For what) {
   if (what != MethodOptions::For::volumes) return methods();
   std::vector<MethodInfo> all = volume_methods();
   for (MethodInfo& method : methods_along_slices()) all.push_back(std::move(method));
   return all;
 }
-
-}  // namespace
 
 Arguments with_volume_names(Arguments arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "option_table.h"
 #include "ungrain/image.h"
@@ -66,5 +67,8 @@ class MethodOptions {
   mutable std::map<std::pair<std::string, double>, Image> images_;
   mutable std::mutex mutex_;
 };
+
+// The methods that a command for images, clips or volumes offers.
+std::vector<MethodInfo> methods_for(MethodOptions::For what);
 
 }  // namespace ungrain::cli

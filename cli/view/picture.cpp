@@ -10,6 +10,7 @@
 
 #include "core/convert.h"
 #include "io/exif_iso.h"
+#include "io/raw_file.h"
 #include "ungrain/error.h"
 
 namespace ungrain::cli::view {
@@ -91,6 +92,9 @@ Image halved(const ConstImageView& image) {
 Picture::Picture(const ShelfFile& file, int page, std::size_t memory) : file_(file), page_(page) {
   const DenoiseRequest usual(MethodOptions::For::images);
   OpenedFile opened(file.path, usual.method(), usual.settings(), memory);
+  if (dynamic_cast<io::RawFile*>(&opened.input()) != nullptr)
+    throw Error(ErrorCode::io, fmt::format("{}: camera raw files are not shown; ungrain {} filters it",
+                                           file.name, file.name));
   info_ = opened.info();
   if (page < 0 || page >= info_.pages)
     throw Error(ErrorCode::io, fmt::format("{}: there is no page {}", file.name, page + 1));

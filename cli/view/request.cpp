@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/noise_handling.h"
 #include "io/failure.h"
 #include "noise_model_json.h"
 #include "option_values.h"
-#include "ungrain/volume.h"
 
 namespace ungrain::cli::view {
 namespace {
@@ -29,15 +29,8 @@ bool is_common(std::string_view name) {
   return std::find(common_options.begin(), common_options.end(), name) != common_options.end();
 }
 
-std::vector<MethodInfo> methods_of(MethodOptions::For what) {
-  if (what != MethodOptions::For::volumes) return methods();
-  std::vector<MethodInfo> all = volume_methods();
-  for (MethodInfo& method : methods_along_slices()) all.push_back(std::move(method));
-  return all;
-}
-
 bool is_parameter(std::string_view name, MethodOptions::For what) {
-  for (const MethodInfo& method : methods_of(what)) {
+  for (const MethodInfo& method : methods_for(what)) {
     for (const ParamInfo& param : method.params) {
       if (param.kind != ParamKind::image && option_name(param.name) == name) return true;
     }
@@ -189,7 +182,7 @@ std::unique_ptr<DenoiseRequest> read_request(const Arguments& words, MethodOptio
 
 nlohmann::json describe_methods(MethodOptions::For what) {
   nlohmann::json list = nlohmann::json::array();
-  for (const MethodInfo& method : methods_of(what)) {
+  for (const MethodInfo& method : methods_for(what)) {
     nlohmann::json presets = nlohmann::json::array();
     for (const PresetInfo& preset : method.presets)
       presets.push_back({{"name", preset.name}, {"help", preset.help}});
@@ -203,41 +196,46 @@ nlohmann::json describe_methods(MethodOptions::For what) {
   return list;
 }
 
+// Texts, ranges and choices are those of the command line.
 nlohmann::json describe_common_options(MethodOptions::For what) {
-  const auto number = [](const char* name, const char* help, double least, double most, const char* usual) {
-    return nlohmann::json{{"option", name},
-                          {"name", std::string(name).substr(2)},
-                          {"kind", "real"},
-                          {"help", help},
-                          {"min", least},
-                          {"max", bound(most)},
-                          {"odd", false},
-                          {"unit", ""},
-                          {"choices", nlohmann::json::array()},
-                          {"named", ""},
-                          {"default_text", usual},
-                          {"auto", false}};
+  DenoiseRequest request(what);
+  OptionTable table("", "");
+  request.add_to(table);
+  const auto found = [&](const std::string& name) -> const Option& {
+    const std::vector<Option>& all = table.options();
+    return *std::find_if(all.begin(), all.end(), [&](const Option& option) {
+      return std::count(option.names.begin(), option.names.end(), name) > 0;
+    });
   };
-  const auto choice = [](const char* name, const char* help, std::vector<std::string> choices) {
-    nlohmann::json first = choices.front();
-    return nlohmann::json{{"option", name},        {"name", std::string(name).substr(2)},
-                          {"kind", "choice"},      {"help", help},
-                          {"min", nullptr},        {"max", nullptr},
-                          {"odd", false},          {"unit", ""},
-                          {"choices", choices},    {"named", ""},
-                          {"default_text", first}, {"auto", false}};
+  // Without the range and the default, which the control itself shows.
+  const auto help_of = [&](const std::string& name) {
+    const std::string& help = found(name).help;
+    return help.substr(0, help.rfind(" ("));
   };
-  nlohmann::json list = {
-      number("--strength", "times the noise that is taken away: 0.7 leaves some, 1.3 takes more", 0, 10, "1"),
-      number("--keep-grain", "the share of what was taken away that is put back", 0, 1, "0"),
-      number("--luminance", "bm3d and ridge, rgb: times the strength for luminance", 0, 10, "1"),
-      number("--chroma", "bm3d and ridge, rgb: times the strength for the colour differences", 0, 10, "1"),
-      choice("--noise", "what the noise is", {"auto", "poisson-gaussian", "rician"}),
-      choice("--clipping", "noise that was cut off at black and white", {"auto", "undo", "keep"}),
-      choice("--nonfinite", "NaN and infinity", {"fill", "keep", "error"}),
-      choice("--device", "where the work runs", {"auto", "cpu", "cuda"})};
-  if (what == MethodOptions::For::volumes)
-    list.push_back(number("--coils", "receive coils of Rician noise", 1, 128, "1"));
+  nlohmann::json list = nlohmann::json::array();
+  for (const char* name : {"strength", "keep_grain", "luminance", "chroma"}) {
+    const auto* number =
+        std::find_if(noise_numbers.begin(), noise_numbers.end(),
+                     [&](const NoiseNumber& each) { return each.name == std::string_view(name); });
+    ParamInfo info;
+    info.name = name;
+    info.max = number->most;
+    info.default_text = fmt::format("{}", NoiseHandling{}.*number->member);
+    info.help = help_of(option_name(name));
+    list.push_back(to_json(info));
+  }
+  const auto add_choice = [&](const std::string& name, const std::vector<std::string>& choices) {
+    ParamInfo info;
+    info.name = name;
+    info.kind = ParamKind::choice;
+    info.choices = choices;
+    info.default_text = choices.front();
+    info.help = help_of("--" + name);
+    list.push_back(to_json(info));
+  };
+  for (const char* name : {"noise", "clipping", "nonfinite"})
+    add_choice(name, found(std::string("--") + name).choices);
+  add_choice("device", {"auto", "cpu", "cuda"});
   return list;
 }
 

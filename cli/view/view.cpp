@@ -77,18 +77,20 @@ int view_command(const Arguments& arguments) {
       "A server on this machine shows the files and folders that are named, and nothing else.\n",
       "ungrain view");
   table.add("files...", "images, or folders of images", settings.files);
-  table.add(
-      "--listen ADDRESS",
-      "where the page is served: PORT, ADDRESS or ADDRESS:PORT (default 127.0.0.1, any free port; other "
-      "addresses than this machine's own need the token in the printed address)",
-      [&](const std::string& text) { parse_address(text, settings); });
+  table.add("--listen ADDRESS",
+            "where the page is served: PORT (0 to 65535), ADDRESS or ADDRESS:PORT (default 127.0.0.1, any "
+            "free port; other "
+            "addresses than this machine's own need the token in the printed address)",
+            [&](const std::string& text) { parse_address(text, settings); });
   table.add("--token", "ask for a token on this machine, too, where others use it", settings.token);
   table.add("-o,--output FOLDER", "where results are saved (default: beside each input)", settings.output);
   add_device_option(table, "of previews: auto, cpu, cuda, cuda:N (default auto)", settings.device);
   table.add("--memory SIZE", "for pictures and previews, such as 512M or 2G (default: half of what is free)",
             [&](const std::string& text) { settings.memory = parse_bytes("--memory", text); });
   table.add("--upload-limit SIZE", "of all files that are dropped on the page (default 512M; 0: none)",
-            [&](const std::string& text) { settings.upload_limit = parse_bytes("--upload-limit", text); });
+            [&](const std::string& text) {
+              settings.upload_limit = text == "0" ? 0 : parse_bytes("--upload-limit", text);
+            });
   table.add("--no-browser", "print the address only", settings.no_browser);
   table.add("-q,--quiet", "print the address only, and errors", settings.quiet);
   if (!parse(table, arguments)) return exit_done;

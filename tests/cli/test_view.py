@@ -15,6 +15,7 @@ import urllib.parse
 from pathlib import Path
 
 from support import PROGRAM, Workspace, picture, read_pnm, run, start, write_pnm
+from test_raw import reads_raw
 
 TILE = 256
 WIDTH, HEIGHT = 300, 280
@@ -348,6 +349,8 @@ class Safety(ViewTest):
         status, error = server.error("/api/upload?name=large.ppm", b"P6" + bytes(2 << 20))
         self.assertIn("uploads take 1 MiB at most", error)
         self.assertEqual(server.get("/api/files")["files"][0]["name"], "a.ppm")
+        closed = self.serve("shown", "--upload-limit", "0")
+        self.assertIn("uploads take 0 MiB", closed.error("/api/upload?name=new.ppm", body)[1])
         self.assertEqual(server.end(), 0)
 
     def test_a_damaged_picture_does_not_end_the_server(self):
@@ -361,6 +364,12 @@ class Safety(ViewTest):
             self.assertIn(status, (404, 422, 507))
             self.assertIn(each["name"], error)
         self.assertEqual(server.ask("/api/info?file=1")[0], 200)
+
+    @unittest.skipUnless(reads_raw(), "this build has no LibRaw")
+    def test_camera_raw_files_are_not_shown(self):
+        self.assertEqual(run("noise", "--camera", self.photo(), "-o", self.shown / "b.dng").code, 0)
+        status, error = self.serve().error("/api/info?file=2")
+        self.assertEqual((status, error), (404, "b.dng: camera raw files are not shown; ungrain b.dng filters it"))
 
     def test_a_thousand_malformed_requests(self):
         self.photo()

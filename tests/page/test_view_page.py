@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shutil
 import sys
 import threading
 import time
@@ -18,22 +17,11 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from test_browser import browser, why_not  # noqa: E402, F401
 from view_mock import MockServer, Picture  # noqa: E402
 
 PHONE = (360, 740)
 DESK = (1280, 800)
-
-
-def why_not() -> str:
-    try:
-        import selenium  # noqa: F401
-    except ImportError:
-        return "selenium is not in build/venv"
-    if not (shutil.which("chromium") or shutil.which("google-chrome")):
-        return "no Chromium on this machine"
-    if not shutil.which("chromedriver"):
-        return "no chromedriver on this machine"
-    return ""
 
 
 if why_not() and "browser" not in os.environ.get("UNGRAIN_REQUIRE", ""):
@@ -41,23 +29,6 @@ if why_not() and "browser" not in os.environ.get("UNGRAIN_REQUIRE", ""):
 
 
 # ---- The browser and the server
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or shutil.which("google-chrome")
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars",
-                     "--disable-background-networking", "--disable-component-update"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-    driver.set_script_timeout(30)
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture
