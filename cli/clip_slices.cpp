@@ -14,7 +14,8 @@ namespace {
 // Frames that are read before the library asks for them.
 constexpr std::size_t frames_ahead = 2;
 
-// Both are rows of images of one spec; of ycbcr they begin with a row of chroma.
+}  // namespace
+
 void copy_rows(const ConstImageView& from, const ImageView& to) {
   const auto sample = static_cast<std::size_t>(bytes_per_sample(from.spec.type));
   const auto width = static_cast<std::size_t>(from.spec.width);
@@ -52,8 +53,6 @@ void copy_rows(const ConstImageView& from, const ImageView& to) {
     }
   }
 }
-
-}  // namespace
 
 ClipReader::ClipReader(io::FrameReader& clip, std::int64_t start, std::optional<std::int64_t> frames,
                        std::atomic<bool>& stopped)

@@ -18,6 +18,9 @@
 
 namespace ungrain::cli {
 
+// Both are rows of images of one spec; of ycbcr they begin with a row of chroma.
+void copy_rows(const ConstImageView& from, const ImageView& to);
+
 // What a result needs to know of the frame it was made from.
 struct FrameLabel {
   std::string words;

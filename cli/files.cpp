@@ -35,21 +35,6 @@ fs::path plain_stem(const fs::path& path) {
   return ome_mark(path).empty() ? stem : stem.stem();
 }
 
-std::vector<fs::path> images_in(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const fs::path& path = entry.path();
-    const bool hidden = path.filename().string().starts_with('.');
-    const bool result = plain_stem(path).extension() == result_mark;
-    std::error_code dangling;  // a dangling link is not an image, and no reason to stop
-    if (!hidden && !result && io::can_read(path) && entry.is_regular_file(dangling)) found.push_back(path);
-  }
-  if (error) throw Error(ErrorCode::io, fmt::format("{}: {}", folder.string(), error.message()));
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 std::vector<fs::path> matches_of(const std::string& pattern) {
   std::vector<fs::path> found;
   glob_t result{};
@@ -149,6 +134,21 @@ std::string result_extension(const fs::path& input) {
   if (lower(own) == ".pbm") return ".pgm";
   if (lower(own) == ".dib") return ".bmp";
   return io::can_write("x.tif", nullptr) ? ".tif" : ".npy";
+}
+
+std::vector<fs::path> images_in(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const fs::path& path = entry.path();
+    const bool hidden = path.filename().string().starts_with('.');
+    const bool result = plain_stem(path).extension() == result_mark;
+    std::error_code dangling;  // a dangling link is not an image, and no reason to stop
+    if (!hidden && !result && io::can_read(path) && entry.is_regular_file(dangling)) found.push_back(path);
+  }
+  if (error) throw Error(ErrorCode::io, fmt::format("{}: {}", folder.string(), error.message()));
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 std::vector<fs::path> expand_inputs(const std::vector<std::string>& arguments, bool volumes) {

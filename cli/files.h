@@ -14,6 +14,9 @@ struct FilePair {
   fs::path output;
 };
 
+// The images in a folder, but not earlier results, by name.
+std::vector<fs::path> images_in(const fs::path& folder);
+
 // Files as they are; for folders, the images in them (but not earlier results); for patterns, what they
 // match. `volumes`: a folder with DICOM files is an input by itself.
 std::vector<fs::path> expand_inputs(const std::vector<std::string>& arguments, bool volumes);

@@ -53,13 +53,18 @@ std::string text_of(const std::string& path, const std::string& name, const nloh
   refuse(path, fmt::format("\"{}\" takes text, a number or true", io::one_line(name)));
 }
 
-nlohmann::json read_file(const std::string& path) {
+std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) refuse(path, "cannot be read");
   std::string text(largest_file + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad()) refuse(path, "cannot be read");
   text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+// `path` is for messages.
+nlohmann::json options_of(const std::string& text, const std::string& path) {
   if (text.size() > largest_file) refuse(path, "is too large for a preset");
   nlohmann::json preset = nlohmann::json::parse(text, nullptr, false);
   if (!preset.is_object() || !preset.contains(version_key) || !preset.contains("options") ||
@@ -70,9 +75,10 @@ nlohmann::json read_file(const std::string& path) {
   return preset["options"];
 }
 
-Arguments words_of(const std::string& path, const Arguments& given, const OptionTable& table) {
+Arguments words_of(const std::string& text, const std::string& path, const Arguments& given,
+                   const OptionTable& table) {
   Arguments words;
-  const nlohmann::json options = read_file(path);
+  const nlohmann::json options = options_of(text, path);
   for (const auto& [name, value] : options.items()) {
     const Option* option = find(table, "--" + name);
     if (option == nullptr) refuse(path, fmt::format("there is no option --{}", io::one_line(name)));
@@ -113,10 +119,14 @@ Arguments with_preset_files(const Arguments& words, const OptionTable& table) {
   }
   Arguments all;
   for (const std::string& path : paths) {
-    for (std::string& word : words_of(path, others, table)) all.push_back(std::move(word));
+    for (std::string& word : words_of(read_file(path), path, others, table)) all.push_back(std::move(word));
   }
   all.insert(all.end(), others.begin(), others.end());
   return all;
+}
+
+Arguments preset_words(const std::string& text, const OptionTable& table) {
+  return words_of(text, "the preset", {}, table);
 }
 
 std::string preset_text(const Arguments& words) {

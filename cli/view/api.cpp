@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "core/convert.h"
+#include "denoise_clip.h"
 #include "io/browser_picture.h"
 #include "io/failure.h"
 #include "noise/stabilize.h"
@@ -17,6 +19,8 @@
 #include "ungrain/error.h"
 #include "ungrain/noise_model.h"
 #include "ungrain/version.h"
+#include "video_request.h"
+#include "view/clip_document.h"
 #include "view_assets.h"
 
 namespace ungrain::cli::view {
@@ -27,6 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr int smallest_measured = 32;  // pixels: side of a rectangle whose noise is measured
 constexpr std::size_t pictures_held = 3;
+constexpr std::size_t documents_held = 3;
 
 std::string json_bytes(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -96,6 +101,17 @@ ConstImageView cut(ConstImageView view, const Part& part) {
   return view;
 }
 
+json samples_at(const ConstImageView& view, int x, int y) {
+  json samples = json::array();
+  std::vector<float> row(static_cast<std::size_t>(view.spec.width));
+  for (int channel = 0; channel < view.spec.channels; ++channel) {
+    load_row(view, y, channel, row.data());
+    const float sample = row[static_cast<std::size_t>(x)];
+    samples.push_back(std::isfinite(sample) ? json(sample) : json());
+  }
+  return samples;
+}
+
 // Standard deviations over the levels that were measured, for each curve of the model.
 json curves_of(const NoiseModelEstimate& found) {
   json curves = json::array();
@@ -106,6 +122,15 @@ json curves_of(const NoiseModelEstimate& found) {
     curves.push_back(curve);
   }
   return curves;
+}
+
+// Throws UsageError where a value is wrong.
+void check_values(const Arguments& words, Treatment treatment) {
+  if (treatment != Treatment::clip) {
+    read_request(words, methods_of(treatment));
+  } else if (VideoRequest request; !request.read(words)) {
+    throw UsageError("settings are a list of words");
+  }
 }
 
 struct Asset {
@@ -195,6 +220,7 @@ HttpAnswer Api::routed(const HttpRequest& request) {
     if (path == "/api/thumbnail") return thumbnail(request);
     if (path == "/api/histogram") return json_answer(histogram_of(request));
     if (path == "/api/noise") return json_answer(noise(request));
+    if (path == "/api/value") return json_answer(value(request));
     if (path == "/api/jobs") return json_answer({{"jobs", jobs_.list()}});
     if (path == "/api/download") return download(request);
     return failed(404, "there is nothing at this address");
@@ -203,6 +229,7 @@ HttpAnswer Api::routed(const HttpRequest& request) {
   const json body = parsed(request.body);
   if (!body.is_object()) throw UsageError("the request is no JSON object");
   if (path == "/api/check") return json_answer(check(body));
+  if (path == "/api/preset") return json_answer(preset(body));
   if (path == "/api/save") return json_answer(save(body));
   if (path == "/api/batch") return json_answer(batch(body));
   if (path == "/api/jobs/cancel" || path == "/api/jobs/resume") {
@@ -223,25 +250,81 @@ json Api::session() const {
     if (device.usable)
       devices.push_back({{"name", name(device.device)}, {"description", device.description}});
   }
+  json kinds = json::object();
+  for (const Treatment treatment : {Treatment::pages, Treatment::volume, Treatment::clip}) {
+    const MethodOptions::For what = methods_of(treatment);
+    kinds[std::string(name(treatment))] = {
+        {"methods", describe_methods(what)},
+        {"common", describe_common_options(what)},
+        {"default_method", treatment == Treatment::volume ? default_volume_method : default_method}};
+  }
   return {{"version", UNGRAIN_VERSION},
           {"writable", true},
           {"folder", settings_.output},
           {"devices", devices},
           {"upload_limit", settings_.upload_limit},
-          {"methods", describe_methods(MethodOptions::For::images)},
-          {"common", describe_common_options(MethodOptions::For::images)},
-          {"default_method", default_method}};
+          {"kinds", kinds}};
 }
 
-std::shared_ptr<Picture> Api::picture(int number, int page) {
+const std::vector<Treatment>& Api::treatments_of(int number) {
   const ShelfFile file = shelf_.find(number);
+  {
+    const std::lock_guard lock(documents_mutex_);
+    const auto known = treatments_.find(number);
+    if (known != treatments_.end()) return known->second;
+  }
+  std::vector<Treatment> found = treatments(file, settings_.memory / 2);
+  const std::lock_guard lock(documents_mutex_);
+  return treatments_.emplace(number, std::move(found)).first->second;
+}
+
+Treatment Api::treatment(int file, const std::string& asked) {
+  const std::vector<Treatment>& possible = treatments_of(file);
+  if (asked.empty()) return possible.front();
+  const std::optional<Treatment> named = treatment_of(asked);
+  if (!named) throw UsageError("'as' takes pages, volume or clip");
+  if (std::find(possible.begin(), possible.end(), *named) == possible.end())
+    throw UsageError(fmt::format("{} cannot be taken for a {}", shelf_.find(file).name, asked));
+  return *named;
+}
+
+Treatment Api::treatment(int file, const json& body) {
+  const json asked = body.value("as", json());
+  if (!asked.is_null() && !asked.is_string()) throw UsageError("'as' takes pages, volume or clip");
+  return treatment(file, asked.is_string() ? asked.get<std::string>() : "");
+}
+
+// The same, of a file that may be damaged: its job will tell.
+Treatment Api::usual_treatment(const ShelfFile& file, const json& body) {
+  try {
+    return treatment(file.number, body);
+  } catch (const Error&) {
+    return io::can_read(file.path) ? Treatment::pages : Treatment::clip;
+  }
+}
+
+std::shared_ptr<Document> Api::document(int number, Treatment treatment) {
+  const ShelfFile file = shelf_.find(number);
+  const std::lock_guard lock(documents_mutex_);
+  for (auto it = documents_.begin(); it != documents_.end(); ++it) {
+    if ((*it)->file().number != number || (*it)->treatment() != treatment) continue;
+    documents_.splice(documents_.begin(), documents_, it);
+    return documents_.front();
+  }
+  documents_.push_front(open_document(file, treatment, settings_.memory / 4));
+  if (documents_.size() > documents_held) documents_.pop_back();
+  return documents_.front();
+}
+
+std::shared_ptr<Picture> Api::picture(int number, Treatment treatment, int page) {
+  const std::shared_ptr<Document> opened = document(number, treatment);
   const std::lock_guard lock(pictures_mutex_);
   for (auto it = pictures_.begin(); it != pictures_.end(); ++it) {
-    if ((*it)->file().number != number || (*it)->page() != page) continue;
+    if (&(*it)->document() != opened.get() || (*it)->page() != page) continue;
     pictures_.splice(pictures_.begin(), pictures_, it);
     return pictures_.front();
   }
-  pictures_.push_front(std::make_shared<Picture>(file, page, settings_.memory / 2));
+  pictures_.push_front(std::make_shared<Picture>(opened, page, settings_.memory / 2));
   std::size_t held = 0;
   std::size_t count = 0;
   for (auto it = pictures_.begin(); it != pictures_.end();) {
@@ -252,18 +335,33 @@ std::shared_ptr<Picture> Api::picture(int number, int page) {
   return pictures_.front();
 }
 
+std::shared_ptr<Picture> Api::picture(const HttpRequest& request) {
+  const int file = number_in<int>(request, "file");
+  return picture(file, treatment(file, text_in(request, "as").value_or("")),
+                 number_in<int>(request, "page", 0));
+}
+
 json Api::info(const HttpRequest& request) {
-  const auto shown = picture(number_in<int>(request, "file"), number_in<int>(request, "page", 0));
-  const io::FileInfo& about = shown->info();
+  const auto shown = picture(request);
+  Document& opened = shown->document();
+  const io::FileInfo& about = opened.info();
+  json kinds = json::array();
+  for (const Treatment possible : treatments_of(shown->file().number)) kinds.push_back(name(possible));
   json volume = nullptr;
   if (about.volume) volume = {{"depth", about.volume->depth}, {"spacing", about.volume->spacing}};
+  const auto* clip = dynamic_cast<const ClipDocument*>(&opened);
+  const bool complete = opened.complete();  // before pages(): what is complete has all of them
   const Window window = shown->usual_window();
   return {{"file", shown->file().number},
           {"name", shown->file().name},
+          {"as", name(opened.treatment())},
+          {"kinds", kinds},
           {"format", about.format},
           {"width", about.spec.width},
           {"height", about.spec.height},
-          {"pages", about.pages},
+          {"pages", opened.pages()},
+          {"complete", complete},
+          {"rate", opened.rate() > 0 ? json(opened.rate()) : json()},
           {"channels", about.spec.channels},
           {"colour", name(about.spec.colour)},
           {"alpha", about.spec.alpha},
@@ -272,17 +370,17 @@ json Api::info(const HttpRequest& request) {
           {"low", window.low},
           {"high", window.high},
           {"volume", volume},
-          {"note", about.note}};
+          {"note", clip != nullptr ? clip->note() : about.note}};
 }
 
-Arguments Api::checked_words(const json& words) const {
+Arguments Api::checked_words(const json& words, Treatment treatment) const {
   const Arguments list = words_of(words);
-  check_words(list, MethodOptions::For::images);
+  check_words(list, methods_of(treatment));
   return models_.with_files(list);
 }
 
 HttpAnswer Api::tile(const HttpRequest& request) {
-  const auto shown_picture = picture(number_in<int>(request, "file"), number_in<int>(request, "page", 0));
+  const auto shown_picture = picture(request);
   Picture& page = *shown_picture;
   const int level = number_in<int>(request, "level", 0);
   if (level < 0 || level >= page.levels()) throw UsageError("there is no such level");
@@ -303,7 +401,7 @@ HttpAnswer Api::tile(const HttpRequest& request) {
   } else if (kind == "clean" || kind == "difference" || kind == "removed") {
     Preview::Wish wish;
     wish.picture = shown_picture;
-    wish.words = checked_words(parsed(text_in(request, "words").value_or("[]")));
+    wish.words = checked_words(parsed(text_in(request, "words").value_or("[]")), page.document().treatment());
     wish.level = level;
     wish.x = x;
     wish.y = y;
@@ -343,7 +441,8 @@ HttpAnswer Api::thumbnail(const HttpRequest& request) {
   const ShelfFile file = shelf_.find(number_in<int>(request, "file"));
   const std::lock_guard lock(thumbnails_mutex_);
   if (const auto made = thumbnails_.find(file.number); made != thumbnails_.end()) return made->second;
-  const Picture page(file, 0, settings_.memory / 2);
+  const Picture page(open_document(file, treatments_of(file.number).front(), settings_.memory / 4), 0,
+                     settings_.memory / 2);
   const Image& small = page.level(page.levels() - 1);
   const ImageSpec& spec = small.spec();
   const std::vector<std::uint8_t> rgba =
@@ -357,7 +456,7 @@ HttpAnswer Api::thumbnail(const HttpRequest& request) {
 }
 
 json Api::histogram_of(const HttpRequest& request) {
-  const auto page = picture(number_in<int>(request, "file"), number_in<int>(request, "page", 0));
+  const auto page = picture(request);
   const Part part = part_in(request, page->spec());
   // Of a large part a smaller level tells the same.
   int level = 0;
@@ -373,40 +472,75 @@ json Api::histogram_of(const HttpRequest& request) {
 }
 
 json Api::noise(const HttpRequest& request) {
-  const auto page = picture(number_in<int>(request, "file"), number_in<int>(request, "page", 0));
+  const auto page = picture(request);
   const Part part = part_in(request, page->spec());
   if (part.width() < smallest_measured || part.height() < smallest_measured) {
     throw UsageError(
         fmt::format("noise is measured in {} x {} pixels or more", smallest_measured, smallest_measured));
   }
-  const NoiseModelEstimate found =
-      estimate_noise_model(cut(page->level(0).view(), part), page->noise_options());
+  // Of a frame: its luma. Models of that are not for the frame.
+  const bool is_frame = page->pixels().spec().colour == Colour::ycbcr;
+  const ConstImageView pixels = page->pixels().view();
+  const ConstImageView measured = is_frame ? luma_view(pixels) : pixels;
+  const NoiseModelEstimate found = estimate_noise_model(cut(measured, part), page->noise_options());
   const double largest = *std::max_element(found.deviations.begin(), found.deviations.end());
   const bool any = largest > 1e-6 * page->spec().white();
-  return {{"text", noise_text(found, page->spec(), page->noise_options().iso)},
+  const std::string text = noise_text(found, measured.spec, page->noise_options().iso);
+  return {{"text", is_frame ? "luma: " + text : text},
           {"found", any},
           {"curves", curves_of(found)},
           {"white", page->spec().white()},
-          {"model", any ? json(models_.add(found.model, page->spec())) : json()}};
+          {"model", any && !is_frame ? json(models_.add(found.model, page->spec())) : json()}};
+}
+
+json Api::value(const HttpRequest& request) {
+  const auto page = picture(request);
+  const ImageSpec& spec = page->spec();
+  const int x = number_in<int>(request, "x");
+  const int y = number_in<int>(request, "y");
+  if (x < 0 || y < 0 || x >= spec.width || y >= spec.height) throw UsageError("there is no such pixel");
+  const Arguments words =
+      checked_words(parsed(text_in(request, "words").value_or("[]")), page->document().treatment());
+  const auto tile = preview_.known_tile(*page, words, x / tile_side, y / tile_side);
+  return {{"noisy", samples_at(page->level(0).view(), x, y)},
+          {"clean", tile ? samples_at(tile->view(), x % tile_side, y % tile_side) : json()}};
 }
 
 json Api::check(const json& body) {
-  const auto page = picture(whole_of(body, "file"), body.contains("page") ? whole_of(body, "page") : 0);
+  const int number = whole_of(body, "file");
+  const Treatment as = treatment(number, body);
+  const auto page = picture(number, as, body.contains("page") ? whole_of(body, "page") : 0);
   const Arguments words = words_of(body.value("words", json::array()));
-  const auto variant = preview_.variant(page, checked_words(body.value("words", json::array())));
+  const auto variant = preview_.variant(page, checked_words(body.value("words", json::array()), as));
   json params = json::array();
   for (const ParamInfo& param : method_info(variant->params().method()).params)
     params.push_back({param.name, variant->params().get_text(param.name)});
   const std::string& file = page->file().name;
-  return {{"command", command_line(words, file, false)},
-          {"python", python_call(words, file, false)},
+  return {{"command", command_line(words, file, methods_of(as))},
+          {"python", python_call(words, file, methods_of(as))},
           {"params", params},
           {"noise", variant->noise_text()},
           {"preset", preset_text(words)}};
 }
 
-FilePair Api::files_for(const ShelfFile& file, const std::string& name, const std::string& folder) const {
+json Api::preset(const json& body) {
+  const json as = body.value("as", json("pages"));
+  const json text = body.value("text", json());
+  const std::optional<Treatment> named = as.is_string() ? treatment_of(as.get<std::string>()) : std::nullopt;
+  if (!named) throw UsageError("'as' takes pages, volume or clip");
+  if (!text.is_string()) throw UsageError("'text' takes the content of a preset file");
+  return {{"words", words_of_preset(text.get<std::string>(), methods_of(*named))}};
+}
+
+FilePair Api::files_for(const ShelfFile& file, Treatment as, const std::string& name,
+                        const std::string& folder) const {
   fs::path target = folder.empty() ? file.path.parent_path() : fs::path(folder);
+  if (name.empty() && as == Treatment::clip) {
+    VideoSettings clip;
+    clip.input = file.path.string();
+    if (!folder.empty()) clip.output = (target / file.path.filename()).string();
+    return {file.path, clip_output(clip)};
+  }
   if (name.empty()) {
     const std::vector<FilePair> pairs =
         pair_outputs({file.path}, folder.empty() ? "" : (target / "").string());
@@ -423,14 +557,16 @@ FilePair Api::files_for(const ShelfFile& file, const std::string& name, const st
 
 json Api::save(const json& body) {
   const ShelfFile file = shelf_.find(whole_of(body, "file"));
-  const Arguments words = checked_words(body.value("words", json::array()));
-  read_request(words, MethodOptions::For::images);  // a wrong value is told at once
+  const Treatment as = treatment(file.number, body);
+  const Arguments words = checked_words(body.value("words", json::array()), as);
+  check_values(words, as);  // a wrong value is told at once
   const json name = body.value("name", json());
   if (!name.is_null() && !name.is_string()) throw UsageError("'name' takes text");
-  const FilePair files = files_for(file, name.is_string() ? name.get<std::string>() : "", settings_.output);
+  const FilePair files =
+      files_for(file, as, name.is_string() ? name.get<std::string>() : "", settings_.output);
   std::string why_not;
-  if (!io::can_write(files.output, &why_not)) throw UsageError(why_not);
-  return {{"job", jobs_.start("save", {{files, words, file.name}})}};
+  if (as != Treatment::clip && !io::can_write(files.output, &why_not)) throw UsageError(why_not);
+  return {{"job", jobs_.start("save", {{files, words, file.name, as}})}};
 }
 
 json Api::batch(const json& body) {
@@ -448,10 +584,11 @@ json Api::batch(const json& body) {
       const fs::path parent = settings_.output.empty() ? file.path.parent_path() : fs::path(settings_.output);
       folder = (parent / plain_name(folder_name.get<std::string>())).string();
     }
-    const Arguments words = checked_words(each.value("words", json::array()));
-    read_request(words, MethodOptions::For::images);
+    const Treatment as = usual_treatment(file, each);
+    const Arguments words = checked_words(each.value("words", json::array()), as);
+    check_values(words, as);
     if (!folder.empty()) fs::create_directories(folder);
-    files.push_back({files_for(file, "", folder), words, file.name});
+    files.push_back({files_for(file, as, "", folder), words, file.name, as});
   }
   for (std::size_t i = 0; i < files.size(); ++i) {
     for (std::size_t k = 0; k < i; ++k) {

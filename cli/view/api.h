@@ -2,10 +2,12 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "view/guard.h"
 #include "view/http.h"
@@ -46,15 +48,29 @@ class Api : public HttpHandler {
   nlohmann::json batch(const nlohmann::json& body);
   HttpAnswer download(const HttpRequest& request);
 
-  std::shared_ptr<Picture> picture(int file, int page);
-  Arguments checked_words(const nlohmann::json& words) const;
-  FilePair files_for(const ShelfFile& file, const std::string& name, const std::string& folder) const;
+  nlohmann::json value(const HttpRequest& request);
+  nlohmann::json preset(const nlohmann::json& body);
+
+  // What a request takes a file for: as it says, or as the file says of itself.
+  Treatment treatment(int file, const std::string& asked);
+  Treatment treatment(int file, const nlohmann::json& body);
+  Treatment usual_treatment(const ShelfFile& file, const nlohmann::json& body);
+  const std::vector<Treatment>& treatments_of(int file);
+  std::shared_ptr<Document> document(int file, Treatment treatment);
+  std::shared_ptr<Picture> picture(int file, Treatment treatment, int page);
+  std::shared_ptr<Picture> picture(const HttpRequest& request);
+  Arguments checked_words(const nlohmann::json& words, Treatment treatment) const;
+  FilePair files_for(const ShelfFile& file, Treatment as, const std::string& name,
+                     const std::string& folder) const;
 
   Shelf& shelf_;
   Guard guard_;
   ApiSettings settings_;
   HeldNoiseModels models_;
   Jobs jobs_;
+  std::mutex documents_mutex_;
+  std::list<std::shared_ptr<Document>> documents_;  // the last used first
+  std::map<int, std::vector<Treatment>> treatments_;
   std::mutex pictures_mutex_;
   std::list<std::shared_ptr<Picture>> pictures_;  // the last used first
   std::mutex thumbnails_mutex_;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "denoise_clip.h"
 #include "denoise_file.h"
 #include "denoise_request.h"
 #include "io/failure.h"
@@ -81,6 +82,24 @@ void Jobs::resume(int number) {
   job.thread = std::thread([this, &job] { run(job); });
 }
 
+std::string Jobs::save_clip(Job& job, const JobFile& file, const std::function<void(double)>& progress) {
+  VideoRequest request;
+  if (!request.read(file.words)) throw Error(ErrorCode::internal, "settings are a list of words");
+  VideoSettings& settings = request.settings();
+  settings.input = file.files.input.string();
+  settings.output = file.files.output.string();
+  settings.options.cancel = job.cancel;
+  const ClipOutcome outcome = denoise_clip(
+      request,
+      [&](const ClipProgress& made) {
+        if (made.expected > 0) progress(static_cast<double>(made.done) / static_cast<double>(made.expected));
+      },
+      WhenCancelled::keep_nothing);
+  if (job.cancel.cancelled()) throw Error(ErrorCode::cancelled, "cancelled");
+  if (outcome.problem) std::rethrow_exception(outcome.problem);
+  return fmt::format("{}: {}, {} frames", file.name, file.files.output.filename().string(), outcome.written);
+}
+
 void Jobs::run(Job& job) {
   const std::lock_guard one_at_a_time(running_);
   DenoiserPool pool(1);
@@ -93,14 +112,21 @@ void Jobs::run(Job& job) {
   for (std::size_t i = 0; i < job.files.size() && !job.cancel.cancelled(); ++i) {
     if (job.done[i] != 0) continue;
     const JobFile& file = job.files[i];
+    const auto progressed = [&](double fraction) {
+      const std::lock_guard lock(mutex_);
+      job.fraction = fraction;
+    };
     try {
-      const std::unique_ptr<DenoiseRequest> request = read_request(file.words, MethodOptions::For::images);
+      if (file.as == Treatment::clip) {
+        say(save_clip(job, file, progressed));
+        const std::lock_guard lock(mutex_);
+        job.done[i] = 1;
+        continue;
+      }
+      const std::unique_ptr<DenoiseRequest> request = read_request(file.words, methods_of(file.as));
       Settings& settings = request->settings();
       settings.options.cancel = job.cancel;
-      settings.options.progress = [&](double fraction) {
-        const std::lock_guard lock(mutex_);
-        job.fraction = fraction;
-      };
+      settings.options.progress = progressed;
       ProgressBar::File progress(bar, file.name, 0);
       Outcome outcome;
       try {

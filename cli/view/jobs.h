@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "commands.h"
 #include "files.h"
 #include "ungrain/denoiser.h"
+#include "view/document.h"
 
 namespace ungrain::cli::view {
 
@@ -23,6 +25,7 @@ struct JobFile {
   FilePair files;
   Arguments words;   // with the names of the server's own files
   std::string name;  // shown
+  Treatment as = Treatment::pages;
 };
 
 class Jobs {
@@ -45,6 +48,8 @@ class Jobs {
   struct Job;
   Job& find(int job) const;
   void run(Job& job);
+  // Each returns the line that is said of the file.
+  static std::string save_clip(Job& job, const JobFile& file, const std::function<void(double)>& progress);
 
   mutable std::mutex mutex_;
   std::mutex running_;  // held by the job that runs

@@ -9,8 +9,6 @@
 #include <fmt/format.h>
 
 #include "core/convert.h"
-#include "io/exif_iso.h"
-#include "io/raw_file.h"
 #include "ungrain/error.h"
 
 namespace ungrain::cli::view {
@@ -89,27 +87,24 @@ Image halved(const ConstImageView& image) {
   return small;
 }
 
-Picture::Picture(const ShelfFile& file, int page, std::size_t memory) : file_(file), page_(page) {
-  const DenoiseRequest usual(MethodOptions::For::images);
-  OpenedFile opened(file.path, usual.method(), usual.settings(), memory);
-  if (dynamic_cast<io::RawFile*>(&opened.input()) != nullptr)
-    throw Error(ErrorCode::io, fmt::format("{}: camera raw files are not shown; ungrain {} filters it",
-                                           file.name, file.name));
-  info_ = opened.info();
-  if (page < 0 || page >= info_.pages)
-    throw Error(ErrorCode::io, fmt::format("{}: there is no page {}", file.name, page + 1));
-  const std::uint64_t bytes = static_cast<std::uint64_t>(spec().width) * spec().height * spec().channels *
-                              bytes_per_sample(spec().type);
-  if (bytes > memory) {
+Picture::Picture(std::shared_ptr<Document> document, int page, std::size_t memory)
+    : document_(std::move(document)), page_(page) {
+  const ImageSpec& given = document_->info().spec;
+  const std::uint64_t size =
+      static_cast<std::uint64_t>(given.width) * given.height * given.channels * bytes_per_sample(given.type);
+  if (size > memory) {
     throw Error(ErrorCode::out_of_memory,
                 fmt::format("{}: {} x {} pixels do not fit into the memory for pictures (--memory)",
-                            file.name, spec().width, spec().height));
+                            file().name, given.width, given.height));
   }
-  opened.input().select_page(page);
-  noise_options_.iso = io::iso_speed(opened.input().metadata());
-  noise_options_.jpeg_steps = opened.input().metadata().jpeg_steps;
-  levels_.emplace_back(spec());
-  opened.input().read_rows(0, levels_.front().view());
+  Image pixels = document_->read(page);
+  noise_options_ = document_->noise_options(page);
+  if (const std::optional<FrameColours> colours = document_->colours()) {
+    levels_.push_back(to_rgb(std::as_const(pixels).view(), *colours));
+    frame_ = std::move(pixels);
+  } else {
+    levels_.push_back(std::move(pixels));
+  }
   constexpr int smallest = 256;
   while (std::max(levels_.back().spec().width, levels_.back().spec().height) > smallest)
     levels_.push_back(halved(std::as_const(levels_.back()).view()));
@@ -118,7 +113,7 @@ Picture::Picture(const ShelfFile& file, int page, std::size_t memory) : file_(fi
 }
 
 std::size_t Picture::bytes() const {
-  std::size_t sum = 0;
+  std::size_t sum = frame_ ? frame_->bytes() : 0;
   for (const Image& level : levels_) sum += level.bytes();
   return sum;
 }

@@ -8,11 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "denoise_request.h"
-#include "opened_file.h"
 #include "ungrain/image.h"
 #include "ungrain/measured_noise.h"
-#include "view/shelf.h"
+#include "view/document.h"
 
 namespace ungrain::cli::view {
 
@@ -36,15 +34,19 @@ struct Window {
 class Picture {
  public:
   // Decodes the page. Throws Error where it does not fit into `memory` bytes.
-  Picture(const ShelfFile& file, int page, std::size_t memory);
+  Picture(std::shared_ptr<Document> document, int page, std::size_t memory);
 
-  const io::FileInfo& info() const { return info_; }
-  const ImageSpec& spec() const { return info_.spec; }
-  const ShelfFile& file() const { return file_; }
+  Document& document() const { return *document_; }
+  const std::shared_ptr<Document>& shared_document() const { return document_; }
+  const ShelfFile& file() const { return document_->file(); }
   int page() const { return page_; }
   std::size_t bytes() const;
 
-  // Level 0 is the page itself; each further one has half the width and height, rounded up.
+  const ImageSpec& spec() const { return levels_.front().spec(); }  // of what is shown
+  // As it is in the file; the same as level 0 unless that has luma and chroma.
+  const Image& pixels() const { return frame_ ? *frame_ : levels_.front(); }
+  // Level 0 is the page itself, in red, green and blue where it has luma and chroma; each further one has
+  // half the width and height, rounded up.
   int levels() const { return static_cast<int>(levels_.size()); }
   const Image& level(int level) const { return levels_[static_cast<std::size_t>(level)]; }
 
@@ -58,9 +60,9 @@ class Picture {
  private:
   void find_window();
 
-  ShelfFile file_;
+  std::shared_ptr<Document> document_;
   int page_;
-  io::FileInfo info_;
+  std::optional<Image> frame_;  // of luma and chroma
   std::vector<Image> levels_;
   Window window_;
   std::mutex noise_mutex_;

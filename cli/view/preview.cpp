@@ -9,9 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "core/convert.h"
-#include "files.h"
 #include "ungrain/error.h"
-#include "view/request.h"
 
 namespace ungrain::cli::view {
 namespace {
@@ -25,19 +23,6 @@ constexpr std::size_t most_begun = 64;
 Part tile_part(const ImageSpec& spec, int x, int y) {
   return {x * tile_side, y * tile_side, std::min(spec.width, (x + 1) * tile_side),
           std::min(spec.height, (y + 1) * tile_side)};
-}
-
-Part all_of(const ImageSpec& spec) { return {0, 0, spec.width, spec.height}; }
-
-template <class View>
-View cut(View view, const Part& part, const ImageSpec& whole) {
-  view.data = static_cast<std::conditional_t<std::is_same_v<View, ImageView>, std::byte*, const std::byte*>>(
-                  view.data) +
-              part.x0 * view.strides.x + part.y0 * view.strides.y;
-  view.spec.width = part.width();
-  view.spec.height = part.height();
-  view.region = {part.x0, part.y0, whole.width, whole.height};
-  return view;
 }
 
 Image copied(const ConstImageView& from, const Part& part) {
@@ -118,94 +103,12 @@ Image enlarged(const ConstImageView& small, int x0, int y0, int steps, int width
   return large;
 }
 
-std::string variant_name(const Picture& picture, const Arguments& words) {
-  return fmt::format("{}/{}/{}", picture.file().number, picture.page(), fmt::join(words, "\n"));
+std::string tile_name(const Picture& picture, const Arguments& words) {
+  return fmt::format("{}/{}/{}/{}", picture.file().number, name(picture.document().treatment()),
+                     picture.page(), fmt::join(words, "\n"));
 }
 
 }  // namespace
-
-Variant::Variant(std::shared_ptr<Picture> picture, const Arguments& words, const Device& device)
-    : picture_(std::move(picture)),
-      request_(read_request(words, MethodOptions::For::images)),
-      device_(device) {
-  Settings& settings = request_->settings();
-  if (settings.options.device.kind != Device::Kind::automatic) device_ = settings.options.device;
-  OpenedFile opened(picture_->file().path, request_->method(), settings, 0);
-  const fs::path result = picture_->file().path.stem().string() + result_extension(picture_->file().path);
-  written_ = output_info(opened.info(), result, settings).spec;
-  opened.input().select_page(picture_->page());
-  PageRows rows(opened.input(), false);
-  const bool same = opened.spec() == picture_->spec();
-  const std::lock_guard lock(picture_->noise_mutex());
-  const bool measures = opened.params().needs_image() && same;
-  MeasuredPage measured = opened.measure(rows, picture_->page(), measures ? &picture_->noise(0) : nullptr);
-  noise_text_ = measured.text;
-  const bool left = measured.noise && opened.visibility(*measured.noise, written_) != Visibility::visible;
-  params_ = left ? without_effect(measured.params) : measured.params;
-  levels_.emplace(0, Level{opened.spec(), *params_});
-}
-
-const Variant::Level& Variant::prepared(int number) {
-  const auto known = levels_.find(number);
-  if (known != levels_.end()) return known->second;
-  const ImageSpec& spec = picture_->level(number).spec();
-  MethodParams asked = request_->method().for_image(spec);
-  NoiseHandling handling = request_->settings().noise.for_image(spec);
-  handling.model = nullptr;  // of the full size
-  asked.set_noise(std::move(handling));
-  const std::lock_guard lock(picture_->noise_mutex());
-  return levels_.emplace(number, Level{spec, picture_->noise(number).resolve(asked).params}).first->second;
-}
-
-Denoiser& Workbench::denoiser_for(Variant& variant, int level) {
-  const Variant::Level& wanted = variant.prepared(level);
-  if (loan_ && variant_.lock() == variant.identity_ && level_ == level) return *loan_;
-  Options options = variant.request_->settings().options;
-  options.device = variant.device_;
-  options.images = 0;
-  pool_.lend(loan_, wanted.params, wanted.spec, options);
-  variant_ = variant.identity_;
-  level_ = level;
-  return *loan_;
-}
-
-bool Variant::needs_whole(Workbench& bench, int number) {
-  const Reach reach = bench.denoiser_for(*this, number).reach();
-  return reach.whole || reach.x > tile_side * 4;
-}
-
-double Workbench::seconds_per_pixel(const std::string& method) const {
-  constexpr double guess = 4e-7;  // bm3d on two processors
-  const auto known = speeds_.find(method);
-  return known == speeds_.end() ? guess : known->second;
-}
-
-double Variant::seconds_for(const Workbench& bench, double pixels) const {
-  return pixels * bench.seconds_per_pixel(std::string(params_->method()));
-}
-
-Image Variant::denoise(Workbench& bench, int number, const Part& part) {
-  const Level& level = prepared(number);
-  Denoiser& denoiser = bench.denoiser_for(*this, number);
-  const Reach reach = denoiser.reach();
-  Part around{std::max(0, part.x0 - reach.x), std::max(0, part.y0 - reach.y),
-              std::min(level.spec.width, part.x1 + reach.x), std::min(level.spec.height, part.y1 + reach.y)};
-  if (reach.whole) around = all_of(level.spec);
-  ConstImageView pixels = std::as_const(picture_->level(number)).view();
-  pixels.spec = level.spec;
-  ImageSpec out_spec = number == 0 ? written_ : level.spec;
-  out_spec.width = part.width();
-  out_spec.height = part.height();
-  Image result(out_spec);
-  ImageView out = result.view();
-  out.region = {part.x0, part.y0, level.spec.width, level.spec.height};
-  const auto start = std::chrono::steady_clock::now();
-  denoiser.run(cut(pixels, around, level.spec), out);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const double done = static_cast<double>(around.width()) * around.height();
-  if (done >= tile_side * tile_side) bench.note_speed(std::string(params_->method()), seconds / done);
-  return result;
-}
 
 struct Preview::Waiting {
   Wish wish;
@@ -236,14 +139,14 @@ bool Preview::is_outdated(const Wish& wish) const {
 }
 
 std::shared_ptr<Variant> Preview::variant(const std::shared_ptr<Picture>& picture, const Arguments& words) {
-  const std::string name = variant_name(*picture, words);
+  const std::string name = fmt::format("{}/{}", variant_scope(*picture), fmt::join(words, "\n"));
   const std::lock_guard lock(variants_mutex_);
   for (auto it = variants_.begin(); it != variants_.end(); ++it) {
     if (it->first != name) continue;
     variants_.splice(variants_.begin(), variants_, it);
     return it->second;
   }
-  auto made = std::make_shared<Variant>(picture, words, device_);
+  std::shared_ptr<Variant> made = make_variant(picture, words, device_);
   variants_.emplace_front(name, made);
   if (variants_.size() > variants_held) variants_.pop_back();
   return made;
@@ -272,7 +175,7 @@ void Preview::keep(const Key& key, std::shared_ptr<const Image> tile) {
 CleanTile Preview::tile(const Wish& wish) {
   const auto waiting = std::make_shared<Waiting>();
   waiting->wish = wish;
-  waiting->name = variant_name(*wish.picture, wish.words);
+  waiting->name = tile_name(*wish.picture, wish.words);
   std::unique_lock lock(mutex_);
   constexpr std::size_t most_clients = 1000;
   if (turns_.size() > most_clients) turns_.clear();
@@ -293,6 +196,12 @@ CleanTile Preview::tile(const Wish& wish) {
   }
   if (waiting->error) std::rethrow_exception(waiting->error);
   return waiting->result;
+}
+
+std::shared_ptr<const Image> Preview::known_tile(const Picture& picture, const Arguments& words, int x,
+                                                 int y) {
+  const std::lock_guard lock(mutex_);
+  return find({tile_name(picture, words), 0, true, x, y});
 }
 
 // One wish after the other; what takes long is done in parts, with others in between. Wishes of older turns
@@ -354,7 +263,7 @@ bool Preview::fulfil(Waiting& waiting) {
   if (wish.level == 0) {
     const double a_tile = settings->seconds_for(bench_, 1.5 * tile_side * tile_side);
     const int at_once = static_cast<int>(std::clamp(seconds_of_chunk / a_tile, 1.0, 1e6));
-    compute_tiles(*settings, waiting.name, 0, true, around(own, shown, at_once));
+    compute_tiles(*settings, *wish.picture, waiting.name, 0, true, around(own, shown, at_once));
   } else if (!compute_strip(*settings, waiting.name, wish)) {
     return false;
   }
@@ -363,12 +272,14 @@ bool Preview::fulfil(Waiting& waiting) {
 }
 
 // Tiles [tiles.x0, tiles.x1) of a level, together.
-void Preview::compute_tiles(Variant& variant, const std::string& name, int level, bool exact, Part tiles) {
-  const ImageSpec& spec = variant.picture().level(level).spec();
-  if (variant.needs_whole(bench_, level)) tiles = {0, 0, tiles_along(spec.width), tiles_along(spec.height)};
+void Preview::compute_tiles(Variant& variant, Picture& picture, const std::string& name, int level,
+                            bool exact, Part tiles) {
+  const ImageSpec& spec = picture.level(level).spec();
+  if (variant.needs_whole(bench_, picture, level))
+    tiles = {0, 0, tiles_along(spec.width), tiles_along(spec.height)};
   const Part pixels{tiles.x0 * tile_side, tiles.y0 * tile_side, std::min(spec.width, tiles.x1 * tile_side),
                     std::min(spec.height, tiles.y1 * tile_side)};
-  const Image clean = variant.denoise(bench_, level, pixels);
+  const Image clean = variant.denoise(bench_, picture, level, pixels);
   for (int y = tiles.y0; y < tiles.y1; ++y) {
     for (int x = tiles.x0; x < tiles.x1; ++x) {
       Part part = tile_part(spec, x, y);
@@ -394,7 +305,7 @@ void Preview::compute_coarse(Variant& variant, const std::string& name, const Wi
   if (!found()) {
     const Part small{shown.x0 >> steps, shown.y0 >> steps, ((shown.x1 - 1) >> steps) + 1,
                      ((shown.y1 - 1) >> steps) + 1};
-    compute_tiles(variant, name, level, false, small);
+    compute_tiles(variant, *wish.picture, name, level, false, small);
   }
   if (steps == 0) return;
   const std::shared_ptr<const Image> tile = found();
@@ -411,20 +322,21 @@ void Preview::compute_coarse(Variant& variant, const std::string& name, const Wi
 // The next rows of a tile of a smaller level, from the full size. True: the tile is complete.
 bool Preview::compute_strip(Variant& variant, const std::string& name, const Wish& wish) {
   const Key key{name, wish.level, true, wish.x, wish.y};
-  const ImageSpec& full = variant.picture().level(0).spec();
-  const Part part = tile_part(variant.picture().level(wish.level).spec(), wish.x, wish.y);
+  const ImageSpec& full = wish.picture->level(0).spec();
+  const Part part = tile_part(wish.picture->level(wish.level).spec(), wish.x, wish.y);
   const int factor = 1 << wish.level;
   const double row_seconds = variant.seconds_for(bench_, 1.2 * part.width() * factor);
   int strip = static_cast<int>(seconds_of_chunk / std::max(1e-9, row_seconds)) / factor;
-  strip = variant.needs_whole(bench_, 0) ? part.height()
-                                         : std::clamp(strip, std::min(16, part.height()), part.height());
+  strip = variant.needs_whole(bench_, *wish.picture, 0)
+              ? part.height()
+              : std::clamp(strip, std::min(16, part.height()), part.height());
   if (begun_.size() > most_begun) begun_.clear();
   Begun& begun = begun_[key];
   const int first = part.y0 + begun.rows;
   const int end = std::min(part.y1, first + strip);
   const Part pixels{part.x0 * factor, first * factor, std::min(full.width, part.x1 * factor),
                     std::min(full.height, end * factor)};
-  Image clean = variant.denoise(bench_, 0, pixels);
+  Image clean = variant.denoise(bench_, *wish.picture, 0, pixels);
   for (int level = 0; level < wish.level; ++level) clean = halved(std::as_const(clean).view());
   if (!begun.tile) {
     ImageSpec spec = clean.spec();

@@ -13,6 +13,8 @@
 #include "io/failure.h"
 #include "noise_model_json.h"
 #include "option_values.h"
+#include "preset_file.h"
+#include "video_request.h"
 
 namespace ungrain::cli::view {
 namespace {
@@ -20,10 +22,10 @@ namespace {
 // The options of every method that a request may have. What reads or writes other files, or talks to a
 // terminal, is not among them.
 constexpr std::array common_options = {
-    "--method",      "--quality", "--preset",  "--strength", "--keep-grain",   "--luminance",
-    "--chroma",      "--noise",   "--coils",   "--gain",     "--read-noise",   "--clipping",
-    "--noise-model", "--range",   "--depth",   "--alpha",    "--nonfinite",    "--channels",
-    "--device",      "--threads", "--spacing", "--slices",   "--jpeg-quality", "--compression"};
+    "--method",      "--quality", "--preset",  "--strength",     "--keep-grain", "--luminance",
+    "--chroma",      "--noise",   "--coils",   "--gain",         "--read-noise", "--clipping",
+    "--noise-model", "--range",   "--depth",   "--alpha",        "--nonfinite",  "--channels",
+    "--device",      "--threads", "--spacing", "--jpeg-quality", "--compression"};
 
 bool is_common(std::string_view name) {
   return std::find(common_options.begin(), common_options.end(), name) != common_options.end();
@@ -107,6 +109,18 @@ nlohmann::json to_json(const ParamInfo& param) {
           {"named", param.named},
           {"default_text", param.default_text},
           {"auto", param.fallback != Fallback::none}};
+}
+
+// The options of the command that filters such files. What they set lives as long as the result.
+std::shared_ptr<const void> add_options(OptionTable& table, MethodOptions::For what) {
+  if (what == MethodOptions::For::clips) {
+    auto request = std::make_shared<VideoRequest>();
+    request->add_to(table);
+    return request;
+  }
+  auto request = std::make_shared<DenoiseRequest>(what);
+  request->add_to(table);
+  return request;
 }
 
 std::string quoted(const std::string& word) {
@@ -198,9 +212,8 @@ nlohmann::json describe_methods(MethodOptions::For what) {
 
 // Texts, ranges and choices are those of the command line.
 nlohmann::json describe_common_options(MethodOptions::For what) {
-  DenoiseRequest request(what);
   OptionTable table("", "");
-  request.add_to(table);
+  const std::shared_ptr<const void> settings = add_options(table, what);
   const auto found = [&](const std::string& name) -> const Option& {
     const std::vector<Option>& all = table.options();
     return *std::find_if(all.begin(), all.end(), [&](const Option& option) {
@@ -233,20 +246,23 @@ nlohmann::json describe_common_options(MethodOptions::For what) {
     info.help = help_of("--" + name);
     list.push_back(to_json(info));
   };
-  for (const char* name : {"noise", "clipping", "nonfinite"})
-    add_choice(name, found(std::string("--") + name).choices);
+  for (const char* name : {"noise", "clipping"}) add_choice(name, found(std::string("--") + name).choices);
+  if (what != MethodOptions::For::clips) add_choice("nonfinite", found("--nonfinite").choices);
   add_choice("device", {"auto", "cpu", "cuda"});
   return list;
 }
 
-std::string command_line(const Arguments& words, const std::string& file, bool volume) {
-  std::string text = volume ? "ungrain volume " : "ungrain ";
+std::string command_line(const Arguments& words, const std::string& file, MethodOptions::For what) {
+  std::string text = what == MethodOptions::For::volumes ? "ungrain volume "
+                     : what == MethodOptions::For::clips ? "ungrain video "
+                                                         : "ungrain ";
   text += quoted(file.starts_with('-') ? "./" + file : file);
   for (const std::string& word : words) text += " " + quoted(word);
   return text;
 }
 
-std::string python_call(const Arguments& words, const std::string& file, bool volume) {
+std::string python_call(const Arguments& words, const std::string& file, MethodOptions::For what) {
+  const bool volume = what == MethodOptions::For::volumes;
   std::string method = std::string(volume ? default_volume_method : default_method);
   std::vector<std::string> given;
   for (const auto& [name, value] : pairs_of(words)) {
@@ -259,9 +275,26 @@ std::string python_call(const Arguments& words, const std::string& file, bool vo
     if (key == "lambda") key = "lambda_";
     given.push_back(fmt::format("{}={}", key, python_text(value)));
   }
-  return fmt::format("clean = ungrain.{}({}, \"{}\"{}{})  # {}", volume ? "denoise_volume" : "denoise",
-                     volume ? "volume" : "image", method, given.empty() ? "" : ", ", fmt::join(given, ", "),
-                     io::one_line(file));
+  const std::string_view function = volume                              ? "denoise_volume(volume"
+                                    : what == MethodOptions::For::clips ? "denoise_video(frames"
+                                                                        : "denoise(image";
+  return fmt::format("clean = ungrain.{}, \"{}\"{}{})  # {}", function, method, given.empty() ? "" : ", ",
+                     fmt::join(given, ", "), io::one_line(file));
+}
+
+Arguments words_of_preset(const std::string& text, MethodOptions::For what) {
+  OptionTable table("", "");
+  const std::shared_ptr<const void> settings = add_options(table, what);
+  Arguments words;
+  for (const std::string& word : preset_words(text, table)) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos)
+      throw UsageError(fmt::format("{} is not among the settings of a picture", io::one_line(word)));
+    words.push_back(word.substr(0, equals));
+    words.push_back(word.substr(equals + 1));
+  }
+  check_words(words, what);
+  return words;
 }
 
 }  // namespace ungrain::cli::view

@@ -44,7 +44,10 @@ nlohmann::json describe_methods(MethodOptions::For what);
 nlohmann::json describe_common_options(MethodOptions::For what);
 
 // The command line and the Python call that mean the same.
-std::string command_line(const Arguments& words, const std::string& file, bool volume);
-std::string python_call(const Arguments& words, const std::string& file, bool volume);
+std::string command_line(const Arguments& words, const std::string& file, MethodOptions::For what);
+std::string python_call(const Arguments& words, const std::string& file, MethodOptions::For what);
+
+// The options of a preset file's content.
+Arguments words_of_preset(const std::string& text, MethodOptions::For what);
 
 }  // namespace ungrain::cli::view

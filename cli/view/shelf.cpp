@@ -8,6 +8,7 @@
 #include "files.h"
 #include "io/failure.h"
 #include "io/image_file.h"
+#include "opened_clip.h"
 #include "ungrain/error.h"
 
 namespace ungrain::cli::view {
@@ -18,6 +19,19 @@ namespace fs = std::filesystem;
 bool lies_in(const fs::path& path, const fs::path& folder) {
   const auto [end, unused] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   return end == folder.end();
+}
+
+// Pictures and clips, but no results of ungrain.
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> found = images_in(folder);
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const fs::path& path = entry.path();
+    std::error_code dangling;
+    const bool shown = !path.filename().string().starts_with('.') && path.stem().extension() != ".ungrain";
+    if (shown && has_clip_name(path) && entry.is_regular_file(dangling)) found.push_back(path);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 constexpr std::size_t longest_name = 200;
@@ -43,7 +57,12 @@ Shelf::Shelf(const std::vector<std::string>& arguments) {
       add_file(root, root.parent_path());
       continue;
     }
-    for (const fs::path& path : expand_inputs({argument}, false)) add_file(path, root);
+    const std::vector<fs::path> paths = files_in(root);
+    for (const fs::path& path : paths) add_file(path, root);
+    if (!paths.empty()) continue;
+    if (!io::holds_dicom(root)) throw UsageError(fmt::format("{}: no pictures in this folder", argument));
+    files_.push_back(
+        {.number = static_cast<int>(files_.size()) + 1, .path = root, .name = root.filename().string()});
   }
 }
 
@@ -75,7 +94,7 @@ ShelfFile Shelf::find(int number) const {
 
 ShelfFile Shelf::add(const std::string& name, const ReadBody& body, std::uintmax_t limit) {
   const std::string plain = plain_name(name);
-  if (!io::can_read(plain)) {
+  if (!io::can_read(plain) && !has_clip_name(plain)) {
     throw Error(ErrorCode::io, fmt::format("{}: ungrain reads no files of this extension", plain));
   }
   ShelfFile file;

@@ -12,7 +12,7 @@ namespace ungrain {
 
 class MeasuredNoise {
  public:
-  // Images in host memory of any colours but ycbcr, and volumes. The image need not outlive this object.
+  // Images and volumes in host memory. They need not outlive this object.
   explicit MeasuredNoise(const ConstImageView& image, const NoiseModelOptions& options = {});
   ~MeasuredNoise();
   MeasuredNoise(MeasuredNoise&&) noexcept;

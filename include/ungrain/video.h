@@ -11,6 +11,7 @@
 
 #include "ungrain/denoiser.h"
 #include "ungrain/image.h"
+#include "ungrain/measured_noise.h"
 #include "ungrain/noise_model.h"
 #include "ungrain/parameters.h"
 #include "ungrain/sequence.h"
@@ -66,6 +67,12 @@ void check_for_clip(const MethodParams& params, const Reach& reach);
 // resolve_with_noise() on several frames of one clip: the one with the median deviation gives the parameters.
 Resolved resolve_frames(const MethodParams& params, const ImageSpec& spec,
                         std::span<const ConstImageView> frames, const NoiseModelOptions& options = {});
+
+// The same of frames whose noise was measured before.
+Resolved resolve_frames(const MethodParams& params, const ImageSpec& spec, std::span<MeasuredNoise> frames);
+// The frames of a scene, counted from its start, on which denoise_video() measures its noise. `frames`: how
+// many the scene has.
+std::vector<int> frames_to_measure(const ImageSpec& spec, int frames);
 
 // A coarse picture of a frame, by which cuts are found: the mean of each block of a frame's luma (of rgb and
 // independent channels: their mean), in units of the white level. A frame has up to 16 blocks across, each of

@@ -279,33 +279,54 @@ MethodParams resolve(const MethodParams& params, RowReader& image, const ImageSp
 }
 
 struct MeasuredNoise::Impl {
-  ImageSpec spec;      // of the image or volume
-  ImageSpec measured;  // of what was looked at: a volume's slices, one below the other
-  std::optional<NoiseModelEstimate> noise;
-  std::unique_ptr<CutDetector> cuts;
+  // What was looked at: an image, a volume's slices one below the other, or the luma or chroma of a frame.
+  struct Part {
+    ImageSpec spec;
+    NoiseModelEstimate noise;
+    std::unique_ptr<CutDetector> cuts;
+
+    Part(const ConstImageView& image, const NoiseModelOptions& options)
+        : spec(image.spec),
+          noise(estimate_noise_model(image, options)),
+          cuts(std::make_unique<CutDetector>(image.spec, options.threads)) {
+      cuts->add_image(image);
+    }
+    Part(SliceRows rows, const NoiseModelOptions& options)
+        : spec(rows.spec()), cuts(std::make_unique<CutDetector>(rows.spec(), options.threads)) {
+      NoiseModelEstimator estimator(spec, options);
+      for_bands(rows, spec, [&](const ConstImageView& band) {
+        if (band.spec.height == 0) return;
+        estimator.add_rows(band);
+        cuts->add_rows(band);
+      });
+      noise = estimator.finish();
+    }
+
+    Resolved found(const MethodParams& params) const {
+      if (!params.needs_image()) return {params, std::nullopt};
+      return NoiseResolver::measures(params)
+                 ? NoiseResolver::with_measured_noise(params, spec, noise, *cuts)
+                 : NoiseResolver::with_given_noise(params, spec, *cuts);
+    }
+  };
+
+  ImageSpec spec;           // of the image or volume
+  std::vector<Part> parts;  // of ycbcr luma and chroma; one of the others
 };
 
 MeasuredNoise::MeasuredNoise(const ConstImageView& image, const NoiseModelOptions& options)
     : impl_(std::make_unique<Impl>()) {
-  if (image.spec.colour == Colour::ycbcr || image.space.memory != Space::Memory::host)
-    throw Error(ErrorCode::unsupported, "MeasuredNoise takes images in host memory, and no ycbcr");
-  impl_->spec = impl_->measured = image.spec;
+  if (image.space.memory != Space::Memory::host)
+    throw Error(ErrorCode::unsupported, "MeasuredNoise takes images in host memory");
+  impl_->spec = image.spec;
   if (image.spec.is_volume()) {
-    SliceRows rows = slice_rows(image, voxels_measured);
-    impl_->measured = rows.spec();
-    NoiseModelEstimator noise(rows.spec(), options);
-    impl_->cuts = std::make_unique<CutDetector>(rows.spec(), options.threads);
-    for_bands(rows, rows.spec(), [&](const ConstImageView& band) {
-      if (band.spec.height == 0) return;
-      noise.add_rows(band);
-      impl_->cuts->add_rows(band);
-    });
-    impl_->noise = noise.finish();
-    return;
+    impl_->parts.emplace_back(slice_rows(image, voxels_measured), options);
+  } else if (image.spec.colour == Colour::ycbcr) {
+    impl_->parts.emplace_back(luma_view(image), options);
+    impl_->parts.emplace_back(chroma_view(image), options);
+  } else {
+    impl_->parts.emplace_back(image, options);
   }
-  impl_->noise = estimate_noise_model(image, options);
-  impl_->cuts = std::make_unique<CutDetector>(image.spec, options.threads);
-  impl_->cuts->add_image(image);
 }
 
 MeasuredNoise::~MeasuredNoise() = default;
@@ -315,10 +336,11 @@ MeasuredNoise& MeasuredNoise::operator=(MeasuredNoise&&) noexcept = default;
 Resolved MeasuredNoise::resolve(const MethodParams& params) {
   params.validate(impl_->spec);
   if (!params.needs_image()) return {resolve_derived(params, impl_->spec), std::nullopt};
-  Resolved found =
-      NoiseResolver::measures(params)
-          ? NoiseResolver::with_measured_noise(params, impl_->measured, *impl_->noise, *impl_->cuts)
-          : NoiseResolver::with_given_noise(params, impl_->measured, *impl_->cuts);
+  if (impl_->parts.size() == 2) {
+    return joined(params, impl_->parts[0].found(YcbcrParams::luma(params)),
+                  impl_->parts[1].found(YcbcrParams::chroma(params)), impl_->spec);
+  }
+  Resolved found = impl_->parts.front().found(params);
   return {resolve_derived(found.params, impl_->spec), std::move(found.noise)};
 }
 

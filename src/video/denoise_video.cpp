@@ -21,6 +21,10 @@ std::size_t frame_bytes(const ImageSpec& spec) {
          static_cast<std::size_t>(spec.channels) * static_cast<std::size_t>(bytes_per_sample(spec.type));
 }
 
+int frames_looked_through(const ImageSpec& spec) {
+  return static_cast<int>(std::clamp<std::size_t>(most_bytes / frame_bytes(spec), 1, looked_through));
+}
+
 double deviation_of(const Resolved& found) {
   if (!found.noise) return 0;
   double squares = 0;
@@ -30,15 +34,21 @@ double deviation_of(const Resolved& found) {
 
 Resolved resolve_scene(const MethodParams& params, const ImageSpec& spec, SceneFrames& frames,
                        const NoiseModelOptions& options) {
-  if (!params.needs_image()) return resolve_frames(params, spec, {}, options);
-  const int most =
-      static_cast<int>(std::clamp<std::size_t>(most_bytes / frame_bytes(spec), 1, looked_through));
-  const std::vector<const Image*> first = frames.first_frames(most);
+  if (!params.needs_image()) return {resolve_derived(params, spec), std::nullopt};
+  const std::vector<const Image*> first = frames.first_frames(frames_looked_through(spec));
   std::vector<ConstImageView> views;
-  for (std::size_t frame = 0; frame < first.size(); frame += from_one_to_the_next) {
-    views.push_back(first[frame]->view());
-  }
+  for (const int frame : frames_to_measure(spec, static_cast<int>(first.size())))
+    views.push_back(first[static_cast<std::size_t>(frame)]->view());
   return resolve_frames(params, spec, views, options);
+}
+
+// The one with the median deviation.
+Resolved middle_of(std::vector<Resolved> found) {
+  if (found.empty()) throw Error(ErrorCode::invalid_argument, "there is no frame to measure the noise on");
+  const auto median = found.begin() + static_cast<std::ptrdiff_t>((found.size() - 1) / 2);
+  std::nth_element(found.begin(), median, found.end(),
+                   [](const Resolved& a, const Resolved& b) { return deviation_of(a) < deviation_of(b); });
+  return std::move(*median);
 }
 
 // ---- the results
@@ -95,13 +105,23 @@ void check_for_clip(const MethodParams& params, const Reach& reach) {
 Resolved resolve_frames(const MethodParams& params, const ImageSpec& spec,
                         std::span<const ConstImageView> frames, const NoiseModelOptions& options) {
   if (!params.needs_image()) return {resolve_derived(params, spec), std::nullopt};
-  if (frames.empty()) throw Error(ErrorCode::invalid_argument, "there is no frame to measure the noise on");
   std::vector<Resolved> found;
   for (const ConstImageView& frame : frames) found.push_back(resolve_with_noise(params, frame, options));
-  const auto median = found.begin() + static_cast<std::ptrdiff_t>((found.size() - 1) / 2);
-  std::nth_element(found.begin(), median, found.end(),
-                   [](const Resolved& a, const Resolved& b) { return deviation_of(a) < deviation_of(b); });
-  return std::move(*median);
+  return middle_of(std::move(found));
+}
+
+Resolved resolve_frames(const MethodParams& params, const ImageSpec& spec, std::span<MeasuredNoise> frames) {
+  if (!params.needs_image()) return {resolve_derived(params, spec), std::nullopt};
+  std::vector<Resolved> found;
+  for (MeasuredNoise& frame : frames) found.push_back(frame.resolve(params));
+  return middle_of(std::move(found));
+}
+
+std::vector<int> frames_to_measure(const ImageSpec& spec, int frames) {
+  std::vector<int> chosen;
+  for (int frame = 0; frame < std::min(frames, frames_looked_through(spec)); frame += from_one_to_the_next)
+    chosen.push_back(frame);
+  return chosen;
 }
 
 VideoReport denoise_video(const MethodParams& params, const ImageSpec& spec, SliceReader& in,

@@ -125,7 +125,7 @@ class Pictures(ViewTest):
                 self.assertEqual(run(self.shown / name, "-o", out, *words).code, 0)
                 saved = read_pnm(out)
                 for x, y in ((0, 0), (1, 0), (0, 1), (1, 1)):
-                    data, headers = server.tile(file, x=x, y=y, words=words)
+                    data, headers = server.tile(file, x=x, y=y, words=words, exact=1)
                     self.assertEqual(headers["x-exact"], "1")
                     self.assertEqual(data, shown(saved, x, y), (name, words, x, y))
             data, _ = server.tile(file, kind="noisy")
