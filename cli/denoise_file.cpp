@@ -144,20 +144,7 @@ class FileRun {
   }
 
   Outcome run_raw(io::RawFile& file, const ResultFile& result) {
-    if (settings_.range || settings_.channels != "auto") {
-      throw Error(ErrorCode::io,
-                  fmt::format("{}: a camera raw file tells its white level and its channels: {} is "
-                              "not for it",
-                              shown_input(files_.input), settings_.range ? "--range" : "--channels"));
-    }
-    MethodParams params = opened_->params();
-    if (params.noise().clipping == Clipping::everywhere) {
-      throw Error(ErrorCode::io,
-                  fmt::format("{}: --clipping undo is not for camera raw files", shown_input(files_.input)));
-    }
-    NoiseHandling handling = params.noise();
-    handling.clipping = Clipping::keep;  // the mosaic's noise is stabilised as a whole
-    params.set_noise(std::move(handling));
+    const MethodParams params = params_for_mosaic(opened_->params(), settings_, shown_input(files_.input));
     take_chosen_device();
     outcome_.parts.start("filter");
     denoise_raw(file, result.path(), params, options_, settings_, outcome_);

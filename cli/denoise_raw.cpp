@@ -86,13 +86,13 @@ class RawRun {
   // Resolved, if anything was filtered.
   const MethodParams& params() const { return resolved_; }
 
-  const Image& filtered() {
+  Image filtered() {
     if (params_.needs_image()) {
       filter_evened();
     } else {
       filter_as_told();
     }
-    return samples_;
+    return std::move(samples_);
   }
 
  private:
@@ -282,23 +282,42 @@ void write_photograph(io::RawFile& file, const Image& samples, const fs::path& p
 
 }  // namespace
 
+MethodParams params_for_mosaic(const MethodParams& params, const Settings& settings,
+                               const std::string& file) {
+  if (settings.range || settings.channels != "auto") {
+    throw Error(ErrorCode::io,
+                fmt::format("{}: a camera raw file tells its white level and its channels: {} is not for it",
+                            file, settings.range ? "--range" : "--channels"));
+  }
+  if (params.noise().clipping == Clipping::everywhere)
+    throw Error(ErrorCode::io, fmt::format("{}: --clipping undo is not for camera raw files", file));
+  MethodParams of_mosaic = params;
+  NoiseHandling handling = params.noise();
+  handling.clipping = Clipping::keep;  // the mosaic's noise is stabilised as a whole
+  of_mosaic.set_noise(std::move(handling));
+  return of_mosaic;
+}
+
+Image filter_mosaic(io::RawFile& file, const MethodParams& params, const Options& options, Outcome& outcome) {
+  RawRun run(file, params, options, outcome);
+  Image samples = run.filtered();
+  outcome.method = run.params().method();
+  for (const ParamInfo& info : method_info(outcome.method).params)
+    outcome.params.emplace_back(info.name, run.params().get_text(info.name));
+  return samples;
+}
+
 void denoise_raw(io::RawFile& file, const fs::path& output, const MethodParams& params,
                  const Options& options, const Settings& settings, Outcome& outcome) {
   const PixelType type = type_of_output(output, settings);
-  const bool mosaic = io::is_format(output, "DNG");
-  RawRun run(file, params, options, outcome);
-  const Image& samples = run.filtered();
+  const Image samples = filter_mosaic(file, params, options, outcome);
   file.check_unchanged();
   outcome.out = outcome.in;
   outcome.not_kept = io::metadata_not_kept(output, outcome.out, file);
-  if (mosaic) {
+  if (io::is_format(output, "DNG")) {
     write_dng(file, samples, output, outcome);
   } else {
     write_photograph(file, samples, output, type, settings, outcome);
-  }
-  outcome.method = run.params().method();
-  for (const ParamInfo& info : method_info(outcome.method).params) {
-    outcome.params.emplace_back(info.name, run.params().get_text(info.name));
   }
 }
 

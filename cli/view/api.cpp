@@ -478,7 +478,8 @@ json Api::noise(const HttpRequest& request) {
     throw UsageError(
         fmt::format("noise is measured in {} x {} pixels or more", smallest_measured, smallest_measured));
   }
-  // Of a frame: its luma. Models of that are not for the frame.
+  // Of a frame: its luma. Models of that are not for the frame, nor those of a photograph for its raw file.
+  const bool is_raw = dynamic_cast<const RawDocument*>(&page->document()) != nullptr;
   const bool is_frame = page->pixels().spec().colour == Colour::ycbcr;
   const ConstImageView pixels = page->pixels().view();
   const ConstImageView measured = is_frame ? luma_view(pixels) : pixels;
@@ -486,11 +487,13 @@ json Api::noise(const HttpRequest& request) {
   const double largest = *std::max_element(found.deviations.begin(), found.deviations.end());
   const bool any = largest > 1e-6 * page->spec().white();
   const std::string text = noise_text(found, measured.spec, page->noise_options().iso);
-  return {{"text", is_frame ? "luma: " + text : text},
+  return {{"text", is_frame ? "luma: " + text
+                   : is_raw ? "as developed: " + text
+                            : text},
           {"found", any},
           {"curves", curves_of(found)},
           {"white", page->spec().white()},
-          {"model", any && !is_frame ? json(models_.add(found.model, page->spec())) : json()}};
+          {"model", any && !is_frame && !is_raw ? json(models_.add(found.model, page->spec())) : json()}};
 }
 
 json Api::value(const HttpRequest& request) {

@@ -43,11 +43,9 @@ MethodOptions::For methods_of(Treatment treatment) {
 PagesDocument::PagesDocument(const ShelfFile& file, std::size_t memory)
     : Document(file),
       usual_(MethodOptions::For::images),
-      opened_(file.path, usual_.method(), usual_.settings(), memory) {
-  if (dynamic_cast<io::RawFile*>(&opened_.input()) != nullptr)
-    throw Error(ErrorCode::io, fmt::format("{}: camera raw files are not shown; ungrain {} filters it",
-                                           file.name, file.name));
-}
+      opened_(file.path, usual_.method(), usual_.settings(), memory) {}
+
+bool PagesDocument::is_raw() const { return dynamic_cast<io::RawFile*>(&opened_.input()) != nullptr; }
 
 Image PagesDocument::read(int page) {
   check_page(*this, page);
@@ -72,6 +70,22 @@ bool PagesDocument::is_volume() const {
   if (info().pages < 2) return false;
   if (info().volume) return info().volume->depth > 1;
   return info().stack && info().stack->order && info().stack->order->depth > 1;
+}
+
+RawDocument::RawDocument(const ShelfFile& file, std::size_t memory) : Document(file) {
+  const DenoiseRequest usual(MethodOptions::For::images);
+  OpenedFile opened(file.path, usual.method(), usual.settings(), memory);
+  auto& raw = dynamic_cast<io::RawFile&>(opened.input());
+  Image samples(raw.info().spec);
+  raw.read_rows(0, samples.view());
+  photograph_ = raw.develop(samples.view(), developed_type);
+  info_ = opened.info();
+  info_.spec = photograph_.spec();
+}
+
+Image RawDocument::read(int page) {
+  check_page(*this, page);
+  return photograph_.copy();
 }
 
 VolumeDocument::VolumeDocument(const ShelfFile& file, std::size_t memory)
@@ -144,7 +158,9 @@ std::vector<Treatment> treatments(const ShelfFile& file, std::size_t memory) {
 std::shared_ptr<Document> open_document(const ShelfFile& file, Treatment treatment, std::size_t memory) {
   if (treatment == Treatment::clip) return std::make_shared<ClipDocument>(file);
   if (treatment == Treatment::volume) return std::make_shared<VolumeDocument>(file, memory);
-  return std::make_shared<PagesDocument>(file, memory);
+  auto pages = std::make_shared<PagesDocument>(file, memory);
+  if (pages->is_raw()) return std::make_shared<RawDocument>(file, memory);
+  return pages;
 }
 
 }  // namespace ungrain::cli::view

@@ -75,11 +75,27 @@ class PagesDocument : public Document {
   NoiseModelOptions noise_options(int page) override;
   // Whether the file says that its pages are slices.
   bool is_volume() const;
+  bool is_raw() const;
 
  private:
   DenoiseRequest usual_;
-  OpenedFile opened_;
+  mutable OpenedFile opened_;
   std::mutex mutex_;
+};
+
+// A camera's raw file, shown as it is developed.
+inline constexpr PixelType developed_type = PixelType::u8;
+class RawDocument : public Document {
+ public:
+  RawDocument(const ShelfFile& file, std::size_t memory);
+  Treatment treatment() const override { return Treatment::pages; }
+  const io::FileInfo& info() const override { return info_; }
+  Image read(int page) override;
+  PageSpan span_of(int page) override { return {page, page + 1}; }
+
+ private:
+  io::FileInfo info_;
+  Image photograph_;
 };
 
 // Slices of volumes. Page numbers go through the slices of the first volume, then through the second ...

@@ -8,8 +8,10 @@
 
 #include "clip_slices.h"
 #include "core/convert.h"
+#include "denoise_raw.h"
 #include "denoise_request.h"
 #include "files.h"
+#include "io/raw_file.h"
 #include "opened_file.h"
 #include "page_rows.h"
 #include "ungrain/error.h"
@@ -144,6 +146,50 @@ class PageVariant : public Variant {
   ImageSettings settings_;
   ImageSpec spec_;
   std::map<int, MethodParams> coarse_;
+};
+
+// ---- Camera raw files: the mosaic is filtered, and developed
+
+class RawVariant : public Variant {
+ public:
+  RawVariant(const Document& document, ImageSettings settings, const Device& device)
+      : Variant(settings.request->settings().options, device), settings_(std::move(settings)) {
+    params_ =
+        params_for_mosaic(settings_.opened->params(), settings_.request->settings(), document.file().name);
+    noise_text_ = "as the file says, or measured in the sensor's data";
+  }
+
+  bool needs_whole(Workbench& /*bench*/, const Picture& /*picture*/, int level) override {
+    return level == 0;
+  }
+
+ protected:
+  std::string work() const override { return std::string(params_->method()) + " of a mosaic"; }
+
+  Image make(Workbench& bench, Picture& picture, const Part& part) override {
+    if (!photograph_) {
+      auto& raw = dynamic_cast<io::RawFile&>(settings_.opened->input());
+      const ImageSpec& spec = picture.spec();
+      Outcome outcome;
+      timed(bench, static_cast<double>(spec.width) * spec.height, [&] {
+        const Image samples = filter_mosaic(raw, *params_, options(), outcome);
+        photograph_ = raw.develop(samples.view(), developed_type);
+      });
+    }
+    return copied(std::as_const(*photograph_).view(), part);
+  }
+
+  Image make_coarse(Workbench& bench, Picture& picture, int level, const Part& part) override {
+    const ImageSpec& spec = picture.level(level).spec();
+    const MethodParams params =
+        coarse_params(settings_.request->method(), settings_.request->settings().noise, picture, level);
+    return denoised(bench, bench.denoiser(nullptr, params, spec, options()), picture.level(level).view(),
+                    spec, part);
+  }
+
+ private:
+  ImageSettings settings_;
+  std::optional<Image> photograph_;
 };
 
 // ---- Pages with those before and after them: frames, slices, and images with --radius-t
@@ -559,6 +605,8 @@ std::shared_ptr<Variant> make_variant(const std::shared_ptr<Picture>& picture, c
     const MeasuredPage found = settings.measured(slices.first, known);
     return sequence_variant(document, slices.first, std::move(settings), found, device);
   }
+  if (dynamic_cast<const RawDocument*>(document.get()) != nullptr)
+    return std::make_shared<RawVariant>(*document, std::move(settings), device);
   if (document->pages() > 1 && looks_along(settings.opened->params())) {
     const MeasuredPage found = settings.measured(0, nullptr, false);
     return sequence_variant(document, 0, std::move(settings), found, device);

@@ -14,7 +14,7 @@ import unittest
 import urllib.parse
 from pathlib import Path
 
-from support import PROGRAM, Workspace, picture, read_pnm, run, start, write_pnm
+from support import PROGRAM, Workspace, picture, read_pnm, read_tiff, run, start, volume, write_nifti, write_pnm, write_tiff
 from test_raw import reads_raw
 
 TILE = 256
@@ -170,6 +170,21 @@ class Pictures(ViewTest):
             data, _ = server.tile(kind=kind, words=words)
             self.assertEqual(set(data), {128, 255})
 
+    @unittest.skipUnless(reads_raw(), "this build has no LibRaw")
+    def test_camera_raw_files_are_shown_as_they_are_developed(self):
+        self.assertEqual(run("noise", "--camera", self.photo(), "-o", self.shown / "b.dng").code, 0)
+        server = self.serve()
+        for words in ([], ["--method", "bilateral", "--sigma", "20"]):
+            out = self.folder / "out.ppm"
+            self.assertEqual(run(self.shown / "b.dng", "-o", out, "--depth", "u8", *words).code, 0)
+            saved = read_pnm(out)
+            for x, y in ((0, 0), (1, 1)):
+                data, headers = server.tile(2, x=x, y=y, words=words, exact=1)
+                self.assertEqual((data, headers["x-exact"]), (shown(saved, x, y), "1"), (words, x, y))
+        self.assertIsNone(server.get("/api/noise?file=2")["model"])
+        job = server.job(server.get("/api/save", {"file": 2, "words": [], "name": None})["job"])
+        self.assertEqual((job["state"], (self.shown / "b.ungrain.dng").exists()), ("done", True), job)
+
     def test_noise_of_a_rectangle(self):
         self.photo("b.pgm", 1)
         server = self.serve()
@@ -205,6 +220,169 @@ class Pictures(ViewTest):
         status, _ = server.error("/api/tile?file=1&x=0&y=0&kind=clean&client=test&turn=4&words=%5B%22--method%22%2C%22median%22%5D")
         self.assertEqual(status, 409)
         server.tile(turn=4, client="another window", words=["--method", "median"])
+
+
+def gray_clip(frames: list) -> bytes:
+    """Y4M of luma alone."""
+    data = f"YUV4MPEG2 W{frames[0].width} H{frames[0].height} F25:1 Ip A1:1 Cmono\n".encode()
+    return data + b"".join(b"FRAME\n" + bytes(frame.samples) for frame in frames)
+
+
+def frames_of(data: bytes) -> list[bytes]:
+    _, *frames = data.split(b"FRAME\n")
+    return frames
+
+
+class Stacks(ViewTest):
+    """Volumes and clips."""
+
+    def pages(self, count: int, width=WIDTH, height=40) -> list:
+        return [picture(width, height, seed=page + 1) for page in range(count)]
+
+    def wait_for(self, ask):
+        """What the server has not read yet is asked for again."""
+        for _ in range(200):
+            try:
+                return ask()
+            except AssertionError as error:
+                if "409" not in str(error):
+                    raise
+                time.sleep(0.05)
+        raise AssertionError("409 for ten seconds")
+
+    def check_pages(self, server, saved: list, words, take_for: str, tiles=((0, 0), (1, 0))) -> None:
+        for page in (0, len(saved) - 1, len(saved) // 2, len(saved) // 2 + 1):
+            for x, y in tiles:
+                data, headers = self.wait_for(
+                    lambda: server.tile(x=x, y=y, words=words, exact=1, page=page, low=0, high=255, **{"as": take_for}))
+                self.assertEqual(headers["x-exact"], "1")
+                self.assertEqual(data, shown(saved[page], x, y), (take_for, words, page, x))
+
+    def test_slices_are_those_of_a_volume(self):
+        path = write_tiff(self.shown / "stack.tif", self.pages(9))
+        server = self.serve()
+        info = server.get("/api/info?file=1")
+        self.assertEqual((info["as"], info["kinds"], info["pages"]), ("pages", ["pages", "volume"], 9))
+        self.assertEqual(server.get("/api/info?file=1&as=volume")["volume"]["depth"], 9)
+        for words in ([], ["--method", "nlm3d", "--sigma", "12"], ["--method", "median"], ["--method", "bilateral", "--spacing", "1,1,2"]):
+            out = self.folder / "out.tif"
+            self.assertEqual(run("volume", path, "-o", out, *words).code, 0)
+            self.check_pages(server, read_tiff(out), words, "volume")
+        check = server.get("/api/check", {"file": 1, "as": "volume", "words": ["--method", "nlm3d"]})
+        self.assertIn("ungrain volume stack.tif", check["command"])
+        self.assertIn("ungrain.denoise_volume(volume", check["python"])
+
+    def test_a_file_that_says_it_is_a_volume(self):
+        write_nifti(self.shown / "head.nii", (32, 24, 6, 2), [*volume(32, 24, 6), *volume(32, 24, 6, 2)], (1, 1, 2), "u1")
+        server = self.serve()
+        info = server.get("/api/info?file=1")
+        self.assertEqual((info["as"], info["kinds"], info["pages"]), ("volume", ["volume", "pages"], 12))
+        self.assertEqual(info["volume"], {"depth": 6, "spacing": [1, 1, 2]})
+        noisy, _ = server.tile(kind="noisy", page=7, low=0, high=255)
+        expected = volume(32, 24, 6, 2)[32 * 24:2 * 32 * 24]
+        self.assertEqual(noisy[::4], bytes(expected))
+
+    def test_pages_that_are_filtered_along_the_file(self):
+        path = write_tiff(self.shown / "stack.tif", self.pages(5))
+        server = self.serve()
+        for words in (["--method", "bilateral", "--sigma", "15", "--radius-t", "1"], ["--method", "bilateral", "--sigma", "15"]):
+            out = self.folder / "out.tif"
+            self.assertEqual(run(path, "-o", out, *words).code, 0)
+            self.check_pages(server, read_tiff(out), words, "pages")
+
+    def test_frames_are_those_of_a_clip_with_a_cut(self):
+        dark = [picture(WIDTH, 64, seed=seed) for seed in range(6)]
+        bright = []
+        for seed in range(6, 12):
+            frame = picture(WIDTH, 64, seed=seed)
+            frame.samples = [255 - sample for sample in reversed(frame.samples)]
+            bright.append(frame)
+        (self.shown / "clip.y4m").write_bytes(gray_clip(dark + bright))
+        server = self.serve()
+        self.wait_for(lambda: server.tile(kind="noisy", page=11))
+        info = server.get("/api/info?file=1")
+        self.assertEqual((info["as"], info["kinds"], info["rate"], info["format"]), ("clip", ["clip"], 25, "Y4M"))
+        for words in ([], ["--method", "bilateral", "--radius-t", "2"]):
+            out = self.folder / "out.y4m"
+            done = run("video", self.shown / "clip.y4m", "-o", out, *words)
+            self.assertEqual(done.code, 0, done.err)
+            self.assertIn("2 scenes", done.out)
+            frames = [type(dark[0])(WIDTH, 64, 1, list(frame)) for frame in frames_of(out.read_bytes())]
+            self.check_pages(server, frames, words, "clip")
+        self.assertTrue(server.get("/api/info?file=1")["complete"])
+        self.assertIn("ungrain video clip.y4m", server.get("/api/check", {"file": 1, "words": []})["command"])
+
+    def test_luma_and_chroma_become_colours(self):
+        width, height = 32, 16
+        luma, cb, cr = 150, 90, 200
+        frame = bytes([luma]) * (width * height) + bytes([cb]) * (width * height // 4) + bytes([cr]) * (width * height // 4)
+        (self.shown / "clip.y4m").write_bytes(f"YUV4MPEG2 W{width} H{height} F25:1 Ip C420jpeg\n".encode() + b"FRAME\n" + frame)
+        server = self.serve()
+        data, _ = self.wait_for(lambda: server.tile(kind="noisy"))
+        bright = (luma - 16) * 255 / 219
+        blue, red = (cb - 128) * 255 / 224, (cr - 128) * 255 / 224
+        expected = [bright + 1.402 * red, bright - 0.344136 * blue - 0.714136 * red, bright + 1.772 * blue]
+        for found, wanted in zip(data[:3], expected):
+            self.assertAlmostEqual(found, min(255, max(0, wanted)), delta=0.51)
+        self.assertEqual(server.get("/api/value?file=1&x=3&y=3")["noisy"], list(data[:3]))
+
+    def test_a_clip_and_a_volume_are_saved_as_their_commands_save_them(self):
+        (self.shown / "clip.y4m").write_bytes(gray_clip(self.pages(4)))
+        write_tiff(self.shown / "stack.tif", self.pages(6))
+        server = self.serve()
+        self.wait_for(lambda: server.tile(kind="noisy", page=3))
+        words = ["--method", "bilateral", "--sigma", "15"]
+        for body, command, name in (({"file": 1}, "video", "clip.ungrain.y4m"), ({"file": 2, "as": "volume"}, "volume", "stack.ungrain.tif")):
+            job = server.job(server.get("/api/save", {**body, "words": words, "name": None})["job"])
+            self.assertEqual(job["state"], "done", job)
+            out = self.folder / name
+            self.assertEqual(run(command, self.shown / name.replace(".ungrain", ""), "-o", out, *words).code, 0)
+            self.assertEqual((self.shown / name).read_bytes(), out.read_bytes())
+        batch = server.job(server.get("/api/batch", {"files": [{"file": 1, "words": words}, {"file": 2, "as": "volume", "words": words}],
+                                                     "folder": "all"})["job"])
+        self.assertEqual(batch["state"], "done", batch)
+        self.assertEqual(sorted(path.name for path in (self.shown / "all").iterdir()), ["clip.y4m", "stack.tif"])
+
+    def test_a_cut_off_clip(self):
+        data = gray_clip(self.pages(4))
+        (self.shown / "clip.y4m").write_bytes(data[:-100])
+        (self.shown / "other.y4m").write_bytes(b"no clip")
+        server = self.serve()
+        self.wait_for(lambda: server.tile(kind="noisy", page=2))
+        for _ in range(100):
+            info = server.get("/api/info?file=1")
+            if info["complete"]:
+                break
+            time.sleep(0.05)
+        self.assertEqual(info["pages"], 3)
+        self.assertIn("clip.y4m", info["note"])
+        status, why = server.error("/api/tile?file=1&x=0&y=0&page=3")
+        self.assertEqual(status, 404, why)
+        self.assertEqual(server.error("/api/info?file=2")[0], 404)
+
+    def test_what_a_file_is_not(self):
+        self.photo()
+        server = self.serve()
+        for asked in ("volume", "clip", "film"):
+            self.assertEqual(server.error(f"/api/info?file=1&as={asked}")[0], 400)
+
+    def test_values_and_presets(self):
+        path = self.photo()
+        server = self.serve()
+        words = ["--method", "bilateral", "--sigma", "15"]
+        where = f"/api/value?file=1&x=260&y=5&words={urllib.parse.quote(json.dumps(words))}"
+        image = read_pnm(path)
+        at = (5 * WIDTH + 260) * 3
+        self.assertEqual(server.get(where), {"noisy": image.samples[at:at + 3], "clean": None})
+        data, _ = server.tile(x=1, words=words, exact=1)
+        pixel = (5 * (WIDTH - TILE) + 4) * 4
+        self.assertEqual(server.get(where)["clean"], list(data[pixel:pixel + 3]))
+        self.assertEqual(server.error("/api/value?file=1&x=300&y=5")[0], 400)
+        text = server.get("/api/check", {"file": 1, "words": words})["preset"]
+        self.assertEqual(sorted(server.get("/api/preset", {"as": "pages", "text": text})["words"]), sorted(words))
+        for bad in ('{"ungrain_preset": 1, "options": {"output": "/etc/x"}}', '{"ungrain_preset": 1, "options": {"noise-model": "/etc/passwd", "a": 1}}',
+                    "{}", "no", '{"ungrain_preset": 1, "options": {"volume": true}}'):
+            self.assertEqual(server.error("/api/preset", {"as": "pages", "text": bad})[0], 400, bad)
 
 
 class Keeping(ViewTest):
@@ -364,12 +542,6 @@ class Safety(ViewTest):
             self.assertIn(status, (404, 422, 507))
             self.assertIn(each["name"], error)
         self.assertEqual(server.ask("/api/info?file=1")[0], 200)
-
-    @unittest.skipUnless(reads_raw(), "this build has no LibRaw")
-    def test_camera_raw_files_are_not_shown(self):
-        self.assertEqual(run("noise", "--camera", self.photo(), "-o", self.shown / "b.dng").code, 0)
-        status, error = self.serve().error("/api/info?file=2")
-        self.assertEqual((status, error), (404, "b.dng: camera raw files are not shown; ungrain b.dng filters it"))
 
     def test_a_thousand_malformed_requests(self):
         self.photo()
