@@ -11,6 +11,7 @@
 #include "scene/scene.h"
 #include "test_images.h"
 #include "ungrain/error.h"
+#include "ungrain/measured_noise.h"
 #include "ungrain/methods.h"
 #include "ungrain/noise.h"
 #include "ungrain/video.h"
@@ -395,6 +396,30 @@ TEST(Video, OfLumaAndChroma) {
     EXPECT_EQ(hash_of(chroma_view(clip.out[static_cast<std::size_t>(i)].view())), hash_of(chroma.view()))
         << i;
   }
+}
+
+// Noise that was measured once gives the parameters that denoise_video() finds.
+TEST(VideoNoise, MayBeMeasuredBefore) {
+  const ImageSpec spec{width + 1, height + 1, 3, PixelType::u16, Colour::ycbcr, false, 1023, {2, 2}};
+  ColourClip clip(spec);
+  for (const MethodParams& params : {MethodParams(NlmParams{.search = 5, .patch = 3}),
+                                     MethodParams(Bm3dParams{}), MethodParams(BilateralParams{})}) {
+    const VideoReport report =
+        denoise_video(params, spec, clip, clip, spec, {.run = {.device = {Device::Kind::cpu}}});
+    ASSERT_EQ(starts_of(report), (std::vector{0, 4}));
+    for (const VideoScene& scene : report.scenes) {
+      std::vector<MeasuredNoise> measured;
+      for (const int frame : frames_to_measure(spec, scene.frames))
+        measured.emplace_back(clip.in[static_cast<std::size_t>(scene.first + frame)].view());
+      ASSERT_EQ(measured.size(), 2U);
+      const Resolved found = resolve_frames(params, spec, measured);
+      for (const ParamInfo& info : method_info(params.method()).params)
+        EXPECT_EQ(found.params.get_text(info.name), scene.params.get_text(info.name)) << info.name;
+      EXPECT_EQ(found.noise->deviations, scene.noise->deviations);
+    }
+  }
+  EXPECT_THROW(resolve_frames(NlmParams{}, spec, std::span<MeasuredNoise>()), Error);
+  EXPECT_EQ(frames_to_measure(spec, 100).size(), 8U);
 }
 
 }  // namespace
