@@ -573,7 +573,7 @@ def test_save_and_download(view) -> None:
     view.element("#save").click()
     link = view.until(lambda: view.browser.find_elements("css selector", "#jobs a"))[0]
     assert link.text == "better.png" and "/api/download?job=1&output=0" in link.get_attribute("href")
-    assert ("/api/save", {"file": 0, "words": [], "name": "better.png"}) in view.server.posted
+    assert ("/api/save", {"file": 0, "as": "pages", "words": [], "name": "better.png"}) in view.server.posted
     view.no_errors()
 
 
