@@ -73,6 +73,16 @@ PICTURES = [
 ]
 
 
+def stacks() -> list[Picture]:
+    """Files of several pages; new ones, for tests that change them."""
+    return [
+        Picture("three scans.nii.gz", 200, 160, pages=12, channels=1, fmt="nifti", volume={"depth": 4, "spacing": [1, 1, 2.5]}, kinds=("volume", "pages")),
+        Picture("walk.mp4", 240, 180, pages=8, fmt="mp4", kinds=("clip", "pages"), rate=10),
+        Picture("stack.tif", 240, 180, pages=6, fmt="tiff", volume={"depth": 6, "spacing": [1, 1, 1]}, kinds=("pages", "volume", "clip")),
+        Picture("portrait.png", 300, 200),
+    ]
+
+
 def option(name: str, kind: str, text: str, default: str, low=None, high=None, *, odd=False, unit="", choices=(), auto=False) -> dict:
     return {"option": f"--{name}", "name": name.replace("-", "_"), "kind": kind, "help": text, "min": low, "max": high, "odd": odd, "unit": unit,
             "choices": list(choices), "default_text": default, "auto": auto}
@@ -509,7 +519,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    with MockServer(int(sys.argv[1]) if len(sys.argv) > 1 else 0) as server:
+    with MockServer(int(sys.argv[1]) if len(sys.argv) > 1 else 0, [*PICTURES, *stacks()]) as server:
         print(server.address, flush=True)
         server.serve_forever()
 

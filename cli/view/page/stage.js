@@ -245,10 +245,13 @@ export class Stage {
     return { x: Math.round(box.x + box.width / 2 - x * zoom), y: Math.round(box.y + box.height / 2 - y * zoom) };
   }
 
+  // The browser puts the canvas on whole pixels of the screen, wherever the layout has it.
   device_point(event) {
     const bounds = this.canvas.getBoundingClientRect();
-    return { x: (event.clientX - bounds.left) * this.canvas.width / bounds.width,
-      y: (event.clientY - bounds.top) * this.canvas.height / bounds.height };
+    const stretched = this.canvas.width / bounds.width;
+    const sharpness = Math.abs(stretched - window.devicePixelRatio) < 0.01 ? window.devicePixelRatio : stretched;
+    return { x: event.clientX * sharpness - Math.round(bounds.left * sharpness),
+      y: event.clientY * sharpness - Math.round(bounds.top * sharpness) };
   }
   cell_at(point) {
     const boxes = this.cell_boxes();
