@@ -623,6 +623,21 @@ def test_a_file_taken_for_something_else(stack_view) -> None:
     view.no_errors()
 
 
+def test_a_reload_while_a_file_is_being_opened(stack_view) -> None:
+    view = stack_view
+    view.server.pictures[SCANS].opens_after = 1.5
+    place = f"file={SCANS}&page=6&words=[%22--cube%22,%226%22]&zoom=2&x=90&y=80"
+    view.browser.get("about:blank")
+    view.browser.get(f"{view.server.address}#{place}")
+    view.until(lambda: asked_for(view, "/api/info"))
+    time.sleep(0.5)
+    assert "cube" in view.browser.current_url, "the address is overwritten before the file is open"
+    view.browser.refresh()
+    state = view.settle().state()
+    assert (state["as"], state["page"], state["words"], state["zoom"]) == ("volume", 6, ["--cube", "6"], 2)
+    view.no_errors()
+
+
 def test_a_kind_that_is_refused(stack_view) -> None:
     view = stack_view.open(f"file={STACK}&zoom=1&x=120&y=90")
     view.server.pictures[STACK].kinds = ("pages",)
@@ -705,10 +720,10 @@ def test_a_clip_plays_at_its_rate_and_starts_again(stack_view) -> None:
     assert all(after == (before + 1) % 8 for (_, before), (_, after) in zip(seen, seen[1:])), seen
     assert any(before == 7 for _, before in seen[:-1])
     reached = (len(seen) - 1) / (seen[-1][0] - seen[0][0]) * 1000
-    assert reached <= 10.2, "faster than the clip"
-    assert reached > 7, "slower than the clip although every tile was there"
+    assert reached <= 10.4, "faster than the clip"
+    assert reached > 6, "slower than the clip although every tile was there"
     told = view.text("#reached")
-    assert told.endswith(" frames/s") and 7 < float(told.split()[0]) <= 10.3
+    assert told.endswith(" frames/s") and 6 < float(told.split()[0]) <= 10.4
     assert view.element("#reached").get_attribute("aria-hidden") == "true"
     view.element("#play").click()
     assert view.settle().state()["playing"] is False and not view.element("#reached").is_displayed()
@@ -786,7 +801,7 @@ def test_values_under_the_pointer(view) -> None:
     x, y = x + 120, y + 60
     view.until(lambda: view.text("#value") == text(x, y))
     times = view.server.values_at
-    assert 2 <= len(times) < 60 and all(after - before > 0.06 for before, after in zip(times, times[1:])), times
+    assert 2 <= len(times) < 30 and (times[-1] - times[0]) / (len(times) - 1) > 0.09, times
     view.keys("n")
     view.until(lambda: view.text("#value") == text(x, y).split(" →")[0], "noisy alone")
     ActionChains(view.browser).move_to_element(view.element("#title")).perform()
@@ -1012,19 +1027,24 @@ SCREENS = [pytest.param(DESK, False, id="desk"), pytest.param(DESK, True, id="de
 VIEWS = ["", "file=2&mode=side", "file=1&mode=difference&words=[%22--strength%22,%220.5%22,%22--lambda%22,%222%22]"]
 
 
+def nothing_sticks_out(view: View, size: tuple[int, int]) -> None:
+    view.run("document.querySelectorAll('aside details').forEach((one) => { one.open = true; })")
+    assert view.run("return document.documentElement.scrollWidth") <= size[0]
+    assert size[0] < 832 or view.run("return document.documentElement.scrollHeight") <= size[1], "the page scrolls as a whole"
+    assert overlaps(view) == []
+    cut_off = view.run(
+        "return [...document.querySelectorAll('header button, header select, aside button, aside select, aside input:not(.unseen), .file-tools button, .pages > *')]"
+        ".filter((e) => e.getClientRects().length > 0 && (e.getBoundingClientRect().right > innerWidth + 0.5 || e.getBoundingClientRect().left < -0.5))"
+        ".map((e) => e.outerHTML.slice(0, 80))")
+    assert cut_off == []
+
+
 @pytest.mark.parametrize(("size", "dark"), SCREENS)
 def test_nothing_sticks_out_or_overlaps(view, size, dark) -> None:
     set_screen(view.browser, size, dark=dark, sharpness=2 if size == PHONE else 1, touch=size == PHONE)
     for place in VIEWS:
         view.open(place)
-        view.run("document.querySelectorAll('aside details').forEach((one) => { one.open = true; })")
-        assert view.run("return document.documentElement.scrollWidth") <= size[0]
-        assert overlaps(view) == []
-        cut_off = view.run(
-            "return [...document.querySelectorAll('header button, header select, aside button, aside select, aside input:not(.unseen), .file-tools button, .pages > *')]"
-            ".filter((e) => e.getClientRects().length > 0 && (e.getBoundingClientRect().right > innerWidth + 0.5 || e.getBoundingClientRect().left < -0.5))"
-            ".map((e) => e.outerHTML.slice(0, 80))")
-        assert cut_off == []
+        nothing_sticks_out(view, size)
     background = view.run("return getComputedStyle(document.body).backgroundColor")
     assert (background == "rgb(22, 24, 26)") == dark
 
@@ -1037,33 +1057,51 @@ def axe_source() -> str | None:
     return None
 
 
-@pytest.mark.parametrize(("size", "dark"), SCREENS[:4])
-def test_rules_of_accessibility(view, size, dark) -> None:
+def follows_rules(view: View, what: str) -> None:
     source = axe_source()
     if source is None:
         pytest.skip("axe-core is not in build/venv (PyPI: axe-core-python)")
+    view.run(source + "\nwindow.axe = axe;")
+    broken = view.browser.execute_async_script(
+        "const done = arguments[0]; axe.run().then((r) => done(r.passes.length < 20 ? 'too few rules ran' : r.violations.map((v) => [v.id, v.help, ...v.nodes.slice(0, 4).map((n) => n.html + ' ' +"
+        " (n.any[0]?.message ?? n.failureSummary))])), (error) => done(String(error)))")
+    assert broken == [], what
+
+
+@pytest.mark.parametrize(("size", "dark"), SCREENS[:4])
+def test_volumes_and_clips_on_every_screen(stack_view, size, dark) -> None:
+    """The widest that the bar of pages gets, the rate while playing, and the values of a pixel."""
+    view = stack_view
+    set_screen(view.browser, size, dark=dark, sharpness=2 if size == PHONE else 1, touch=size == PHONE)
+    view.open(f"file={SCANS}&page=6")
+    nothing_sticks_out(view, size)
+    view.open(f"file={CLIP}&mode=side")
+    view.run("document.querySelector('#canvas').focus()")
+    view.keys("i")
+    view.until(lambda: view.element("#value").is_displayed())
+    view.element("#play").click()
+    view.until(lambda: view.text("#reached"))
+    nothing_sticks_out(view, size)
+    view.element("#play").click()
+    follows_rules(view.settle(), "a clip")
+
+
+@pytest.mark.parametrize(("size", "dark"), SCREENS[:4])
+def test_rules_of_accessibility(view, size, dark) -> None:
     set_screen(view.browser, size, dark=dark, touch=size == PHONE)
-
-    def check(what: str) -> None:
-        view.run(source + "\nwindow.axe = axe;")
-        broken = view.browser.execute_async_script(
-            "const done = arguments[0]; axe.run().then((r) => done(r.passes.length < 20 ? 'too few rules ran' : r.violations.map((v) => [v.id, v.help, ...v.nodes.slice(0, 4).map((n) => n.html + ' ' +"
-            " (n.any[0]?.message ?? n.failureSummary))])), (error) => done(String(error)))")
-        assert broken == [], what
-
     for place in VIEWS:
         view.open(place)
         view.run("document.querySelectorAll('aside details').forEach((one) => { one.open = true; })")
         view.until(lambda: view.run("return document.querySelectorAll('#noise .line').length") > 0)
-        check(place)
+        follows_rules(view, place)
     view.element("#save").click()
     view.until(lambda: view.browser.find_elements("css selector", "#jobs a"))
     view.set("[data-option='--strength'] [data-value]", "11")
-    check("a saved file and a message")
+    follows_rules(view, "a saved file and a message")
     view.run("document.querySelector('#help-dialog').showModal()")
-    check("help")
+    follows_rules(view, "help")
     view.run("document.querySelector('#help-dialog').close(); document.querySelector('#open-batch').click()")
-    check("batch")
+    follows_rules(view, "batch")
 
 
 def test_names_are_text(browser) -> None:

@@ -36,6 +36,7 @@ class Picture:
         self.name, self.width, self.height, self.pages, self.channels = name, width, height, pages, channels
         self.kinds, self.rate = kinds, rate  # the first kind is what the file says of itself
         self.read: int | None = None  # frames of a clip that have been read; None: all
+        self.opens_after = 0.0  # seconds
         self.kind, self.format, self.volume, self.slow, self.coarse = kind, fmt, volume, slow, coarse
         self.white = 255 if kind == "u8" else 65535
         self.scale = 1 if kind == "u8" else 12  # 16-bit pictures use a small part of their range
@@ -396,6 +397,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer({"files": [{"file": i, "name": one.name, "bytes": one.width * one.height} for i, one in enumerate(self.server.pictures)]})
 
     def get_info(self, query: dict) -> None:
+        time.sleep(self.picture(query).opens_after)
         self.answer(self.picture(query).info(int(query["file"]), query.get("as")))
 
     def get_thumbnail(self, query: dict) -> None:

@@ -89,7 +89,7 @@ const take_for = (as, given) => {
 // ---- The address: a reload goes on where it was, and each window has its own.
 
 const write_address = () => {
-  if (!session || state.file === null) return;
+  if (!info || info.file !== state.file) return;  // until it is open, the address knows more than the page
   const { zoom, x, y } = stage.view;
   const place = zoom === null ? {} : { zoom: Number(zoom.toFixed(5)), x: Number(x.toFixed(2)), y: Number(y.toFixed(2)) };
   const words = state.panels.map(({ settings }) => words_of(table(), settings));
