@@ -18,7 +18,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from test_browser import browser, why_not  # noqa: E402, F401
-from view_mock import MockServer, Picture  # noqa: E402
+from view_mock import MockServer, Picture, stacks  # noqa: E402
 
 PHONE = (360, 740)
 DESK = (1280, 800)
@@ -51,6 +51,17 @@ def view(browser, server):
     set_screen(browser)
     browser.get_log("browser"), browser.get_log("performance")  # what was before
     return View(browser, server)
+
+
+@pytest.fixture
+def stack_view(browser):
+    """Volumes and a clip (stacks() of view_mock.py)."""
+    set_screen(browser)
+    browser.get_log("browser"), browser.get_log("performance")
+    with MockServer(pictures=stacks()) as mock:
+        threading.Thread(target=mock.serve_forever, daemon=True).start()
+        yield View(browser, mock)
+        mock.shutdown()
 
 
 class View:
@@ -549,7 +560,339 @@ def test_pages_and_playing(view) -> None:
     view.no_errors()
 
 
+def asked_for(view: View, path: str) -> list[dict]:
+    return [query for one, query in view.server.asked if one == path]
+
+
+SCANS, CLIP, STACK, PORTRAIT = range(4)
+STRENGTH = "[data-option='--strength'] [data-value]"
+
+
+def test_each_kind_of_file_has_its_settings(stack_view) -> None:
+    view = stack_view.open(f"file={SCANS}")
+    assert view.state()["as"] == "volume" and view.state()["method"] == "bm4d"
+    assert "for volumes" in view.text("#settings-title")
+    view.set(STRENGTH, "0.5")
+    view.keys("]")  # the clip
+    assert (view.state()["as"], view.state()["method"], view.state()["words"]) == ("clip", "vbm4d", [])
+    view.keys("]", "]")
+    assert (view.state()["as"], view.state()["method"], view.state()["words"]) == ("pages", "bm3d", [])
+    view.set("#method", "median", event="change")
+    view.run("document.activeElement.blur()")
+    view.keys("[", "[", "[")
+    assert view.state()["file"] == SCANS and view.state()["words"] == ["--strength", "0.5"]
+    assert view.element("#method").get_attribute("value") == "bm4d"
+    view.keys("]", "]", "]")
+    assert view.state()["words"] == ["--method", "median"]
+    # What is sent is what the file is taken for.
+    for path in ("/api/tile", "/api/histogram", "/api/noise"):
+        sent = {int(query["file"]): query.get("as") for query in asked_for(view, path)}
+        assert sent[SCANS] == "volume" and sent[PORTRAIT] == "pages", path
+    assert {(posted["file"], posted["as"]) for path, posted in view.server.posted if path == "/api/check"} >= {(SCANS, "volume"), (PORTRAIT, "pages")}
+    view.no_errors()
+
+
+def test_a_file_taken_for_something_else(stack_view) -> None:
+    view = stack_view.open(f"file={STACK}&zoom=1&x=120&y=90&mode=clean")
+    assert view.element("#kind").get_attribute("value") == "pages" and view.text("#page-label") == "page"
+    assert view.element("#kind").accessible_name == "pages are"
+    assert view.pixel(100, 77) == view.server.value_of(STACK, 0, "clean", [], 100, 77)
+    view.set("#page", "3")
+    view.set("#kind", "volume", event="change")
+    state = view.state()
+    assert (state["as"], state["page"], state["zoom"]) == ("volume", 2, 1) and view.text("#page-label") == "slice"
+    expected = view.server.value_of(STACK, 2, "clean", [], 100, 77, taken_for="volume")
+    assert view.pixel(100, 77) == expected != view.server.value_of(STACK, 2, "clean", [], 100, 77)
+    view.set("[data-option='--cube'] [data-value]", "6")
+    view.until(lambda: view.text("#command").startswith("ungrain volume"))
+    time.sleep(0.3)
+    assert "as=volume" in view.browser.current_url
+    view.browser.refresh()
+    view.settle()
+    assert view.state()["as"] == "volume" and view.state()["words"] == ["--cube", "6"] and view.state()["page"] == 2
+    assert view.keys("k").state()["as"] == "clip"
+    assert view.keys("k").state()["as"] == "pages"
+    assert view.keys("k").state()["words"] == ["--cube", "6"]
+    # What was chosen for a file stays while another is looked at.
+    view.keys("]")
+    assert view.state()["as"] == "pages" and not view.element("#kind").is_displayed()
+    assert view.keys("[").state()["as"] == "volume"
+    view.element("#save").click()
+    view.until(lambda: any(path == "/api/save" for path, _ in view.server.posted))
+    assert view.server.posted[-1] == ("/api/save", {"file": STACK, "as": "volume", "words": ["--cube", "6"], "name": None})
+    view.no_errors()
+
+
+def test_a_reload_while_a_file_is_being_opened(stack_view) -> None:
+    view = stack_view
+    view.server.pictures[SCANS].opens_after = 1.5
+    place = f"file={SCANS}&page=6&words=[%22--cube%22,%226%22]&zoom=2&x=90&y=80"
+    view.browser.get("about:blank")
+    view.browser.get(f"{view.server.address}#{place}")
+    view.until(lambda: asked_for(view, "/api/info"))
+    time.sleep(0.5)
+    assert "cube" in view.browser.current_url, "the address is overwritten before the file is open"
+    view.browser.refresh()
+    state = view.settle().state()
+    assert (state["as"], state["page"], state["words"], state["zoom"]) == ("volume", 6, ["--cube", "6"], 2)
+    view.no_errors()
+
+
+def test_a_kind_that_is_refused(stack_view) -> None:
+    view = stack_view.open(f"file={STACK}&zoom=1&x=120&y=90")
+    view.server.pictures[STACK].kinds = ("pages",)
+    view.set("#kind", "volume", event="change")
+    view.until(lambda: "cannot be taken for volume" in view.text("#failure"))
+    assert view.element("#kind").get_attribute("value") == "pages" and view.state()["as"] == "pages"
+    view.set("#page", "2")
+    assert view.pixel(60, 77) == view.server.value_of(STACK, 1, "noisy", [], 60, 77)
+    view.browser.get_log("browser")  # Chromium logs answers of 400
+    view.open(f"file={PORTRAIT}&as=volume&words=[%22--strength%22,%220.5%22]")  # an address that makes no sense
+    assert view.state()["as"] == "pages" and view.state()["words"] == ["--strength", "0.5"]
+    assert not view.element("#failure").is_displayed()
+    view.open(f"file={PORTRAIT}&as=constructor")
+    assert view.state()["as"] == "pages"
+    view.browser.get_log("browser")
+
+
+def test_several_volumes_in_a_file(stack_view) -> None:
+    view = stack_view.open(f"file={SCANS}&page=6")
+    assert view.text("#page-label") == "slice" and view.text("#page-text") == "3 of 4, volume 2 of 3"
+    assert view.element("#page").get_attribute("aria-valuetext") == "3 of 4, volume 2 of 3"
+    assert "3 volumes of 4 slices" in view.text("#about")
+    view.keys(".", ".")
+    assert view.text("#page-text") == "1 of 4, volume 3 of 3" and view.state()["page"] == 8
+    view.keys("k")
+    assert view.text("#page-text") == "9 of 12" and view.text("#page-label") == "page"
+    view.no_errors()
+
+
+# ---- Clips
+
+
+def test_a_clip_that_is_still_being_read(stack_view) -> None:
+    clip = stack_view.server.pictures[CLIP]
+    clip.read = 3
+    view = stack_view.open(f"file={CLIP}&page=1")
+    assert view.text("#page-text") == "2 of 3" and "3 frames so far" in view.text("#about")
+    view.run("document.querySelector('#page').focus()")
+    clip.read = 5
+    view.until(lambda: view.text("#page-text") == "2 of 5", "the slider does not grow")
+    assert view.state()["page"] == 1 and view.element("#page").get_attribute("max") == "5"
+    assert view.run("return document.activeElement.id") == "page"
+    # A hidden page asks for nothing.
+    view.run("Object.defineProperty(document, 'hidden', {configurable: true, get: () => true}); document.dispatchEvent(new Event('visibilitychange'))")
+    time.sleep(0.3)
+    before = len(asked_for(view, "/api/info"))
+    time.sleep(1.5)
+    assert len(asked_for(view, "/api/info")) == before
+    view.run("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))")
+    clip.read = None
+    view.until(lambda: view.text("#page-text") == "2 of 8")
+    assert "8 frames ·" in view.text("#about")
+    before = len(asked_for(view, "/api/info"))
+    time.sleep(1.5)
+    assert len(asked_for(view, "/api/info")) == before, "it goes on asking"
+    assert all(query["as"] == "clip" for query in asked_for(view, "/api/info")[1:])
+    clip.read = 4  # it may also turn out to be shorter than the first guess
+    view.open(f"file={CLIP}&page=3")
+    clip.read = 2
+    view.until(lambda: view.state()["page"] == 1 and view.text("#page-text") == "2 of 2")
+    view.no_errors()
+
+
+def play_for(view: View, seconds: float) -> list[tuple[float, int]]:
+    """The pages that were shown after the first round, and when (ms)."""
+    view.browser.execute_async_script(
+        "const done = arguments[0]; document.querySelector('#play').click();"
+        "let before = -1; const wait = () => { const now = ungrain_view.state().page; if (now < before) return done();"
+        "  before = now; setTimeout(wait, 5); }; wait();")
+    return [tuple(one) for one in view.browser.execute_async_script(
+        "const [seconds, done] = arguments; const seen = []; const end = performance.now() + seconds * 1000; let before = ungrain_view.state().page;"
+        "const look = () => { const now = ungrain_view.state().page; if (now !== before) seen.push([performance.now(), now]); before = now;"
+        "  if (performance.now() > end) done(seen); else setTimeout(look, 2); }; look();", seconds)]
+
+
+def test_a_clip_plays_at_its_rate_and_starts_again(stack_view) -> None:
+    view = stack_view.open(f"file={CLIP}")
+    assert "10 frames/s" in view.text("#about") and not view.element("#reached").is_displayed()
+    seen = play_for(view, 3)
+    assert all(after == (before + 1) % 8 for (_, before), (_, after) in zip(seen, seen[1:])), seen
+    assert any(before == 7 for _, before in seen[:-1])
+    reached = (len(seen) - 1) / (seen[-1][0] - seen[0][0]) * 1000
+    assert reached <= 10.4, "faster than the clip"
+    assert reached > 6, "slower than the clip although every tile was there"
+    told = view.text("#reached")
+    assert told.endswith(" frames/s") and 6 < float(told.split()[0]) <= 10.4
+    assert view.element("#reached").get_attribute("aria-hidden") == "true"
+    view.element("#play").click()
+    assert view.settle().state()["playing"] is False and not view.element("#reached").is_displayed()
+    view.no_errors()
+
+
+def test_panels_play_the_same_frame(stack_view) -> None:
+    clip = stack_view.server.pictures[CLIP]
+    clip.slow = 0.15  # what is denoised arrives much later than what is not
+    view = stack_view.open(f"file={CLIP}&zoom=1&x=120&y=90&mode=side")
+    places = [(x, 30) for x in range(90, 150, 6)]
+    by_frame = {kind: [[view.server.value_of(CLIP, page, kind, [], x, y) for x, y in places] for page in range(8)] for kind in ("noisy", "clean")}
+    view.element("#play").click()
+    both, frames = [], set()
+    end = time.monotonic() + 4
+    while time.monotonic() < end:
+        both.append(view.run("return [0, 1].map((cell) => arguments[0].map(([x, y]) => ungrain_view.pixel(x, y, null, cell)))", places))
+    view.element("#play").click()
+    for noisy, clean in both:
+        frame = by_frame["noisy"].index(noisy)
+        assert by_frame["clean"][frame] == clean, f"frame {frame} beside frame {by_frame['clean'].index(clean)}"
+        frames.add(frame)
+    assert len(frames) > 3
+    view.settle().no_errors()
+
+
+# ---- Values of a pixel
+
+
+def pixel_told(view: View) -> tuple[int, int]:
+    x, y = view.text("#value").split(":")[0].replace("x ", "").replace("y ", "").split(", ")
+    return int(x), int(y)
+
+
+def test_the_values_are_those_of_the_pixel_on_the_screen(view) -> None:
+    """A picture of the screen, which knows nothing of the page's geometry, has them at the pointer."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    view.open("zoom=1&x=350&y=250&mode=noisy")
+    view.run("document.addEventListener('pointermove', (event) => { window.at = [event.clientX, event.clientY]; })")
+    for dx, dy in ((-100, -50), (7, 33), (120, 61)):
+        ActionChains(view.browser).move_to_element_with_offset(view.element("#canvas"), dx, dy).perform()
+        view.until(lambda: view.element("#value").is_displayed())
+        time.sleep(0.4)
+        told = view.text("#value").split(": ")[1]
+        shown = view.browser.execute_async_script(
+            "const [png, done] = arguments; const image = new Image(); image.onload = () => { const [x, y] = window.at;"
+            "  const scale = image.width / innerWidth; const context = new OffscreenCanvas(1, 1).getContext('2d');"
+            "  context.drawImage(image, -Math.floor(x * scale), -Math.floor(y * scale));"
+            "  done([...context.getImageData(0, 0, 1, 1).data.slice(0, 3)].join(' ')); }; image.src = 'data:image/png;base64,' + png;",
+            view.browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"])
+        assert told == shown
+
+
+def test_values_under_the_pointer(view) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    view.open("zoom=1&x=350&y=250")
+    canvas = view.element("#canvas")
+    assert not view.element("#value").is_displayed()
+    ActionChains(view.browser).move_to_element_with_offset(canvas, -100, -50).perform()
+
+    def text(x: int, y: int) -> str:
+        noisy, clean = (" ".join(str(value) for value in view.server.value_of(0, 0, kind, [], x, y)[:3]) for kind in ("noisy", "clean"))
+        return f"x {x}, y {y}: {noisy} → {clean}"
+
+    view.until(lambda: view.element("#value").is_displayed())
+    x, y = pixel_told(view)
+    assert abs(x - 250) < 2 and abs(y - 200) < 2 and view.text("#value") == text(x, y)
+    view.server.values_at.clear()
+    moves = ActionChains(view.browser, duration=10)
+    for _ in range(60):
+        moves.move_by_offset(2, 1)
+    moves.perform()
+    x, y = x + 120, y + 60
+    view.until(lambda: view.text("#value") == text(x, y))
+    times = view.server.values_at
+    assert 2 <= len(times) < 30 and (times[-1] - times[0]) / (len(times) - 1) > 0.09, times
+    view.keys("n")
+    view.until(lambda: view.text("#value") == text(x, y).split(" →")[0], "noisy alone")
+    ActionChains(view.browser).move_to_element(view.element("#title")).perform()
+    view.until(lambda: not view.element("#value").is_displayed())
+    assert view.element("#value").get_attribute("aria-hidden") == "true"
+    view.no_errors()
+
+
+def test_values_beside_the_picture_and_before_it_is_denoised(view) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    view.open("zoom=1&x=350&y=250&words=[%22--strength%22,%220.5%22]")
+    view.server.denoised.clear()
+    canvas = view.element("#canvas")
+    ActionChains(view.browser).move_to_element_with_offset(canvas, 100, 50).perform()
+    view.until(lambda: view.text("#value").endswith("→ …"))
+    view.server.denoised.add(("0", "pages", "0", '["--strength","0.5"]'))
+    x, y = pixel_told(view)
+    clean = " ".join(str(value) for value in view.server.value_of(0, 0, "clean", ["--strength", "0.5"], x, y)[:3])
+    view.until(lambda: view.text("#value").endswith(f"→ {clean}"), "it does not ask again")
+    ActionChains(view.browser).move_to_element_with_offset(canvas, 0, -int(canvas.rect["height"] / 2) + 2).perform()
+    view.until(lambda: not view.element("#value").is_displayed(), "values of what is no pixel")
+    view.no_errors()
+
+
+def test_values_of_the_middle_by_keyboard(view) -> None:
+    view.open("file=1&zoom=4&x=320.5&y=240.5&mode=side")
+    view.run("document.querySelector('#canvas').focus()")
+    view.keys("i")
+    view.until(lambda: view.text("#value").startswith("x 320, y 240: "))
+    row = view.server.model.block(view.server.pictures[1], 1)[240]
+    noisy = view.server.pictures[1].clean(320, 240, 0, 0) + row[4 * (320 % 256)]
+    assert view.text("#value").startswith(f"x 320, y 240: {noisy} → ")  # 16 bits, as they are in the file
+    view.keys("\ue014")  # the arrow to the right
+    view.until(lambda: not view.text("#value").startswith("x 320,"))
+    assert view.text("#value").split(",")[0] == f"x {int(view.state()['centre']['x'])}"
+    view.run("document.querySelector('#play').blur(); document.querySelector('#zoom-in').focus()")
+    view.until(lambda: not view.element("#value").is_displayed(), "shown although the picture has no focus")
+    view.run("document.querySelector('#canvas').focus()")
+    view.until(lambda: view.element("#value").is_displayed())
+    view.keys("i")
+    assert not view.element("#value").is_displayed()
+    view.no_errors()
+
+
 # ---- Keep
+
+
+def choose_file(view: View, selector: str, name: str, text: str) -> None:
+    view.run("const data = new DataTransfer(); data.items.add(new File([arguments[2]], arguments[1]));"
+             "const input = document.querySelector(arguments[0]); input.files = data.files; input.dispatchEvent(new Event('change'))", selector, name, text)
+
+
+def drop_file(view: View, name: str, text: str) -> None:
+    view.run("const data = new DataTransfer(); data.items.add(new File([arguments[1]], arguments[0]));"
+             "document.querySelector('#canvas').dispatchEvent(new DragEvent('drop', {bubbles: true, cancelable: true, dataTransfer: data}))", name, text)
+
+
+def preset(*words: str) -> str:
+    return json.dumps({"words": words})
+
+
+def test_a_preset_is_loaded_into_the_active_panel(view) -> None:
+    view.open("mode=side")
+    choose_file(view, "#preset-file", "mine.json", preset("--method", "bilateral", "--strength", "0.4", "--radius", "3"))
+    wanted = ["--method", "bilateral", "--strength", "0.4", "--radius", "3"]
+    view.until(lambda: view.state()["words"] == wanted)
+    assert [panel["words"] for panel in view.state()["panels"]] == [[], wanted]
+    assert view.element(STRENGTH).get_attribute("value") == "0.4" and "mine.json" in view.text("#said")
+    path, posted = [one for one in view.server.posted if one[0] == "/api/preset"][0]
+    assert posted["as"] == "pages" and "bilateral" in posted["text"]
+    count = len(view.state()["panels"])
+    drop_file(view, "other.JSON", preset("--chroma", "2"))
+    view.until(lambda: view.state()["words"] == ["--chroma", "2"])
+    assert not asked_for(view, "/api/upload") and len(view.state()["panels"]) == count
+    view.settle().no_errors()
+
+
+def test_presets_that_are_refused(view) -> None:
+    view.open("file=2")
+    view.set(STRENGTH, "0.5")
+    for name, text, says in (("broken.json", "{", "broken.json: this is no preset"), ("photo.json", preset("--chroma", "2"), "photo.json: unknown option --chroma"),
+                             ("large.json", " " * (1 << 20) + "{}", "large.json: 1.05 MB are too much for a preset")):
+        choose_file(view, "#preset-file", name, text)
+        view.until(lambda: view.text("#failure").startswith(says), view.text("#failure"))
+        assert view.state()["words"] == ["--strength", "0.5"]
+    assert [posted["as"] for path, posted in view.server.posted if path == "/api/preset"] == ["volume", "volume"]
+    choose_file(view, "#preset-file", "good.json", preset("--strength", "0.7", "--preset", "x"))
+    view.until(lambda: "0.7" in view.state()["words"])
+    view.until(lambda: not view.element("#failure").is_displayed())
+    view.browser.get_log("browser")  # Chromium logs answers of 400
 
 
 def test_command_line_python_and_preset(view) -> None:
@@ -573,7 +916,7 @@ def test_save_and_download(view) -> None:
     view.element("#save").click()
     link = view.until(lambda: view.browser.find_elements("css selector", "#jobs a"))[0]
     assert link.text == "better.png" and "/api/download?job=1&output=0" in link.get_attribute("href")
-    assert ("/api/save", {"file": 0, "words": [], "name": "better.png"}) in view.server.posted
+    assert ("/api/save", {"file": 0, "as": "pages", "words": [], "name": "better.png"}) in view.server.posted
     view.no_errors()
 
 
@@ -595,6 +938,32 @@ def test_batch_with_cancel_resume_and_own_strengths(view) -> None:
     assert [one["words"] for one in posted["files"]][:2] == [["--strength", "0.8"], ["--strength", "0.3"]]
     view.until(lambda: "made to fail" in view.text("#batch-jobs"))
     view.no_errors()
+
+
+def test_a_batch_is_for_one_kind_of_file(stack_view) -> None:
+    view = stack_view.open(f"file={SCANS}")
+    view.open(f"file={STACK}&as=volume")
+    view.open(f"file={PORTRAIT}")
+    view.keys("[")  # the stack, which was not looked at in this window: pages
+    view.set("#kind", "volume", event="change")
+    view.keys("]")
+    view.set(STRENGTH, "0.6")
+    view.element("#open-batch").click()
+    notes = [one.text for one in view.browser.find_elements("css selector", "#batch-files li")]
+    assert notes == ["three scans.nii.gz", "walk.mp4", "stack.tif left out: needs settings for volumes", "portrait.png"]
+    view.element("#batch-form [type=submit]").click()
+    view.until(lambda: any(path == "/api/batch" for path, _ in view.server.posted))
+    posted = view.server.posted[-1][1]["files"]
+    assert posted == [{"file": file, "words": ["--strength", "0.6"]} for file in (SCANS, CLIP, PORTRAIT)]
+    view.until(lambda: any(job["state"] == "done" for job in view.state()["jobs"]))
+    view.element("#batch-dialog [data-close]").click()
+    view.keys("[")  # a volume by choice: that is said with it, and portrait.png is left out
+    view.set("[data-option='--cube'] [data-value]", "6")
+    view.element("#open-batch").click()
+    view.element("#batch-form [type=submit]").click()
+    view.until(lambda: "walk.mp4: unknown option --cube" in view.text("#failure"))
+    assert view.server.posted[-1][1]["files"][2] == {"file": STACK, "as": "volume", "words": ["--cube", "6"]}
+    view.browser.get_log("browser")  # Chromium logs answers of 400
 
 
 def test_upload(view) -> None:
@@ -658,19 +1027,24 @@ SCREENS = [pytest.param(DESK, False, id="desk"), pytest.param(DESK, True, id="de
 VIEWS = ["", "file=2&mode=side", "file=1&mode=difference&words=[%22--strength%22,%220.5%22,%22--lambda%22,%222%22]"]
 
 
+def nothing_sticks_out(view: View, size: tuple[int, int]) -> None:
+    view.run("document.querySelectorAll('aside details').forEach((one) => { one.open = true; })")
+    assert view.run("return document.documentElement.scrollWidth") <= size[0]
+    assert size[0] < 832 or view.run("return document.documentElement.scrollHeight") <= size[1], "the page scrolls as a whole"
+    assert overlaps(view) == []
+    cut_off = view.run(
+        "return [...document.querySelectorAll('header button, header select, aside button, aside select, aside input:not(.unseen), .file-tools button, .pages > *')]"
+        ".filter((e) => e.getClientRects().length > 0 && (e.getBoundingClientRect().right > innerWidth + 0.5 || e.getBoundingClientRect().left < -0.5))"
+        ".map((e) => e.outerHTML.slice(0, 80))")
+    assert cut_off == []
+
+
 @pytest.mark.parametrize(("size", "dark"), SCREENS)
 def test_nothing_sticks_out_or_overlaps(view, size, dark) -> None:
     set_screen(view.browser, size, dark=dark, sharpness=2 if size == PHONE else 1, touch=size == PHONE)
     for place in VIEWS:
         view.open(place)
-        view.run("document.querySelectorAll('aside details').forEach((one) => { one.open = true; })")
-        assert view.run("return document.documentElement.scrollWidth") <= size[0]
-        assert overlaps(view) == []
-        cut_off = view.run(
-            "return [...document.querySelectorAll('header button, header select, aside button, aside select, aside input:not(.unseen), .file-tools button, .pages > *')]"
-            ".filter((e) => e.getClientRects().length > 0 && (e.getBoundingClientRect().right > innerWidth + 0.5 || e.getBoundingClientRect().left < -0.5))"
-            ".map((e) => e.outerHTML.slice(0, 80))")
-        assert cut_off == []
+        nothing_sticks_out(view, size)
     background = view.run("return getComputedStyle(document.body).backgroundColor")
     assert (background == "rgb(22, 24, 26)") == dark
 
@@ -683,33 +1057,51 @@ def axe_source() -> str | None:
     return None
 
 
-@pytest.mark.parametrize(("size", "dark"), SCREENS[:4])
-def test_rules_of_accessibility(view, size, dark) -> None:
+def follows_rules(view: View, what: str) -> None:
     source = axe_source()
     if source is None:
         pytest.skip("axe-core is not in build/venv (PyPI: axe-core-python)")
+    view.run(source + "\nwindow.axe = axe;")
+    broken = view.browser.execute_async_script(
+        "const done = arguments[0]; axe.run().then((r) => done(r.passes.length < 20 ? 'too few rules ran' : r.violations.map((v) => [v.id, v.help, ...v.nodes.slice(0, 4).map((n) => n.html + ' ' +"
+        " (n.any[0]?.message ?? n.failureSummary))])), (error) => done(String(error)))")
+    assert broken == [], what
+
+
+@pytest.mark.parametrize(("size", "dark"), SCREENS[:4])
+def test_volumes_and_clips_on_every_screen(stack_view, size, dark) -> None:
+    """The widest that the bar of pages gets, the rate while playing, and the values of a pixel."""
+    view = stack_view
+    set_screen(view.browser, size, dark=dark, sharpness=2 if size == PHONE else 1, touch=size == PHONE)
+    view.open(f"file={SCANS}&page=6")
+    nothing_sticks_out(view, size)
+    view.open(f"file={CLIP}&mode=side")
+    view.run("document.querySelector('#canvas').focus()")
+    view.keys("i")
+    view.until(lambda: view.element("#value").is_displayed())
+    view.element("#play").click()
+    view.until(lambda: view.text("#reached"))
+    nothing_sticks_out(view, size)
+    view.element("#play").click()
+    follows_rules(view.settle(), "a clip")
+
+
+@pytest.mark.parametrize(("size", "dark"), SCREENS[:4])
+def test_rules_of_accessibility(view, size, dark) -> None:
     set_screen(view.browser, size, dark=dark, touch=size == PHONE)
-
-    def check(what: str) -> None:
-        view.run(source + "\nwindow.axe = axe;")
-        broken = view.browser.execute_async_script(
-            "const done = arguments[0]; axe.run().then((r) => done(r.passes.length < 20 ? 'too few rules ran' : r.violations.map((v) => [v.id, v.help, ...v.nodes.slice(0, 4).map((n) => n.html + ' ' +"
-            " (n.any[0]?.message ?? n.failureSummary))])), (error) => done(String(error)))")
-        assert broken == [], what
-
     for place in VIEWS:
         view.open(place)
         view.run("document.querySelectorAll('aside details').forEach((one) => { one.open = true; })")
         view.until(lambda: view.run("return document.querySelectorAll('#noise .line').length") > 0)
-        check(place)
+        follows_rules(view, place)
     view.element("#save").click()
     view.until(lambda: view.browser.find_elements("css selector", "#jobs a"))
     view.set("[data-option='--strength'] [data-value]", "11")
-    check("a saved file and a message")
+    follows_rules(view, "a saved file and a message")
     view.run("document.querySelector('#help-dialog').showModal()")
-    check("help")
+    follows_rules(view, "help")
     view.run("document.querySelector('#help-dialog').close(); document.querySelector('#open-batch').click()")
-    check("batch")
+    follows_rules(view, "batch")
 
 
 def test_names_are_text(browser) -> None:

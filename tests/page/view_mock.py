@@ -3,7 +3,7 @@
     python3 tests/page/view_mock.py [PORT]
 
 Pictures have bars, a gradient and letters; noise is a block of 256 x 256 values that repeats. What is "denoised" lacks the
-noise, times --strength; so every pixel is known without a denoiser: value_of().
+noise, times --strength and a factor of what the file is taken for; so every pixel is known without a denoiser: value_of().
 """
 
 from __future__ import annotations
@@ -31,8 +31,12 @@ LETTERS = ["#..#.#..#..###.###...##..#.#..#", "#..#.##.#.#....#..#.#..#.#.##.#",
 
 class Picture:
     def __init__(self, name: str, width: int, height: int, *, pages: int = 1, channels: int = 3, kind: str = "u8", fmt: str = "png",
-                 volume: dict | None = None, noise: int = 24, slow: float = 0, coarse: bool = False) -> None:
+                 volume: dict | None = None, noise: int = 24, slow: float = 0, coarse: bool = False, kinds: tuple[str, ...] = ("pages",),
+                 rate: float | None = None) -> None:
         self.name, self.width, self.height, self.pages, self.channels = name, width, height, pages, channels
+        self.kinds, self.rate = kinds, rate  # the first kind is what the file says of itself
+        self.read: int | None = None  # frames of a clip that have been read; None: all
+        self.opens_after = 0.0  # seconds
         self.kind, self.format, self.volume, self.slow, self.coarse = kind, fmt, volume, slow, coarse
         self.white = 255 if kind == "u8" else 65535
         self.scale = 1 if kind == "u8" else 12  # 16-bit pictures use a small part of their range
@@ -47,19 +51,37 @@ class Picture:
         letter = 0 <= row < len(LETTERS) and 0 <= column < len(LETTERS[0]) and LETTERS[row][column] == "#"
         return self.scale * (230 - 20 * channel if letter else min(255, gradient + band))
 
-    def info(self, number: int) -> dict:
-        return {"file": number, "name": self.name, "format": self.format, "width": self.width, "height": self.height, "pages": self.pages,
+    def kind_of(self, given: str | None) -> str:
+        if given is not None and given not in self.kinds:
+            raise BadRequest(f"{self.name}: it cannot be taken for {given}")
+        return given or self.kinds[0]
+
+    def info(self, number: int, given: str | None) -> dict:
+        return {"file": number, "name": self.name, "as": self.kind_of(given), "kinds": list(self.kinds), "format": self.format,
+                "width": self.width, "height": self.height, "pages": self.pages if self.read is None else self.read,
+                "complete": self.read is None, "rate": self.rate if self.kind_of(given) == "clip" else None,
                 "channels": self.channels, "colour": "rgb" if self.channels == 3 else "gray", "alpha": False, "type": self.kind, "white": self.white,
-                "low": self.low, "high": self.high, "volume": self.volume, "note": ""}
+                "low": self.low, "high": self.high, "volume": self.volume if self.kind_of(given) == "volume" else None, "note": ""}
 
 
 PICTURES = [
     Picture("portrait.png", 700, 500),
     Picture("cells in 16 bits.tif", 640, 480, channels=1, kind="u16", fmt="tiff"),
-    Picture("head.nii.gz", 320, 320, pages=12, channels=1, fmt="nifti", volume={"depth": 12, "spacing": [1, 1, 2.5]}),
+    Picture("head.nii.gz", 320, 320, pages=12, channels=1, fmt="nifti", volume={"depth": 12, "spacing": [1, 1, 2.5]},
+            kinds=("volume", "pages")),
     Picture("100 megapixels.tif", 12000, 8400, fmt="tiff"),
     Picture("slow.png", 600, 400, slow=0.25, coarse=True),
 ]
+
+
+def stacks() -> list[Picture]:
+    """Files of several pages; new ones, for tests that change them."""
+    return [
+        Picture("three scans.nii.gz", 200, 160, pages=12, channels=1, fmt="nifti", volume={"depth": 4, "spacing": [1, 1, 2.5]}, kinds=("volume", "pages")),
+        Picture("walk.mp4", 240, 180, pages=8, fmt="mp4", kinds=("clip", "pages"), rate=10),
+        Picture("stack.tif", 240, 180, pages=6, fmt="tiff", volume={"depth": 6, "spacing": [1, 1, 1]}, kinds=("pages", "volume", "clip")),
+        Picture("portrait.png", 300, 200),
+    ]
 
 
 def option(name: str, kind: str, text: str, default: str, low=None, high=None, *, odd=False, unit="", choices=(), auto=False) -> dict:
@@ -93,7 +115,23 @@ COMMON = [
     option("device", "choice", "what the work runs on", "auto", choices=["auto", "cpu"]),
     option("exact", "flag", "the same bits on every device", ""),
 ]
-NAMES = {one["option"] for one in COMMON} | {one["option"] for method in METHODS for one in method["options"]} | {"--method", "--preset", "--noise-model"}
+VOLUME_METHODS = [
+    {"name": "bm4d", "summary": "block matching and 4-D filtering: cubes that look alike are denoised together", "presets": [],
+     "options": [option("profile", "choice", "time for quality", "normal", choices=["fast", "normal"]),
+                 option("cube", "integer", "side of a cube", "4", 2, 8, unit="voxels")]},
+    {"name": "gaussian", "summary": "mean weighted by distance, a baseline", "presets": [],
+     "options": [option("sigma-space", "real", "how far the weights reach", "1", 0, 20, unit="voxels")]},
+]
+CLIP_METHODS = [
+    {"name": "vbm4d", "summary": "block matching along the paths of motion", "presets": [],
+     "options": [option("frames", "integer", "frames before and after that are used", "4", 0, 16)]},
+]
+KINDS = {"pages": {"methods": METHODS, "common": COMMON, "default_method": "bm3d"},
+         "volume": {"methods": VOLUME_METHODS, "common": [one for one in COMMON if one["option"] != "--chroma"], "default_method": "bm4d"},
+         "clip": {"methods": CLIP_METHODS, "common": COMMON, "default_method": "vbm4d"}}
+NAMES = {name: {one["option"] for one in kind["common"]} | {one["option"] for method in kind["methods"] for one in method["options"]}
+         | {"--method", "--preset", "--noise-model"} for name, kind in KINDS.items()}
+EFFECT = {"pages": 1, "volume": 0.75, "clip": 0.5}  # so that the screen tells what a file was taken for
 
 
 def noise_block(spread: int) -> list[list[int]]:
@@ -106,12 +144,12 @@ class BadRequest(Exception):
     pass
 
 
-def strength_of(words: list[str]) -> float:
+def strength_of(words: list[str], kind: str = "pages") -> float:
     """Also what checks the words."""
     names = iter(words)
     strength = 1.0
     for name in names:
-        if name not in NAMES:
+        if name not in NAMES[kind]:
             raise BadRequest(f"unknown option {name}")
         if name == "--exact":
             continue
@@ -124,7 +162,7 @@ def strength_of(words: list[str]) -> float:
             strength = float(value)
             if not 0 <= strength <= 10:
                 raise BadRequest("--strength takes a number from 0 to 10")
-    return min(strength, 1.5)
+    return min(strength, 1.5) * EFFECT[kind]
 
 
 class Model:
@@ -266,19 +304,26 @@ class MockServer(ThreadingHTTPServer):
         self.noise_models = 0
         self.turns: dict[str, int] = {}
         self.dropped = 0
+        self.values_at: list[float] = []  # when values were asked for
+        self.denoised: set[tuple] = set()  # pages of which there is a tile
 
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/"
 
     def value_of(self, file: int, page: int, kind: str, words: list[str], x: int, y: int, low: float | None = None, high: float | None = None,
-                 gain: float = 4) -> list[int]:
+                 gain: float = 4, taken_for: str | None = None) -> list[int]:
         """What the screen must show for a pixel at 100 %."""
         picture = self.pictures[file]
+        strength = strength_of(words, picture.kind_of(taken_for))
         low, high = (picture.low if low is None else low), (picture.high if high is None else high)
-        width, _, data = self.model.tile(picture, page, 0, x // TILE, y // TILE, kind, strength_of(words), low, high, gain)
+        width, _, data = self.model.tile(picture, page, 0, x // TILE, y // TILE, kind, strength, low, high, gain)
         at = 4 * ((y % TILE) * width + x % TILE)
         return list(data[at:at + 4])
+
+
+def place_of(query: dict) -> tuple:
+    return tuple(query.get(name) for name in ("file", "as", "page", "words"))
 
 
 def bmp_of(width: int, height: int, rgba: bytes) -> bytes:
@@ -346,13 +391,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def get_session(self, _: dict) -> None:
         self.answer({"version": "0.0.0", "writable": True, "folder": "/pictures", "devices": [{"name": "cpu", "description": "a processor"}],
-                     "upload_limit": 1_000_000, "methods": METHODS, "common": COMMON, "default_method": "bm3d"})
+                     "upload_limit": 1_000_000, "kinds": KINDS})
 
     def get_files(self, _: dict) -> None:
         self.answer({"files": [{"file": i, "name": one.name, "bytes": one.width * one.height} for i, one in enumerate(self.server.pictures)]})
 
     def get_info(self, query: dict) -> None:
-        self.answer(self.picture(query).info(int(query["file"])))
+        time.sleep(self.picture(query).opens_after)
+        self.answer(self.picture(query).info(int(query["file"]), query.get("as")))
 
     def get_thumbnail(self, query: dict) -> None:
         self.answer(self.server.model.thumbnail(self.picture(query)), "image/bmp")
@@ -361,7 +407,9 @@ class Handler(BaseHTTPRequestHandler):
         picture = self.picture(query)
         client, turn = query["client"], int(query["turn"])
         self.server.turns[client] = max(turn, self.server.turns.get(client, 0))
-        strength = strength_of(json.loads(query["words"]))
+        strength = strength_of(json.loads(query["words"]), picture.kind_of(query.get("as")))
+        if picture.read is not None and int(query["page"]) >= picture.read:
+            raise BadRequest("there is no such page")
         coarse = picture.coarse and query["kind"] != "noisy" and query.get("exact") != "1"
         if picture.slow and query["kind"] != "noisy" and not coarse:
             time.sleep(picture.slow)
@@ -371,6 +419,8 @@ class Handler(BaseHTTPRequestHandler):
         width, height, data = self.server.model.tile(
             picture, int(query["page"]), int(query["level"]), int(query["x"]), int(query["y"]), query["kind"],
             strength / 2 if coarse else strength, float(query["low"]), float(query["high"]), float(query["gain"]))
+        if query["kind"] != "noisy" and not coarse:
+            self.server.denoised.add(place_of(query))
         self.answer(data, "application/octet-stream", headers={"X-Width": str(width), "X-Height": str(height), "X-Exact": "0" if coarse else "1"})
 
     def get_histogram(self, query: dict) -> None:
@@ -389,6 +439,20 @@ class Handler(BaseHTTPRequestHandler):
                     counts[at] += 1
             channels.append(counts)
         self.answer({"channels": channels})
+
+    def get_value(self, query: dict) -> None:
+        picture = self.picture(query)
+        self.server.values_at.append(time.monotonic())
+        x, y, page = int(query["x"]), int(query["y"]), int(query["page"])
+        if not (0 <= x < picture.width and 0 <= y < picture.height):
+            raise BadRequest("there is no such pixel")
+        left = 1 - strength_of(json.loads(query["words"]), picture.kind_of(query.get("as")))
+
+        def samples(share: float) -> list[int]:
+            row = self.server.model.block(picture, share)[y % TILE]
+            return [picture.clean(x, y, channel, page) + row[4 * (x % TILE) + channel] for channel in range(picture.channels)]
+
+        self.answer({"noisy": samples(1), "clean": samples(left) if place_of(query) in self.server.denoised else None})
 
     def get_noise(self, query: dict) -> None:
         picture = self.picture(query)
@@ -416,21 +480,35 @@ class Handler(BaseHTTPRequestHandler):
     def post_check(self, posted: dict) -> dict:
         picture = self.server.pictures[posted["file"]]
         words = posted["words"]
-        strength_of(words)
+        kind = picture.kind_of(posted.get("as"))
+        strength_of(words, kind)
+        program = {"pages": ["ungrain"], "volume": ["ungrain", "volume"], "clip": ["ungrain", "video"]}[kind]
         pairs = [f"{words[i].removeprefix('--').replace('-', '_')}={words[i + 1]!r}" for i in range(0, len(words) - 1, 2)]
-        return {"command": " ".join(["ungrain", repr(picture.name) if " " in picture.name else picture.name, *words]),
+        return {"command": " ".join([*program, repr(picture.name) if " " in picture.name else picture.name, *words]),
                 "python": f"import ungrain\n\nclean = ungrain.denoise({', '.join(['noisy', *pairs])})", "params": [["profile", "normal"], ["sigma", "13.9"]],
                 "noise": "deviation 13.9, measured", "preset": json.dumps({"words": words}, indent=2) + "\n"}
 
+    def post_preset(self, posted: dict) -> dict:
+        try:
+            words = json.loads(posted["text"])["words"]
+        except (ValueError, KeyError, TypeError):
+            raise BadRequest("this is no preset") from None
+        strength_of(words, posted["as"])
+        return {"words": words}
+
     def post_save(self, posted: dict) -> dict:
         picture = self.server.pictures[posted["file"]]
-        strength_of(posted["words"])
+        strength_of(posted["words"], picture.kind_of(posted.get("as")))
         stem, dot, end = picture.name.rpartition(".")
         return {"job": self.server.jobs.add("save", [posted["name"] or f"{stem}.ungrain{dot}{end}"])}
 
     def post_batch(self, posted: dict) -> dict:
         for one in posted["files"]:
-            strength_of(one["words"])
+            picture = self.server.pictures[one["file"]]
+            try:
+                strength_of(one["words"], picture.kind_of(one.get("as")))
+            except BadRequest as error:
+                raise BadRequest(f"{picture.name}: {error}") from None
         return {"job": self.server.jobs.add("batch", [self.server.pictures[one["file"]].name for one in posted["files"]])}
 
     def post_jobs_cancel(self, posted: dict) -> dict:
@@ -443,7 +521,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    with MockServer(int(sys.argv[1]) if len(sys.argv) > 1 else 0) as server:
+    with MockServer(int(sys.argv[1]) if len(sys.argv) > 1 else 0, [*PICTURES, *stacks()]) as server:
         print(server.address, flush=True)
         server.serve_forever()
 

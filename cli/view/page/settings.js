@@ -12,30 +12,31 @@ const is_bounded = (option) => is_number(option) && option.min !== null && optio
 const default_number = (option) => Number.parseFloat(option.default_text);
 const default_is_number = (option) => /^-?[\d.]+$/.test(option.default_text || "");
 
-export const method_of = (session, settings) =>
-  session.methods.find(({ name }) => name === settings.method) || session.methods[0];
+// `table` is what the session tells of a kind of file: {methods, common, default_method}.
+export const method_of = (table, settings) =>
+  table.methods.find(({ name }) => name === settings.method) || table.methods[0];
 // Every option that the words may hold, in their order.
-const options_of = (session, settings) => [...session.common, ...method_of(session, settings).options];
+const options_of = (table, settings) => [...table.common, ...method_of(table, settings).options];
 
 // ---- Words
 
-export const no_settings = (session) => ({ method: session.default_method, preset: "", noise_model: "", values: {} });
+export const no_settings = (table) => ({ method: table.default_method, preset: "", noise_model: "", values: {} });
 
 // Only what differs from the defaults.
-export const words_of = (session, settings) => [
-  ...(settings.method === session.default_method ? [] : ["--method", settings.method]),
+export const words_of = (table, settings) => [
+  ...(settings.method === table.default_method ? [] : ["--method", settings.method]),
   ...(settings.preset ? ["--preset", settings.preset] : []),
   ...(settings.noise_model ? ["--noise-model", settings.noise_model] : []),
-  ...options_of(session, settings).filter(({ option }) => settings.values[option])
+  ...options_of(table, settings).filter(({ option }) => settings.values[option])
     .flatMap(({ option, kind }) => kind === "flag" ? [option] : [option, settings.values[option]]),
 ];
 
 // From words that were in the address. Words that nothing here takes are left out.
-export const settings_of = (session, words) => {
-  const settings = no_settings(session);
+export const settings_of = (table, words) => {
+  const settings = no_settings(table);
   const at = words.indexOf("--method");
-  if (at >= 0 && session.methods.some(({ name }) => name === words[at + 1])) settings.method = words[at + 1];
-  const options = options_of(session, settings);
+  if (at >= 0 && table.methods.some(({ name }) => name === words[at + 1])) settings.method = words[at + 1];
+  const options = options_of(table, settings);
   for (let i = 0; i < words.length; ++i) {
     const option = options.find((one) => one.option === words[i]);
     if (option?.kind === "flag") {
@@ -129,10 +130,9 @@ aria-label="${label_of(option)}: back to the default" title="Back to the default
 
 // The controls in `container`; they change `settings` and call `changed(option)`. Read anew by draw().
 export class SettingsPanel {
-  constructor(container, session, { changed, invalid, valid, own_strength }) {
-    Object.assign(this, { container, session, changed, invalid, valid, own_strength });
-    this.settings = no_settings(session);
-    this.kept = new Map();  // values of other methods, by name: coming back finds them again
+  constructor(container, { changed, invalid, valid, own_strength }) {
+    Object.assign(this, { container, changed, invalid, valid, own_strength });
+    this.kept = new Map();  // values of other methods: coming back finds them again
     container.addEventListener("input", (event) => this.input(event.target));
     container.addEventListener("change", (event) => this.input(event.target));
     container.addEventListener("click", ({ target }) => {
@@ -140,27 +140,26 @@ export class SettingsPanel {
     });
   }
 
-  option(name) { return options_of(this.session, this.settings).find(({ option }) => option === name); }
+  option(name) { return options_of(this.table, this.settings).find(({ option }) => option === name); }
   value(name) {
     const own = name === "--strength" ? this.own_strength.get() : undefined;
     return own ?? this.settings.values[name] ?? "";
   }
 
-  draw(settings = this.settings) {
-    this.settings = settings;
-    const { session } = this;
-    const method = method_of(session, settings);
+  draw(table = this.table, settings = this.settings) {
+    Object.assign(this, { table, settings });
+    const method = method_of(table, settings);
     const preset = method.presets.find(({ name }) => name === settings.preset);
     const open = (id) => this.container.querySelector(`#${id}`)?.open && html` open`;
     const controls = (options) => options.map((option) => control(option, this.value(option.option)));
-    const first = prominent.map((name) => session.common.find(({ option }) => option === name)).filter(Boolean);
+    const first = prominent.map((name) => table.common.find(({ option }) => option === name)).filter(Boolean);
     const changed = (options) => {
       const count = options.filter(({ option }) => this.value(option) !== "").length;
       return count > 0 && html` <small>${count} changed</small>`;
     };
-    const rest = session.common.filter((option) => !first.includes(option));
+    const rest = table.common.filter((option) => !first.includes(option));
     put(this.container, html`<div class="option choice"><label for="method">method</label><select id="method" aria-describedby="summary">${
-      session.methods.map(({ name }) => html`<option${name === settings.method && html` selected`}>${name}</option>`)}</select></div>
+      table.methods.map(({ name }) => html`<option${name === settings.method && html` selected`}>${name}</option>`)}</select></div>
 <p class="small" id="summary">${method.summary}</p>${method.presets.length > 0 && html`<div class="option choice" title="${
       preset?.help}"><label for="preset">preset</label><select id="preset"><option value="">none</option>${method.presets.map(({ name, help }) =>
       html`<option value="${name}" title="${help}"${name === settings.preset && html` selected`}>${name}</option>`)}</select></div>${
@@ -230,11 +229,11 @@ strength of this picture only</label></p>`}<details id="method-options"${open("m
 
   choose_method(name) {
     if (name === this.settings.method) return;
-    const common = new Set(this.session.common.map(({ option }) => option));
+    const common = new Set(this.table.common.map(({ option }) => option));
     const { values } = this.settings;
     const own = Object.entries(values).filter(([option]) => !common.has(option));
-    this.kept.set(this.settings.method, { preset: this.settings.preset, own });
-    const before = this.kept.get(name) || { preset: "", own: [] };
+    this.kept.set(method_of(this.table, this.settings), { preset: this.settings.preset, own });
+    const before = this.kept.get(method_of(this.table, { method: name })) || { preset: "", own: [] };
     this.settings.values = Object.fromEntries([...Object.entries(values).filter(([option]) => common.has(option)), ...before.own]);
     this.settings.method = name;
     this.settings.preset = before.preset;

@@ -10,12 +10,12 @@ export const most_zoom = 8;
 const zoom_steps = [1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8];
 const dim_after = 250;  // ms for which what the last settings made is shown as if it were the new one's
 
-// A scene: {picture: {file, page, width, height}, low, high, gain, split, cells: [{left, right}]}. Cells lie beside each
+// A scene: {picture: {file, as, page, width, height}, low, high, gain, split, cells: [{left, right}]}. Cells lie beside each
 // other; a layer {kind, words} is `right`, and left of `split` (a share of the cell's width) it is `left` if there is one.
 export const layer_key = (scene, layer) => {
-  const { file, page } = scene.picture;
+  const { file, as, page } = scene.picture;
   const changed = layer.kind !== "noisy";
-  return JSON.stringify([file, page, layer.kind, changed ? layer.words : [], scene.low, scene.high,
+  return JSON.stringify([file, as, page, layer.kind, changed ? layer.words : [], scene.low, scene.high,
     layer.kind === "difference" || layer.kind === "removed" ? scene.gain : 1]);
 };
 const tile_key = (layer, level, x, y) => `${layer}/${level}/${x}/${y}`;
@@ -111,7 +111,7 @@ class TileLoader {
     try {
       const changed = layer.kind !== "noisy";
       const answer = await fetch_answer("/api/tile", { signal: request.signal, query: {
-        file: scene.picture.file, page: scene.picture.page, level, x, y, kind: layer.kind,
+        file: scene.picture.file, as: scene.picture.as, page: scene.picture.page, level, x, y, kind: layer.kind,
         words: JSON.stringify(changed ? layer.words : []), low: scene.low, high: scene.high, gain: scene.gain,
         client: this.client, turn: this.turn, exact: this.cache.has(key) ? 1 : undefined,
         ...(changed ? this.wanted_together(wanted) : {}) } });
@@ -146,12 +146,13 @@ class TileLoader {
 // ---- The stage
 
 export class Stage {
-  constructor(canvas, { changed, pending, failed, arrived, rectangle_drawn }) {
+  constructor(canvas, { changed, pending, failed, arrived, rectangle_drawn, pointed }) {
     this.canvas = canvas;
     this.context = canvas.getContext("2d", { alpha: false });
     this.changed = changed;
     this.tell_pending = pending;
     this.rectangle_drawn = rectangle_drawn;
+    this.pointed = pointed;
     this.cache = new TileCache();
     this.loader = new TileLoader(this.cache, { failed, arrived: () => {
       arrived();
@@ -162,6 +163,8 @@ export class Stage {
     this.view = { zoom: null, x: 0, y: 0 };  // device pixels a picture's pixel, null: fitted; the picture's point in the middle
     this.rectangle = null;
     this.drawing_rectangle = false;
+    this.pointer = null;  // where it is over the canvas, in device pixels
+    this.marks_middle = false;  // the pixel whose values the keyboard asked for
     this.refines = true;
     this.shown = new Map();  // by cell and side: the layer that was drawn last without a gap
     this.changed_at = 0;
@@ -242,10 +245,13 @@ export class Stage {
     return { x: Math.round(box.x + box.width / 2 - x * zoom), y: Math.round(box.y + box.height / 2 - y * zoom) };
   }
 
+  // The browser puts the canvas on whole pixels of the screen, wherever the layout has it.
   device_point(event) {
     const bounds = this.canvas.getBoundingClientRect();
-    return { x: (event.clientX - bounds.left) * this.canvas.width / bounds.width,
-      y: (event.clientY - bounds.top) * this.canvas.height / bounds.height };
+    const stretched = this.canvas.width / bounds.width;
+    const sharpness = Math.abs(stretched - window.devicePixelRatio) < 0.01 ? window.devicePixelRatio : stretched;
+    return { x: event.clientX * sharpness - Math.round(bounds.left * sharpness),
+      y: event.clientY * sharpness - Math.round(bounds.top * sharpness) };
   }
   cell_at(point) {
     const boxes = this.cell_boxes();
@@ -254,6 +260,21 @@ export class Stage {
   picture_point(point, box = this.cell_at(point)) {
     const origin = this.origin(box);
     return { x: (point.x - origin.x) / this.zoom(), y: (point.y - origin.y) / this.zoom() };
+  }
+
+  // The picture's pixel under a point of the canvas and the cell it is in; null beside the picture.
+  pixel_under(point) {
+    const box = this.cell_at(point);
+    const { x, y } = this.picture_point(point, box);
+    const { width, height } = this.scene.picture;
+    const within = (at, length) => at >= 0 && at < length;
+    const seen = within(point.x - box.x, box.width) && within(point.y - box.y, box.height);
+    if (!seen || !within(x, width) || !within(y, height)) return null;
+    return { x: Math.floor(x), y: Math.floor(y), cell: this.cell_boxes().findIndex((one) => one.x === box.x && one.y === box.y) };
+  }
+  middle_pixel() {
+    const { x, y } = this.middle();
+    return { x: Math.floor(x), y: Math.floor(y) };
   }
 
   // ---- Changes of the view
@@ -310,7 +331,11 @@ export class Stage {
     if (!this.scene) return;
     const wanted = new Map();
     this.draw_scene(this.context, this.scene.split);
-    this.draw_rectangle();
+    if (this.rectangle) this.draw_outline(this.rectangle);
+    if (this.marks_middle) {
+      const { x, y } = this.middle_pixel();
+      this.draw_outline([x, y, x + 1, y + 1], 12);
+    }
     this.want_tiles(this.scene, wanted, 0);
     if (this.coming) this.want_tiles(this.coming.scene, wanted, 1);
     this.loader.want(wanted);
@@ -463,10 +488,11 @@ export class Stage {
     });
   }
 
-  draw_rectangle() {
-    if (!this.rectangle) return;
-    const [x0, y0, x1, y1] = this.rectangle;
+  // Around a rectangle of the picture, at least `least` CSS pixels wide and high.
+  draw_outline([x0, y0, x1, y1], least = 0) {
     const zoom = this.zoom();
+    const sharpness = window.devicePixelRatio || 1;
+    const more = Math.max(0, (least * sharpness - (x1 - x0) * zoom) / 2);
     for (const box of this.cell_boxes()) {
       const origin = this.origin(box);
       const { context } = this;
@@ -474,11 +500,11 @@ export class Stage {
       context.beginPath();
       context.rect(box.x, box.y, box.width, box.height);
       context.clip();
-      const sharpness = window.devicePixelRatio || 1;
       for (const [colour, line] of [["#000", 4], ["#fff", 2]]) {
         context.lineWidth = line * sharpness;
         context.strokeStyle = colour;
-        context.strokeRect(origin.x + x0 * zoom, origin.y + y0 * zoom, (x1 - x0) * zoom, (y1 - y0) * zoom);
+        context.strokeRect(origin.x + x0 * zoom - more, origin.y + y0 * zoom - more, (x1 - x0) * zoom + 2 * more,
+          (y1 - y0) * zoom + 2 * more);
       }
       context.restore();
     }
@@ -551,6 +577,12 @@ export class Stage {
     };
     canvas.addEventListener("pointerup", let_go);
     canvas.addEventListener("pointercancel", let_go);
+    const point_at = (point) => {
+      this.pointer = point;
+      this.pointed();
+    };
+    canvas.addEventListener("pointermove", (event) => point_at(this.device_point(event)));
+    for (const gone of ["pointerleave", "pointercancel"]) canvas.addEventListener(gone, () => point_at(null));
     canvas.addEventListener("wheel", (event) => {
       event.preventDefault();
       const unit = event.deltaMode === 1 ? 30 : event.deltaMode === 2 ? 300 : 1;

@@ -4,23 +4,32 @@ import {
   address, ask, by_id, bytes_text, clamp, debounced, histogram_plot, html, is_abort, noise_plot, put, short_number,
 } from "./common.js";
 import { copy_of, method_of, no_settings, settings_of, SettingsPanel, words_of } from "./settings.js";
+import { page_word, Stack, volumes_of } from "./stack.js";
 import { most_zoom, Stage } from "./stage.js";
+import { ValueReadout } from "./value.js";
 
 const modes = ["split", "noisy", "clean", "difference", "removed", "side"];
 const most_panels = 4;
-const frames_a_second = 24;
+const largest_preset = 1 << 20;  // bytes
 
 let session;
 let files = [];
 let info = null;
 let stage;
+let stack;
+let readout;
 let settings_panel;
 const state = {
   file: null, page: 0, mode: "split", split: 0.5, gain: 4, low: null, high: null,  // null: as the picture was opened
+  as: "pages",  // what the open file is taken for: pages, volume or clip; the settings are those of this kind
   panels: [],  // {kind, settings}; the active one is what the settings show and what is seen where there is one panel
   active: 0, rectangle: null,
   own_strength: {},  // by file
 };
+const for_kind = { pages: "for images", volume: "for volumes", clip: "for clips" };
+const panels_of = {};  // {panels, active} of the kinds of file that are not open
+const own_kinds = {};  // by file: what it is taken for unless another kind is chosen
+const chosen_kinds = {};  // by file
 
 // ---- Messages
 
@@ -46,27 +55,46 @@ const attempt = async (work, about) => {
 
 // ---- What is chosen
 
+// The methods and options of the kind of file that is open.
+const table = () => session.kinds[state.as];
 const active_panel = () => state.panels[state.active];
 // With the picture's own strength, if it has one.
 const words_for = (settings, file) => {
   const own = state.own_strength[file];
-  if (own === undefined) return words_of(session, settings);
-  const usual = session.common.find(({ option }) => option === "--strength")?.default_text;
-  return words_of(session, { ...settings, values: { ...settings.values, "--strength": Number(own) === Number(usual) ? "" : own } });
+  if (own === undefined) return words_of(table(), settings);
+  const usual = table().common.find(({ option }) => option === "--strength")?.default_text;
+  return words_of(table(), { ...settings, values: { ...settings.values, "--strength": Number(own) === Number(usual) ? "" : own } });
 };
 // Side by side, each panel has the strength of its own settings.
-const words_shown = (settings) => state.mode === "side" ? words_of(session, settings) : words_for(settings, state.file);
+const words_shown = (settings) => state.mode === "side" ? words_of(table(), settings) : words_for(settings, state.file);
 const words_now = () => words_shown(active_panel().settings);
+const draw_settings = () => settings_panel.draw(table(), active_panel().settings);
+
+// Every kind of file has settings of its own, which are kept while another is open. `given` are panels of the address.
+const take_for = (as, given) => {
+  if (as !== state.as) {
+    panels_of[state.as] = { panels: state.panels, active: state.active };
+    state.as = as;
+    Object.assign(state, panels_of[as] || { panels: [], active: 0 });
+  }
+  if (given) {
+    state.panels = given.panels.map(({ kind, words }) => ({ kind, settings: settings_of(table(), words) }));
+    state.active = given.active;
+  }
+  if (state.panels.length === 0) state.panels = [{ kind: "clean", settings: no_settings(table()) }];
+  state.active = clamp(state.active, 0, state.panels.length - 1);
+  if (state.mode === "side") need_two_panels();
+};
 
 // ---- The address: a reload goes on where it was, and each window has its own.
 
 const write_address = () => {
-  if (!session || state.file === null) return;
+  if (!info || info.file !== state.file) return;  // until it is open, the address knows more than the page
   const { zoom, x, y } = stage.view;
   const place = zoom === null ? {} : { zoom: Number(zoom.toFixed(5)), x: Number(x.toFixed(2)), y: Number(y.toFixed(2)) };
-  const words = state.panels.map(({ settings }) => words_of(session, settings));
+  const words = state.panels.map(({ settings }) => words_of(table(), settings));
   const parts = {
-    file: state.file, page: state.page || undefined, mode: state.mode === "split" ? undefined : state.mode,
+    file: state.file, as: chosen_kinds[state.file], page: state.page || undefined, mode: state.mode === "split" ? undefined : state.mode,
     split: state.split === 0.5 ? undefined : Number(state.split.toFixed(4)), ...place,
     low: state.low ?? undefined, high: state.high ?? undefined, gain: state.gain === 4 ? undefined : state.gain,
     rectangle: state.rectangle?.join(), active: state.active || undefined,
@@ -88,11 +116,13 @@ const parsed = (text, otherwise) => {
 const number_or = (text, otherwise) => text !== null && text !== "" && Number.isFinite(Number(text)) ? Number(text) : otherwise;
 const list_or = (value, otherwise) => Array.isArray(value) ? value : otherwise;
 
+// The panels, whose words have a meaning once it is known what the file is taken for, are returned.
 const read_address = () => {
   const given = new URLSearchParams(location.hash.slice(1));
   const is_file = (number) => files.some(({ file }) => file === number);
   const file = number_or(given.get("file"), null);
   state.file = is_file(file) ? file : files[0]?.file ?? null;
+  const as = Object.hasOwn(session.kinds, given.get("as")) ? given.get("as") : undefined;
   state.page = number_or(given.get("page"), 0);
   state.mode = modes.includes(given.get("mode")) ? given.get("mode") : "split";
   state.split = clamp(number_or(given.get("split"), 0.5), 0, 1);
@@ -103,15 +133,14 @@ const read_address = () => {
   const is_rectangle = corners.length === 4 && corners.every(Number.isInteger) && corners[2] > corners[0] && corners[3] > corners[1];
   state.rectangle = is_rectangle ? corners : null;
   const panels = list_or(parsed(given.get("panels")), [["clean", parsed(given.get("words"))]]);
-  state.panels = panels.slice(0, most_panels).map((panel) => list_or(panel, [])).map(([kind, words]) => ({
-    kind: modes.slice(1, 5).includes(kind) ? kind : "clean", settings: settings_of(session, list_or(words, []).map(String)) }));
-  state.active = clamp(number_or(given.get("active"), 0), 0, state.panels.length - 1);
-  if (state.mode === "side") need_two_panels();
   const strengths = Object.entries(Object(parsed(given.get("strengths"), {})));
   state.own_strength = Object.fromEntries(
     strengths.filter(([, strength]) => Number(strength) >= 0).map(([one, strength]) => [one, String(strength)]));
   stage.view = { zoom: number_or(given.get("zoom"), null), x: number_or(given.get("x"), 0), y: number_or(given.get("y"), 0) };
   if (stage.view.zoom !== null) stage.view.zoom = clamp(stage.view.zoom, 1e-3, most_zoom);
+  return { as, active: Math.round(number_or(given.get("active"), 0)),
+    panels: panels.slice(0, most_panels).map((panel) => list_or(panel, [])).map(([kind, words]) => ({
+      kind: modes.slice(1, 5).includes(kind) ? kind : "clean", words: list_or(words, []).map(String) })) };
 };
 
 // ---- The scene
@@ -126,7 +155,7 @@ const cells_now = () => {
   return [{ left: null, right: { kind: state.mode, words: clean.words } }];
 };
 const scene_of = (page) => ({
-  picture: { file: info.file, page, width: info.width, height: info.height },
+  picture: { file: info.file, as: info.as, page, width: info.width, height: info.height },
   ...window_now(), gain: state.gain, split: state.split, cells: cells_now(),
 });
 const show_scene = (options) => {
@@ -134,6 +163,7 @@ const show_scene = (options) => {
   stage.rectangle = state.rectangle;
   stage.show(scene_of(state.page), options);
   draw_mode();
+  readout.update();
 };
 
 // After a change of settings: pixels at once, words when they rest.
@@ -156,7 +186,8 @@ const draw_mode = () => {
   by_id("gain-label").hidden = !gains;
   by_id("add-panel").hidden = state.mode !== "side";
   by_id("add-panel").disabled = state.panels.length >= most_panels;
-  by_id("settings-of").textContent = state.mode === "side" ? `of panel ${state.active + 1}` : "";
+  const settings_of_what = [state.mode === "side" && `of panel ${state.active + 1}`, state.as !== "pages" && for_kind[state.as]];
+  by_id("settings-of").textContent = settings_of_what.filter(Boolean).join(", ");
   by_id("split").hidden = state.mode !== "split";
   by_id("split").style.left = `${state.split * 100}%`;
   by_id("split").setAttribute("aria-valuenow", Math.round(state.split * 100));
@@ -165,7 +196,7 @@ const draw_mode = () => {
 
 const kind_names = { noisy: "noisy", clean: "clean", difference: "difference", removed: "removed" };
 const settings_text = (settings) => {
-  const words = words_of(session, settings).filter((word, i, all) => word !== "--method" && all[i - 1] !== "--method");
+  const words = words_of(table(), settings).filter((word, i, all) => word !== "--method" && all[i - 1] !== "--method");
   return [settings.method, ...words.map((word) => word.replace(/^--/, ""))].join(" ");
 };
 const cell_markup = ({ kind, settings }, i) => html`<div class="cell" data-cell="${i}"><select
@@ -209,7 +240,7 @@ const need_two_panels = () => {
 const set_mode = (mode) => {
   state.mode = mode;
   if (mode === "side") need_two_panels();
-  settings_panel.draw(active_panel().settings);
+  draw_settings();
   show_scene();
   write_address_soon();
 };
@@ -220,7 +251,7 @@ const add_panel = () => {
 };
 const pick_panel = (i) => {
   state.active = i;
-  settings_panel.draw(active_panel().settings);
+  draw_settings();
   show_scene();
   check_soon();
   write_address_soon();
@@ -248,6 +279,7 @@ const draw_zoom = () => {
 const view_changed = () => {
   draw_zoom();
   draw_cells();
+  readout.update();
   write_address_soon();
 };
 
@@ -291,18 +323,23 @@ const mark_files = () => {
 
 let opening = new AbortController();
 let opened_file = null;
-const open_file = async (file, { keep_view = false } = {}) => {
+// `as`: what it is to be taken for. `given`: what the address tells. `keep_view`: page, window and place stay.
+const open_file = async (file, { keep_view = false, as = chosen_kinds[file], given } = {}) => {
   opening.abort();
   opening = new AbortController();
-  stop_playing();
+  stack.stop();
   state.file = file;
   opened_file = null;
   mark_files();
   by_id("file-list").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  const opened = await ask("/api/info", { query: { file }, signal: opening.signal });
+  const opened = await ask("/api/info", { query: { file, as }, signal: opening.signal });
   const same_size = info && info.width === opened.width && info.height === opened.height;
   info = opened;
   opened_file = file;
+  if (as === undefined) own_kinds[file] = info.as;
+  if (as === undefined || as === own_kinds[file]) delete chosen_kinds[file];
+  else chosen_kinds[file] = as;
+  take_for(info.as, given);
   if (!keep_view) {
     state.page = 0;
     state.low = state.high = null;
@@ -315,12 +352,26 @@ const open_file = async (file, { keep_view = false } = {}) => {
   if (state.rectangle) state.rectangle = stage_rectangle(state.rectangle);
   no_failure();
   draw_info();
-  settings_panel.draw(active_panel().settings);
+  stack.open(info);
+  draw_settings();
   show_scene();
   draw_zoom();
   write_address_soon();
   check_soon();
   measure_soon();
+};
+
+// Refused, the file stays what it was.
+const choose_kind = async (as) => {
+  if (!info || info.file !== state.file || as === info.as) return;
+  try {
+    await open_file(state.file, { keep_view: true, as });
+  } catch (error) {
+    if (is_abort(error)) return;
+    opened_file = info.file;
+    stack.draw_kind();
+    failure(error);
+  }
 };
 const stage_rectangle = ([x0, y0, x1, y1]) => {
   const left = clamp(x0, 0, info.width - 1);
@@ -333,74 +384,71 @@ const open_beside = (step) => {
   if (files[at]) attempt(() => open_file(files[at].file));
 };
 
-const is_clip = (format) => /^(mp4|mov|mkv|avi|webm|y4m|mpe?g|video)/i.test(format || "");
-const page_word = () => info.volume ? "slice" : is_clip(info.format) ? "frame" : "page";
-
 const is_whole = () => /^[ui]\d/.test(info.type);
+const pages_text = () => {
+  const volumes = volumes_of(info);
+  if (volumes?.count > 1) return `${volumes.count} volumes of ${volumes.depth} slices`;
+  return (info.pages > 1 || info.complete === false) && `${info.pages} ${page_word(info)}s${info.complete === false ? " so far" : ""}`;
+};
+const draw_about = () => {
+  const about = [info.format, `${info.width} x ${info.height}`, pages_text(), info.rate && `${short_number(info.rate)} frames/s`,
+    `${info.channels} ${info.channels === 1 ? "channel" : "channels"}`, info.colour, info.type,
+    info.volume?.spacing && `voxels ${list_or(info.volume.spacing, [info.volume.spacing]).map(short_number).join(" x ")}`, info.note];
+  by_id("about").textContent = about.filter(Boolean).join(" · ");
+};
 const draw_info = () => {
   document.title = `${info.name} – ungrain view`;
   by_id("title").textContent = info.name;
   by_id("title").title = info.name;
-  const about = [info.format, `${info.width} x ${info.height}`, info.pages > 1 && `${info.pages} ${page_word()}s`, `${info.channels} ${
-    info.channels === 1 ? "channel" : "channels"}`, info.colour, info.type,
-  info.volume?.spacing && `voxels ${list_or(info.volume.spacing, [info.volume.spacing]).map(short_number).join(" x ")}`, info.note];
-  by_id("about").textContent = about.filter(Boolean).join(" · ");
-  by_id("pages").hidden = info.pages < 2;
-  by_id("page").max = info.pages;
-  by_id("page-label").textContent = page_word();
-  draw_page();
+  draw_about();
   by_id("low").step = by_id("high").step = is_whole() ? "1" : "any";
   by_id("save-name").placeholder = info.name.replace(/(\.nii\.gz|\.ome\.tiff?|\.[^.]*)?$/i, ".ungrain$1");
 };
-const draw_page = () => {
-  by_id("page").value = state.page + 1;
-  by_id("page-text").textContent = `${state.page + 1} of ${info.pages}`;
-};
 
-// ---- Pages: scrub and play
+// ---- Pages
 
 const set_page = (page, options) => {
-  if (!info) return;
+  if (!info || info.file !== state.file) return;
   state.page = clamp(page, 0, info.pages - 1);
-  draw_page();
+  stack.draw();
   show_scene(options);
   write_address_soon();
-  if (!playing) {
+  if (!stack.playing) {
     measure_soon();
     check_soon();
   }
 };
+// More of a clip has been read, or it turned out to be shorter.
+const clip_grown = () => {
+  no_failure("server");
+  draw_about();
+  if (state.page >= info.pages) set_page(info.pages - 1);
+  else stack.draw();
+};
 
-let playing = null;
-const stop_playing = () => {
-  if (!playing) return;
-  playing = null;
-  stage.refines = true;
-  by_id("play").setAttribute("aria-pressed", "false");
-  by_id("play").textContent = "Play";
-  if (info && info.file === state.file) set_page(state.page);
+// ---- Values of a pixel: under the pointer, or in the middle while the keyboard asks for it
+
+let values_in_middle = false;
+const pixel_asked = () => {
+  if (!info || info.file !== state.file || !stage.scene) return null;
+  if (stage.marks_middle) return { ...stage.middle_pixel(), cell: state.mode === "side" ? state.active : 0 };
+  return stage.pointer && stage.pixel_under(stage.pointer);
 };
-// Frames follow each other as fast as their tiles arrive; coarse ones will do.
-const play = async () => {
-  const mine = {};
-  playing = mine;
-  stage.refines = false;
-  by_id("play").setAttribute("aria-pressed", "true");
-  by_id("play").textContent = "Stop";
-  let shown_at = performance.now();
-  while (playing === mine) {
-    const next = (state.page + 1) % info.pages;
-    if (!await stage.prepare(scene_of(next))) continue;
-    const early = shown_at + 1000 / frames_a_second - performance.now();
-    if (early > 0) await new Promise((resume) => setTimeout(resume, early));
-    if (playing !== mine) return;
-    shown_at = performance.now();
-    set_page(next, { same_turn: true });
-  }
+const value_asked = () => {
+  const pixel = pixel_asked();
+  if (!pixel) return null;
+  const { kind, words } = cells_now()[pixel.cell].right;
+  return { file: info.file, as: info.as, page: state.page, x: pixel.x, y: pixel.y, words, denoised: kind !== "noisy" };
 };
-const toggle_play = () => {
-  if (playing) stop_playing();
-  else if (info?.pages > 1) play();
+const mark_middle = () => {
+  stage.marks_middle = values_in_middle && document.activeElement === stage.canvas;
+  stage.draw_soon();
+  readout.update();
+};
+const toggle_values = () => {
+  values_in_middle = !values_in_middle;
+  stage.canvas.focus();
+  mark_middle();
 };
 
 // ---- Histogram, window, rectangle, noise
@@ -452,7 +500,7 @@ const measure = async () => {
   const { signal } = measuring;
   draw_rectangle_numbers();
   const [low, high] = histogram_span();
-  const query = { file: state.file, page: state.page };
+  const query = { file: info.file, as: info.as, page: state.page };
   await attempt(async () => {
     const { channels } = await ask("/api/histogram", { query: { ...query, ...corners(), low, high }, signal });
     histogram = { channels, low, high };
@@ -513,11 +561,12 @@ const choose_rectangle_tool = (chosen) => {
 let checked = null;
 let checking = new AbortController();
 const check = async () => {
-  if (state.file === null) return;
+  if (!info || info.file !== state.file) return;
   checking.abort();
   checking = new AbortController();
   await attempt(async () => {
-    checked = await ask("/api/check", { post: { file: state.file, page: state.page, words: words_now() }, signal: checking.signal });
+    checked = await ask("/api/check", {
+      post: { file: info.file, as: info.as, page: state.page, words: words_now() }, signal: checking.signal });
     no_failure("settings");
     no_failure("server");
     // No line ends within a word, as it would after the hyphens of an option.
@@ -549,9 +598,32 @@ const download_preset = () => {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 };
 
+// A preset's settings become those of the active panel. What they have and the page has no control for is told.
+const load_preset = async (file) => {
+  const refuse = (why) => failure(new Error(`${file.name}: ${why}`), "preset");
+  if (file.size > largest_preset) return refuse(`${bytes_text(file.size)} are too much for a preset`);
+  const { as } = state;
+  const panel = active_panel();
+  try {
+    const { words } = await ask("/api/preset", { post: { as, text: await file.text() } });
+    panel.settings = settings_of(session.kinds[as], words);
+    const taken = ["--method", ...words_of(session.kinds[as], panel.settings)];
+    const lost = words.filter((word) => word.startsWith("--") && !taken.includes(word));
+    if (lost.length > 0) refuse(`left out ${lost.join(", ")}, which has no control here`);
+    else no_failure("preset");
+  } catch (error) {
+    return refuse(error.message);
+  }
+  draw_settings();
+  draw_noise();
+  settings_changed();
+  return say(`settings of ${file.name}`);
+};
+
 const save = async () => {
+  if (!info || info.file !== state.file) return;
   const name = by_id("save-name").value.trim();
-  await ask("/api/save", { post: { file: state.file, words: words_now(), name: name || null } });
+  await ask("/api/save", { post: { file: info.file, as: info.as, words: words_now(), name: name || null } });
   await read_jobs();
 };
 
@@ -610,16 +682,26 @@ const on_job_click = (event) => {
 
 // ---- Batch and upload
 
+// The settings are those of one kind of file. Pictures that were not opened yet are asked for as what they are: the server
+// refuses words that their kind does not take.
+const kind_of = (file) => chosen_kinds[file] ?? own_kinds[file];
+const is_in_batch = (file) => [undefined, state.as].includes(kind_of(file));
+const batch_note = (file) => {
+  if (!is_in_batch(file)) return `left out: needs settings ${for_kind[kind_of(file)]}`;
+  return state.own_strength[file] === undefined ? "" : `strength ${state.own_strength[file]}`;
+};
 const open_batch = () => {
-  put(by_id("batch-files"), files.map(({ file, name }) => html`<li><span>${name}</span> <span class="small">${
-    state.own_strength[file] === undefined ? "" : `strength ${state.own_strength[file]}`}</span></li>`));
+  put(by_id("batch-files"), files.map(({ file, name }) =>
+    html`<li><span>${name}</span> <span class="small">${batch_note(file)}</span></li>`));
   if (!by_id("batch-folder").value) by_id("batch-folder").value = "ungrained";
   by_id("batch-dialog").showModal();
 };
 const start_batch = async () => {
   const { settings } = active_panel();
-  const chosen = files.map(({ file }) => ({ file, words: words_for(settings, file) }));
-  await ask("/api/batch", { post: { files: chosen, folder: by_id("batch-folder").value.trim() } });
+  const chosen = files.map(({ file }) => file).filter(is_in_batch);
+  await ask("/api/batch", { post: {
+    files: chosen.map((file) => ({ file, as: chosen_kinds[file], words: words_for(settings, file) })),
+    folder: by_id("batch-folder").value.trim() } });
   await read_jobs();
 };
 
@@ -646,14 +728,16 @@ const keys = [
   ["Arrow keys", "move the picture"], ["Shift + ← →", "move the line between noisy and clean"], ["+ −", "larger, smaller"],
   ["0", "fit the window"], ["1 2 4 8", "100, 200, 400, 800 %"], ["S N C", "split, noisy, clean"], ["D V", "difference, removed"],
   ["B", "side by side"], ["[ ]", "previous, next picture"], [", .", "previous, next page, slice or frame"], ["P", "play, stop"],
-  ["R", "draw a rectangle; Escape ends it"], ["?", "this list"],
+  ["K", "take the pages for images, slices or frames"], ["R", "draw a rectangle; Escape ends it"],
+  ["I", "values of the pixel in the middle"], ["?", "this list"],
 ];
 const key_actions = {
   "+": () => stage.step_zoom(1), "=": () => stage.step_zoom(1), "-": () => stage.step_zoom(-1), 0: () => stage.fit(),
   1: () => stage.zoom_to(1), 2: () => stage.zoom_to(2), 4: () => stage.zoom_to(4), 8: () => stage.zoom_to(8),
   s: () => set_mode("split"), n: () => set_mode("noisy"), c: () => set_mode("clean"), d: () => set_mode("difference"),
   v: () => set_mode("removed"), b: () => set_mode("side"), "[": () => open_beside(-1), "]": () => open_beside(1),
-  ",": () => set_page(state.page - 1), ".": () => set_page(state.page + 1), p: toggle_play,
+  ",": () => set_page(state.page - 1), ".": () => set_page(state.page + 1), p: () => stack.toggle_play(),
+  k: () => choose_kind(stack.next_kind()), i: toggle_values,
   r: () => choose_rectangle_tool(!stage.drawing_rectangle), "?": () => by_id("help-dialog").showModal(),
 };
 const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -689,6 +773,12 @@ const on_split_key = (event) => {
 // ---- Wiring
 
 const on = (id, what, work) => by_id(id).addEventListener(what, work);
+// The files that were chosen. The same ones can be chosen again.
+const take_files = (id) => {
+  const chosen = [...by_id(id).files];
+  by_id(id).value = "";
+  return chosen;
+};
 
 // A drag with the pointer that began on `element`; `work` gets the share of the width of `area`.
 const on_drag = (element, area, work) => {
@@ -744,8 +834,7 @@ const listen_to_view = () => {
   });
   on("split", "keydown", on_split_key);
   on_drag(by_id("split"), () => stage.canvas, set_split);
-  on("page", "input", () => set_page(Number(by_id("page").value) - 1));
-  on("play", "click", toggle_play);
+  for (const what of ["focus", "blur"]) on("canvas", what, mark_middle);
   document.addEventListener("keydown", on_key);
 };
 
@@ -783,7 +872,7 @@ const listen_to_files = () => {
     attempt(start_batch);
   });
   on("add-files", "click", () => by_id("upload").click());
-  on("upload", "change", () => upload([...by_id("upload").files]));
+  on("upload", "change", () => upload(take_files("upload")));
   document.addEventListener("dragover", (event) => {
     event.preventDefault();
     by_id("drop").hidden = !event.dataTransfer.types.includes("Files");
@@ -792,7 +881,10 @@ const listen_to_files = () => {
   document.addEventListener("drop", (event) => {
     event.preventDefault();
     by_id("drop").hidden = true;
-    upload([...event.dataTransfer.files]);
+    const dropped = [...event.dataTransfer.files];
+    const is_preset = ({ name }) => /\.json$/i.test(name);
+    dropped.filter(is_preset).slice(-1).forEach(load_preset);
+    upload(dropped.filter((file) => !is_preset(file)));
   });
 };
 
@@ -804,6 +896,8 @@ const listen_to_keeping = () => {
   on("copy-command", "click", () => copy_text("command"));
   on("copy-python", "click", () => copy_text("python"));
   on("save-preset", "click", download_preset);
+  on("load-preset", "click", () => by_id("preset-file").click());
+  on("preset-file", "change", () => take_files("preset-file").forEach(load_preset));
   on("jobs", "click", on_job_click);
   on("batch-jobs", "click", on_job_click);
   on("dismiss", "click", () => no_failure());
@@ -840,7 +934,7 @@ const show_pending = (count) => {
 };
 
 const own_strength = {
-  offered: () => files.length > 1 && state.mode !== "side",
+  offered: () => files.length > 1 && state.mode !== "side" && table().common.some(({ option }) => option === "--strength"),
   get: () => state.mode === "side" ? undefined : state.own_strength[state.file],
   set: (value) => {
     if (value === undefined) delete state.own_strength[state.file];
@@ -850,21 +944,29 @@ const own_strength = {
 };
 
 const open_from_address = async () => {
-  read_address();
+  const given = read_address();
   if (state.file === null) {
     by_id("title").textContent = "no picture yet";
     by_id("about").textContent = "Drop a picture on the page, or add one.";
     return;
   }
-  await open_file(state.file, { keep_view: true });
+  delete chosen_kinds[state.file];
+  try {
+    await open_file(state.file, { keep_view: true, as: given.as, given });
+  } catch (error) {
+    if (is_abort(error) || given.as === undefined || error.status === 0) throw error;
+    await open_file(state.file, { keep_view: true, given });  // it cannot be taken for what the address says
+  }
 };
 
 const start = async () => {
+  readout = new ValueReadout(by_id("value"), value_asked);
   stage = new Stage(by_id("canvas"), { changed: view_changed, pending: show_pending, failed: (error) => failure(error, "settings"),
-    arrived: () => no_failure("server"), rectangle_drawn: (rectangle) => {
+    arrived: () => no_failure("server"), pointed: () => readout.update(), rectangle_drawn: (rectangle) => {
     choose_rectangle_tool(false);
     set_rectangle(rectangle);
   } });
+  stack = new Stack(stage, { page: () => state.page, scene_of, set_page, grown: clip_grown, choose_kind, failed: failure });
   draw_zoom();
   listen_to_view();
   listen_to_measures();
@@ -873,12 +975,12 @@ const start = async () => {
   const asked_for_files = ask("/api/files");
   session = await ask("/api/session");
   ({ files } = await asked_for_files);
-  state.panels = [{ kind: "clean", settings: no_settings(session) }];
-  settings_panel = new SettingsPanel(by_id("settings"), session, {
+  settings_panel = new SettingsPanel(by_id("settings"), {
     changed: settings_changed, invalid: (text) => failure(new Error(text), "value"), valid: () => no_failure("value"), own_strength });
   by_id("version").textContent = `ungrain ${session.version}`;
   if (!session.writable) by_id("save").textContent = "Make";
-  settings_panel.draw(active_panel().settings);
+  take_for(state.as);
+  draw_settings();
   draw_files();
   await open_from_address();
   window.addEventListener("hashchange", () => attempt(open_from_address));
@@ -890,12 +992,12 @@ const started = attempt(start);
 // For tests.
 window.ungrain_view = {
   state: () => ({
-    file: state.file, page: state.page, mode: state.mode, split: state.split,
+    file: state.file, as: state.as, page: state.page, pages: info?.pages, mode: state.mode, split: state.split,
     zoom: stage.zoom(), fitted: stage.view.zoom === null,
     centre: stage.scene ? stage.middle() : null, words: session ? words_now() : [], kind: state.mode, window: info && window_now(),
-    panels: state.panels.map(({ kind, settings }) => ({ kind, words: words_of(session, settings) })), active: state.active,
+    panels: state.panels.map(({ kind, settings }) => ({ kind, words: words_of(table(), settings) })), active: state.active,
     rectangle: state.rectangle, pending: stage.pending(), turn: stage.loader.turn, aborted: stage.loader.aborted,
-    playing: playing !== null, method: session && method_of(session, active_panel().settings).name,
+    playing: stack.playing !== null, reached: stack.reached, method: session && method_of(table(), active_panel().settings).name,
     jobs: jobs.map(({ job, state: stands, fraction }) => ({ job, state: stands, fraction })),
   }),
   pixel: (x, y, side, cell) => stage.pixel(x, y, side, cell),
