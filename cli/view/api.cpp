@@ -139,12 +139,14 @@ struct Asset {
   std::string_view text;
 };
 
-const std::array<Asset, 6>& assets() {
-  static constexpr std::array<Asset, 6> list = {
+const std::array<Asset, 8>& assets() {
+  static constexpr std::array<Asset, 8> list = {
       Asset{"/", "text/html; charset=utf-8", view_html},
       Asset{"/view.css", "text/css; charset=utf-8", view_css},
       Asset{"/view.js", "text/javascript; charset=utf-8", view_js},
       Asset{"/stage.js", "text/javascript; charset=utf-8", stage_js},
+      Asset{"/stack.js", "text/javascript; charset=utf-8", stack_js},
+      Asset{"/value.js", "text/javascript; charset=utf-8", value_js},
       Asset{"/settings.js", "text/javascript; charset=utf-8", settings_js},
       Asset{"/common.js", "text/javascript; charset=utf-8", common_js}};
   return list;
