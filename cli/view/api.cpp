@@ -158,6 +158,7 @@ Api::Api(Shelf& shelf, Guard guard, ApiSettings settings)
     : shelf_(shelf),
       guard_(std::move(guard)),
       settings_(std::move(settings)),
+      jobs_(settings_.device),
       preview_(settings_.device, settings_.memory / 2) {}
 
 HttpAnswer Api::admit(const HttpRequest& request) { return guard_.admit(request); }

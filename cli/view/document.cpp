@@ -12,6 +12,7 @@
 #include "ungrain/error.h"
 #include "ungrain/volume.h"
 #include "view/clip_document.h"
+#include "view/request.h"
 #include "volume_file.h"
 
 namespace ungrain::cli::view {
@@ -91,8 +92,8 @@ Image RawDocument::read(int page) {
 VolumeDocument::VolumeDocument(const ShelfFile& file, std::size_t memory)
     : Document(file),
       memory_(memory),
-      usual_(MethodOptions::For::volumes),
-      opened_(file.path, usual_.method(), usual_.settings(), memory),
+      usual_(read_request({}, MethodOptions::For::volumes)),
+      opened_(file.path, usual_->method(), usual_->settings(), memory),
       info_(info_of_slices(opened_.info())) {
   const std::optional<std::array<double, 3>> spacing = voxel_spacing(opened_.file().info());
   info_.volume = {.depth = opened_.order()->depth, .spacing = spacing.value_or(std::array{1.0, 1.0, 1.0})};
@@ -149,7 +150,17 @@ MeasuredNoise* VolumeDocument::noise(int volume) {
 std::vector<Treatment> treatments(const ShelfFile& file, std::size_t memory) {
   if (std::filesystem::is_directory(file.path)) return {Treatment::volume};  // of DICOM slices
   if (!io::can_read(file.path)) return {Treatment::clip};
-  const PagesDocument pages(file, memory);
+  std::optional<PagesDocument> opened;
+  try {
+    opened.emplace(file, memory);
+  } catch (const Error&) {  // an array whose pages are slices alone
+    try {
+      if (VolumeDocument(file, memory).pages() > 1) return {Treatment::volume};
+    } catch (const Error&) {  // what was wrong at first is told
+    }
+    throw;
+  }
+  const PagesDocument& pages = *opened;
   if (pages.info().pages < 2) return {Treatment::pages};
   if (pages.is_volume()) return {Treatment::volume, Treatment::pages};
   return {Treatment::pages, Treatment::volume};

@@ -117,7 +117,7 @@ class VolumeDocument : public Document {
 
  private:
   std::size_t memory_;
-  DenoiseRequest usual_;
+  std::unique_ptr<DenoiseRequest> usual_;
   OpenedFile opened_;
   io::FileInfo info_;
   std::mutex mutex_;

@@ -27,7 +27,7 @@ struct Jobs::Job {
   std::thread thread;
 };
 
-Jobs::Jobs() = default;
+Jobs::Jobs(Device device) : device_(device) {}
 
 Jobs::~Jobs() {
   for (const auto& [number, job] : jobs_) {
@@ -82,13 +82,21 @@ void Jobs::resume(int number) {
   job.thread = std::thread([this, &job] { run(job); });
 }
 
-std::string Jobs::save_clip(Job& job, const JobFile& file, const std::function<void(double)>& progress) {
+// Files are saved where they were looked at: another device may round some pixels otherwise.
+void Jobs::set_device(Options& options) const {
+  if (options.device.kind == Device::Kind::automatic) options.device = device_;
+  options.images = 0;  // many: the device is started
+}
+
+std::string Jobs::save_clip(Job& job, const JobFile& file,
+                            const std::function<void(double)>& progress) const {
   VideoRequest request;
   if (!request.read(file.words)) throw Error(ErrorCode::internal, "settings are a list of words");
   VideoSettings& settings = request.settings();
   settings.input = file.files.input.string();
   settings.output = file.files.output.string();
   settings.options.cancel = job.cancel;
+  set_device(settings.options);
   const ClipOutcome outcome = denoise_clip(
       request,
       [&](const ClipProgress& made) {
@@ -127,6 +135,7 @@ void Jobs::run(Job& job) {
       Settings& settings = request->settings();
       settings.options.cancel = job.cancel;
       settings.options.progress = progressed;
+      set_device(settings.options);
       ProgressBar::File progress(bar, file.name, 0);
       Outcome outcome;
       try {

@@ -30,8 +30,8 @@ struct JobFile {
 
 class Jobs {
  public:
-  Jobs();
-  ~Jobs();  // cancels what runs
+  explicit Jobs(Device device);  // where the settings name none
+  ~Jobs();                       // cancels what runs
   Jobs(const Jobs&) = delete;
   Jobs& operator=(const Jobs&) = delete;
 
@@ -49,8 +49,11 @@ class Jobs {
   Job& find(int job) const;
   void run(Job& job);
   // Each returns the line that is said of the file.
-  static std::string save_clip(Job& job, const JobFile& file, const std::function<void(double)>& progress);
+  std::string save_clip(Job& job, const JobFile& file, const std::function<void(double)>& progress) const;
 
+  void set_device(Options& options) const;
+
+  Device device_;
   mutable std::mutex mutex_;
   std::mutex running_;  // held by the job that runs
   std::map<int, std::unique_ptr<Job>> jobs_;

@@ -248,7 +248,7 @@ nlohmann::json describe_common_options(MethodOptions::For what) {
   };
   for (const char* name : {"noise", "clipping"}) add_choice(name, found(std::string("--") + name).choices);
   if (what != MethodOptions::For::clips) add_choice("nonfinite", found("--nonfinite").choices);
-  add_choice("device", {"auto", "cpu", "cuda"});
+  add_choice("device", {"auto", "cpu", "cuda", "reference"});
   return list;
 }
 

@@ -84,7 +84,8 @@ int view_command(const Arguments& arguments) {
             [&](const std::string& text) { parse_address(text, settings); });
   table.add("--token", "ask for a token on this machine, too, where others use it", settings.token);
   table.add("-o,--output FOLDER", "where results are saved (default: beside each input)", settings.output);
-  add_device_option(table, "of previews: auto, cpu, cuda, cuda:N (default auto)", settings.device);
+  add_device_option(table, "auto, cpu, cuda or cuda:N, for previews and for what is saved (default auto)",
+                    settings.device);
   table.add("--memory SIZE", "for pictures and previews, such as 512M or 2G (default: half of what is free)",
             [&](const std::string& text) { settings.memory = parse_bytes("--memory", text); });
   table.add("--upload-limit SIZE", "of all files that are dropped on the page (default 512M; 0: none)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import random
 import signal
 import socket
@@ -27,6 +28,8 @@ def available() -> str:
 
 
 WHY_NOT = available()
+# One picture does not repay a GPU's start, a page in the browser does: the bits are compared on one device.
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 class Server:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
-from support import PROGRAM, picture, read_pnm, write_pnm  # noqa: E402
+from support import PROGRAM, picture, read_pnm, volume, write_nifti, write_pnm  # noqa: E402
 from test_browser import browser, why_not  # noqa: E402, F401
 
 if why_not() and "browser" not in os.environ.get("UNGRAIN_REQUIRE", ""):
@@ -168,3 +168,79 @@ def test_nothing_is_logged_and_nothing_fetched_from_elsewhere(browser, server):
         if message["method"] == "Network.requestWillBeSent":
             url = message["params"]["request"]["url"]
             assert url.startswith((server.address, "data:", "blob:", "about:")), url
+
+
+def test_a_clip_is_scrubbed_and_played_as_it_is_written(browser, server):
+    frames = [picture(WIDTH, HEIGHT, seed=seed) for seed in range(5)]
+    data = f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F25:1 Ip A1:1 Cmono\n".encode()
+    (server.folder / "d.y4m").write_bytes(data + b"".join(b"FRAME\n" + bytes(frame.samples) for frame in frames))
+    other = Server(server.folder / "d.y4m")
+    page = Page(browser, other.address)
+    at_full_size(page)
+    set_option(page, "method", "bilateral")
+    out = server.folder.parent / "out.y4m"
+    subprocess.run([PROGRAM, "video", server.folder / "d.y4m", "-o", out, "-q", *page.state()["words"]], check=True)
+    written = out.read_bytes().split(b"FRAME\n")[1:]
+    for frame in (1, 2):
+        page.key(".")
+        page.idle()
+        assert page.state()["page"] == frame
+        for x, y in ((180, 60), (319, 239)):
+            assert page.pixel(x, y, "clean")[:3] == [written[frame][y * WIDTH + x]] * 3
+        assert page.pixel(20, 30, "noisy")[:3] == [frames[frame].samples[30 * WIDTH + 20]] * 3
+    page.key("b")
+    page.key("p")
+    time.sleep(1)
+    assert page.state()["playing"]
+    page.key("p")
+    page.idle()
+    other.process.terminate()
+    assert other.process.wait(30) == 0
+
+
+def test_slices_of_a_volume(browser, server):
+    write_nifti(server.folder / "e.nii", (40, 30, 8), volume(40, 30, 8), kind="u1")
+    other = Server(server.folder / "e.nii")
+    page = Page(browser, other.address)
+    set_option(page, "method", "median")
+    page.key(".")
+    page.key("c")
+    at_full_size(page)
+    state = page.state()
+    assert (state["page"], state["words"][:2]) == (1, ["--method", "median"])
+    out = server.folder.parent / "out.nii"
+    subprocess.run([PROGRAM, "volume", server.folder / "e.nii", "-o", out, "-q", *state["words"]], check=True)
+    value = out.read_bytes()[352 + 40 * 30 + 7 * 40 + 9]
+    low, high = state["window"]["low"], state["window"]["high"]
+    assert abs(page.pixel(9, 7, "clean")[0] - max(0, min(255, (value - low) * 255 / (high - low)))) <= 0.5
+    other.process.terminate()
+    assert other.process.wait(30) == 0
+
+
+def test_a_batch_is_cancelled_and_taken_up_again(browser, server):
+    page = Page(browser, server.address)
+    set_option(page, "device", "reference")  # slow enough to be cancelled
+    click = "document.querySelector(arguments[0]).click()"
+    browser.execute_script(click, "#open-batch")
+    browser.execute_script(click, "#batch-form [type=submit]")
+
+    def state_becomes(*states: str) -> str:
+        for _ in range(600):
+            jobs = page.state()["jobs"]
+            if jobs and jobs[-1]["state"] in states:
+                return jobs[-1]["state"]
+            time.sleep(0.05)
+        raise AssertionError(page.state()["jobs"])
+
+    state_becomes("running")
+    browser.refresh()
+    page.idle()
+    state_becomes("running")
+    browser.execute_script(click, "#jobs [data-cancel]")
+    assert state_becomes("cancelled", "done") == "cancelled"
+    left = sorted(path.name for path in (server.folder / "ungrained").iterdir())
+    assert all(name in ("a.ppm", "b.ppm", "c.ppm") for name in left) and len(left) < 3
+    browser.execute_script(click, "#jobs [data-resume]")
+    state_becomes("running")
+    browser.execute_script(click, "#jobs [data-cancel]")
+    state_becomes("cancelled")
