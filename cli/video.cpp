@@ -14,7 +14,6 @@
 #include "arguments.h"
 #include "clip_slices.h"
 #include "commands.h"
-#include "core/memory.h"
 #include "files.h"
 #include "io/failure.h"
 #include "io/ffmpeg.h"
@@ -28,6 +27,7 @@
 #include "signals.h"
 #include "streams.h"
 #include "ungrain/error.h"
+#include "ungrain/memory.h"
 
 namespace ungrain::cli {
 namespace {

@@ -10,7 +10,6 @@
 
 #include "io/browser_picture.h"
 #include "io/failure.h"
-#include "noise/stabilize.h"
 #include "noise_text.h"
 #include "option_values.h"
 #include "preset_file.h"

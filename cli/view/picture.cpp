@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "core/convert.h"
 #include "io/exif_iso.h"
 #include "io/raw_file.h"
+#include "ungrain/convert.h"
 #include "ungrain/error.h"
 
 namespace ungrain::cli::view {

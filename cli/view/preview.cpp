@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/convert.h"
 #include "files.h"
+#include "ungrain/convert.h"
 #include "ungrain/error.h"
 #include "view/request.h"
 

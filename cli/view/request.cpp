@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/noise_handling.h"
 #include "io/failure.h"
 #include "noise_model_json.h"
 #include "option_values.h"
+#include "ungrain/parameters.h"
 
 namespace ungrain::cli::view {
 namespace {
