@@ -41,6 +41,9 @@ endif()
 
 set_target_properties(${shared} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${UNGRAIN_ABI_VERSION})
 target_compile_definitions(${shared} INTERFACE UNGRAIN_SHARED=1)
+if(NOT WIN32)
+  set_target_properties(ungrain PROPERTIES DEFINE_SYMBOL "")  # only a DLL needs it: both forms are compiled alike
+endif()
 if(UNIX AND NOT APPLE)
   # Templates of the standard library and of fmt that were instantiated in the library are weak symbols, which visibility
   # does not hide. Besides, the symbols get a version: two versions of the library in one process stay apart.

@@ -21,7 +21,7 @@ inline bool is_split(const Method& method, const ImageSpec& spec) {
 
 // Parameters of luma and of chroma: lists and noise models of three channels are divided, other values serve
 // both. Throws Error(invalid_argument) where a value cannot be divided (an image).
-class YcbcrParams {
+class UNGRAIN_HIDDEN YcbcrParams {
  public:
   static MethodParams luma(const MethodParams& params);
   static MethodParams chroma(const MethodParams& params);

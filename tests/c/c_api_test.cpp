@@ -22,7 +22,7 @@ TEST_P(CCheck, passes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(InC, CCheck, ::testing::Range(std::size_t{0}, c_check_count),
-                         [](const auto& info) { return std::string(c_checks[info.param].name); });
+                         [](const auto& check) { return std::string(c_checks[check.param].name); });
 
 struct Destroy {
   void operator()(ungrain_params* params) const { ungrain_params_destroy(params); }

@@ -10,44 +10,20 @@ import subprocess
 import tempfile
 import unittest
 
+import header
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = os.environ.get("UNGRAIN_LIBRARY", "")
 PROGRAM = os.environ.get("UNGRAIN", "")
-TYPES = {"uint32_t": ctypes.c_uint32, "int32_t": ctypes.c_int32, "uint64_t": ctypes.c_uint64, "int64_t": ctypes.c_int64,
-         "double": ctypes.c_double, "ptrdiff_t": ctypes.c_ssize_t, "const char*": ctypes.c_char_p}
-HEADER = re.sub(r"/\*.*?\*/", "", (ROOT / "include/ungrain.h").read_text(), flags=re.S)
-
-
-def _fields(body):
-    """Of a struct in the header. What is a pointer to something else is void* here."""
-    for declaration in body.split(";"):
-        declaration = " ".join(declaration.split())
-        if not declaration:
-            continue
-        function = re.match(r".*\(\*(\w+)\)\(.*\)$", declaration)
-        if function:
-            yield function[1], ctypes.c_void_p
-            continue
-        kind, name, count = re.match(r"(.*?[ *])(\w+)(?:\[(\d+)\])?$", declaration).groups()
-        kind = kind.strip()
-        if kind == "char":
-            yield name, ctypes.c_char * int(count)
-        else:
-            element = TYPES[kind] if kind in TYPES else ctypes.c_void_p
-            if element is ctypes.c_void_p:
-                assert kind.endswith("*"), declaration
-            yield name, element * int(count) if count else element
 
 
 def _struct(name):
-    body = re.search(r"typedef struct %s \{(.*?)\} %s;" % (name, name), HEADER, re.S)[1]
-    made = type(name, (ctypes.Structure,), {"_fields_": list(_fields(body))})
+    made = header.struct(name)
     return lambda **values: made(struct_size=ctypes.sizeof(made), **values)
 
 
-ImageSpec, Image, Options, Report, Estimate, MethodInfo, Rows = (
-    _struct("ungrain_" + name) for name in ("image_spec", "image", "options", "report", "noise_estimate", "method_info", "rows"))
-READ_ROWS = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)
+ImageSpec, Image, Options, Report, Estimate, MethodInfo = (
+    _struct("ungrain_" + name) for name in ("image_spec", "image", "options", "report", "noise_estimate", "method_info"))
 PROGRESS = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_double)
 WIDTH, HEIGHT = 97, 61
 
