@@ -126,8 +126,8 @@ struct NoiseHandling {
   double applied_strength = 1;
   friend bool operator==(const NoiseHandling& a, const NoiseHandling& b);  // models by their values
 };
-
 // The numbers of NoiseHandling that a user gives: each ranges from 0 to `most`.
+#ifndef __CUDACC__  // whose output g++ warns of, where a member points to a member
 struct NoiseNumber {
   const char* name;
   double NoiseHandling::*member;
@@ -137,7 +137,7 @@ inline constexpr std::array<NoiseNumber, 4> noise_numbers = {{{"strength", &Nois
                                                               {"luminance", &NoiseHandling::luminance, 10},
                                                               {"chroma", &NoiseHandling::chroma, 10},
                                                               {"keep_grain", &NoiseHandling::keep_grain, 1}}};
-
+#endif
 // The parameters of one method, of any. A plain value: copy it freely.
 class MethodParams {
  public:

@@ -16,6 +16,8 @@ namespace ungrain::c {
 // Name of a struct, and its size in the first version that had it: less than that is a mistake of the caller.
 template <class Struct>
 struct Shape;
+// NOLINTBEGIN(bugprone-macro-parentheses,bugprone-sizeof-expression): types and members; some members are
+// pointers
 #define UNGRAIN_SHAPE(type, last)                                                    \
   template <>                                                                        \
   struct Shape<type> {                                                               \
@@ -36,6 +38,7 @@ UNGRAIN_SHAPE(ungrain_slices, user);
 UNGRAIN_SHAPE(ungrain_noise_estimate, channels);
 UNGRAIN_SHAPE(ungrain_metrics, fsimc);
 #undef UNGRAIN_SHAPE
+// NOLINTEND(bugprone-macro-parentheses,bugprone-sizeof-expression)
 
 template <class Struct>
 std::size_t checked_size(const Struct* given) {

@@ -30,6 +30,7 @@ class Exports(unittest.TestCase):
 
     def test_cpp_symbols_are_declared_in_public_headers(self):
         headers = " ".join(path.read_text() for path in (ROOT / "include/ungrain").rglob("*.h*"))
+        headers = re.sub(r"//[^\n]*|\bfriend class [^;]*;", "", headers)  # friends are not public
         words = set(re.findall(r"\w+", headers))
         for name in sorted(_exported("-C")):
             if re.match(r"ungrain_\w+$", name):
