@@ -59,6 +59,14 @@ class Floors(unittest.TestCase):
             self.assertFalse(MAY_INCLUDE[folder] & inside, folder)
         self.assertNotIn("../src", (ROOT / "python/CMakeLists.txt").read_text())
 
+    def test_public_headers_are_exported(self):
+        """What a shared library exports is declared between these marks (ungrain/export.h)."""
+        without_functions = {"export.h", "half.h", "ungrain.h"}  # of the library
+        for path in sorted((ROOT / "include/ungrain").glob("*.h")):
+            if path.name not in without_functions:
+                with self.subTest(file=path.name):
+                    self.assertRegex(path.read_text(), r"\nUNGRAIN_API_BEGIN\nnamespace ungrain \{\n(?s:.*)\n\}  // namespace ungrain\nUNGRAIN_API_END\n$")
+
     def test_integrations_include_the_api_alone(self):
         for path in sorted((ROOT / "integrations").glob("*/src/*")):
             with self.subTest(file=path.relative_to(ROOT).as_posix()):
