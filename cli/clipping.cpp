@@ -1,6 +1,6 @@
 #include "clipping.h"
 
-#include "core/convert.h"
+#include "ungrain/convert.h"
 
 namespace ungrain::cli {
 

@@ -9,11 +9,11 @@
 
 #include <fmt/format.h>
 
-#include "core/convert.h"
 #include "io/failure.h"
 #include "io/temporary_file.h"
 #include "json_text.h"
 #include "streams.h"
+#include "ungrain/convert.h"
 #include "volume_file.h"
 
 namespace ungrain::cli {

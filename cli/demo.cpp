@@ -5,8 +5,6 @@
 
 #include "arguments.h"
 #include "commands.h"
-#include "core/convert.h"
-#include "core/memory.h"
 #include "io/frame_files.h"
 #include "io/image_file.h"
 #include "io/y4m.h"
@@ -14,8 +12,10 @@
 #include "scene/clip.h"
 #include "scene/scene.h"
 #include "signals.h"
+#include "ungrain/convert.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
+#include "ungrain/memory.h"
 #include "ungrain/metrics.h"
 #include "ungrain/noise.h"
 

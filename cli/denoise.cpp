@@ -13,8 +13,6 @@
 
 #include "arguments.h"
 #include "commands.h"
-#include "core/device.h"
-#include "core/memory.h"
 #include "denoise_file.h"
 #include "denoise_request.h"
 #include "files.h"
@@ -28,6 +26,7 @@
 #include "streams.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
+#include "ungrain/memory.h"
 #include "ungrain/version.h"
 
 namespace ungrain::cli {

@@ -10,7 +10,6 @@
 
 #include "arguments.h"
 #include "clipping.h"
-#include "core/memory.h"
 #include "denoise_raw.h"
 #include "io/failure.h"
 #include "opened_file.h"
@@ -19,6 +18,7 @@
 #include "signals.h"
 #include "streams.h"
 #include "ungrain/error.h"
+#include "ungrain/memory.h"
 #include "ungrain/version.h"
 #include "ungrain/volume.h"
 #include "volume_file.h"

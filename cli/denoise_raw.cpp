@@ -9,8 +9,8 @@
 
 #include "io/dng_output.h"
 #include "io/failure.h"
-#include "noise/poisson_gaussian.h"
 #include "ungrain/error.h"
+#include "ungrain/stabilizer.h"
 
 namespace ungrain::cli {
 namespace {

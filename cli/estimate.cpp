@@ -10,7 +10,6 @@
 
 #include "arguments.h"
 #include "commands.h"
-#include "core/convert.h"
 #include "io/exif_iso.h"
 #include "io/failure.h"
 #include "io/image_file.h"
@@ -23,6 +22,7 @@
 #include "row_bands.h"
 #include "signals.h"
 #include "streams.h"
+#include "ungrain/convert.h"
 #include "ungrain/error.h"
 #include "ungrain/noise_calibration.h"
 #include "ungrain/noise_model.h"

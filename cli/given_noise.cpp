@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "core/convert.h"
 #include "io/failure.h"
 #include "io/image_file.h"
+#include "ungrain/convert.h"
 #include "ungrain/error.h"
 
 namespace ungrain::cli {

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "core/nearest.h"
 #include "output.h"
 #include "signals.h"
 #include "ungrain/error.h"
+#include "ungrain/parameters.h"
 #include "ungrain/version.h"
 
 namespace ungrain::cli {

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/convert.h"
 #include "option_values.h"
+#include "ungrain/convert.h"
 #include "ungrain/volume.h"
 
 namespace ungrain::cli {

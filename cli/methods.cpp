@@ -6,10 +6,10 @@
 
 #include "arguments.h"
 #include "commands.h"
-#include "core/descriptor.h"
 #include "json_text.h"
 #include "output.h"
 #include "ungrain/error.h"
+#include "ungrain/parameters.h"
 #include "ungrain/volume.h"
 
 namespace ungrain::cli {

@@ -6,8 +6,8 @@
 
 #include "arguments.h"
 #include "commands.h"
-#include "core/noise_handling.h"
 #include "option_values.h"
+#include "ungrain/parameters.h"
 
 namespace ungrain::cli {
 namespace {

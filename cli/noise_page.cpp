@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/convert.h"
 #include "noise_text.h"
 #include "page/page.h"
+#include "ungrain/convert.h"
 
 namespace ungrain::cli {
 namespace {

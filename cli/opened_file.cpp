@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "core/convert.h"
 #include "io/exif_iso.h"
-#include "noise/stabilize.h"
 #include "noise_text.h"
 #include "streams.h"
+#include "ungrain/convert.h"
 #include "ungrain/error.h"
+#include "ungrain/noise_model.h"
 #include "ungrain/volume.h"
 #include "volume_file.h"
 #include "white_level.h"
@@ -68,7 +68,7 @@ bool is_too_weak(const NoiseModelEstimate& found, const ImageSpec& spec, const I
     for (double level : channel.levels) {
       level = std::clamp(level, found.darkest, found.brightest);
       for (int c = 0; c < spec.colour_channels(); ++c)
-        at_any_level = std::max(at_any_level, ChannelDeviation(found.model, spec, c).at(level));
+        at_any_level = std::max(at_any_level, channel_deviation(found.model, spec, c, level));
     }
   }
   return largest_deviation(found) < step / 2 && at_any_level < step;

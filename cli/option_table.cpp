@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/nearest.h"
+#include "ungrain/parameters.h"
 
 namespace ungrain::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "core/descriptor.h"
+#include "ungrain/parameters.h"
 
 namespace ungrain::cli {
 

@@ -1,8 +1,8 @@
 #include "page_rows.h"
 
-#include "core/convert.h"
 #include "row_bands.h"
 #include "signals.h"
+#include "ungrain/convert.h"
 #include "ungrain/error.h"
 
 namespace ungrain::cli {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/convert.h"
 #include "signals.h"
+#include "ungrain/convert.h"
 #include "ungrain/error.h"
 
 namespace ungrain::cli {

@@ -10,7 +10,6 @@
 
 #include "arguments.h"
 #include "commands.h"
-#include "core/memory.h"
 #include "denoise_clip.h"
 #include "files.h"
 #include "io/failure.h"
@@ -20,6 +19,7 @@
 #include "signals.h"
 #include "streams.h"
 #include "ungrain/error.h"
+#include "ungrain/memory.h"
 #include "video_request.h"
 
 namespace ungrain::cli {

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/convert.h"
 #include "io/scratch_file.h"
 #include "signals.h"
+#include "ungrain/convert.h"
 #include "ungrain/error.h"
 #include "ungrain/volume.h"
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/convert.h"
 #include "signals.h"
+#include "ungrain/convert.h"
 #include "ungrain/error.h"
 
 namespace ungrain::cli {

@@ -4,6 +4,7 @@ install(TARGETS ungrain EXPORT ungrain-targets)
 install(EXPORT ungrain-targets NAMESPACE ungrain:: DESTINATION ${package_dir})
 install(DIRECTORY include/ungrain ${PROJECT_BINARY_DIR}/include/ungrain DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
+install(FILES include/ungrain.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 configure_package_config_file(cmake/ungrain-config.cmake.in ungrain-config.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(ungrain-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/ungrain-config.cmake ${PROJECT_BINARY_DIR}/ungrain-config-version.cmake

@@ -1,4 +1,4 @@
-#include "noise/poisson_gaussian.h"
+#include "ungrain/stabilizer.h"
 
 #include <gtest/gtest.h>
 

@@ -8,14 +8,13 @@
 
 #include <fmt/format.h>
 
-#include "core/convert.h"
 #include "denoise_clip.h"
 #include "io/browser_picture.h"
 #include "io/failure.h"
-#include "noise/stabilize.h"
 #include "noise_text.h"
 #include "option_values.h"
 #include "preset_file.h"
+#include "ungrain/convert.h"
 #include "ungrain/error.h"
 #include "ungrain/noise_model.h"
 #include "ungrain/version.h"

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "core/convert.h"
 #include "io/exif_iso.h"
 #include "io/raw_file.h"
 #include "opened_clip.h"
+#include "ungrain/convert.h"
 #include "ungrain/error.h"
 #include "ungrain/volume.h"
 #include "view/clip_document.h"

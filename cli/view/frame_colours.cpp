@@ -1,10 +1,9 @@
 #include "view/frame_colours.h"
+#include "ungrain/convert.h"
 
 #include <algorithm>
 #include <array>
 #include <vector>
-
-#include "core/convert.h"
 
 namespace ungrain::cli::view {
 namespace {

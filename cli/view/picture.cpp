@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "core/convert.h"
+#include "ungrain/convert.h"
 #include "ungrain/error.h"
 
 namespace ungrain::cli::view {

@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/noise_handling.h"
 #include "io/failure.h"
 #include "noise_model_json.h"
 #include "option_values.h"
 #include "preset_file.h"
+#include "ungrain/parameters.h"
 #include "video_request.h"
 
 namespace ungrain::cli::view {

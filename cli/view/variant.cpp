@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 
 #include "clip_slices.h"
-#include "core/convert.h"
 #include "denoise_raw.h"
 #include "denoise_request.h"
 #include "files.h"
 #include "io/raw_file.h"
 #include "opened_file.h"
 #include "page_rows.h"
+#include "ungrain/convert.h"
 #include "ungrain/error.h"
 #include "ungrain/video.h"
 #include "ungrain/volume.h"

@@ -10,12 +10,12 @@
 
 #include "arguments.h"
 #include "commands.h"
-#include "core/memory.h"
 #include "io/child_process.h"
 #include "option_values.h"
 #include "output.h"
 #include "signals.h"
 #include "ungrain/error.h"
+#include "ungrain/memory.h"
 #include "view/api.h"
 
 namespace ungrain::cli {

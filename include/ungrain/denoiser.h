@@ -18,11 +18,13 @@
 #include <string_view>
 #include <vector>
 
+#include "ungrain/export.h"
 #include "ungrain/image.h"
 #include "ungrain/noise_model.h"
 #include "ungrain/parameters.h"
 #include "ungrain/sequence.h"
 
+UNGRAIN_API_BEGIN
 namespace ungrain {
 
 struct Device {
@@ -55,6 +57,10 @@ struct DeviceInfo {
 };
 
 std::vector<DeviceInfo> devices();
+
+// The devices of a device's queues: every usable GPU for cuda:all (two queues where there is one GPU), the
+// device itself otherwise. Throws Error(no_device) where cuda:all finds none.
+std::vector<Device> queues(Device device);
 
 // Copies share one flag; setting it (from any thread or a signal handler) makes run() throw Error(cancelled)
 // soon.
@@ -218,9 +224,10 @@ class Denoiser {
   Device device() const;
 
  private:
-  struct Impl;
+  struct UNGRAIN_HIDDEN Impl;
   explicit Denoiser(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace ungrain
+UNGRAIN_API_END

@@ -5,6 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "ungrain/export.h"
+
+UNGRAIN_API_BEGIN
 namespace ungrain {
 
 // The numbers are stable: other languages' bindings carry them.
@@ -32,3 +35,4 @@ class Error : public std::runtime_error {
 };
 
 }  // namespace ungrain
+UNGRAIN_API_END

@@ -4,8 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "ungrain/export.h"
 #include "ungrain/image.h"
 
+UNGRAIN_API_BEGIN
 namespace ungrain {
 
 class RowReader;
@@ -44,8 +46,9 @@ class NoiseEstimator {
   std::vector<int> sampled_rows() const;
 
  private:
-  struct Impl;
+  struct UNGRAIN_HIDDEN Impl;
   std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace ungrain
+UNGRAIN_API_END

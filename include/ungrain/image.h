@@ -9,6 +9,9 @@
 #include <string_view>
 #include <type_traits>
 
+#include "ungrain/export.h"
+
+UNGRAIN_API_BEGIN
 namespace ungrain {
 
 enum class PixelType : std::uint8_t { u8, u16, f16, f32 };
@@ -211,3 +214,4 @@ class Image {
 };
 
 }  // namespace ungrain
+UNGRAIN_API_END

@@ -4,10 +4,12 @@
 #include <memory>
 
 #include "ungrain/denoiser.h"
+#include "ungrain/export.h"
 #include "ungrain/image.h"
 #include "ungrain/noise_model.h"
 #include "ungrain/parameters.h"
 
+UNGRAIN_API_BEGIN
 namespace ungrain {
 
 class MeasuredNoise {
@@ -22,8 +24,9 @@ class MeasuredNoise {
   Resolved resolve(const MethodParams& params);
 
  private:
-  struct Impl;
+  struct UNGRAIN_HIDDEN Impl;
   std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace ungrain
+UNGRAIN_API_END

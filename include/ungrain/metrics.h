@@ -6,8 +6,10 @@
 #include <optional>
 #include <vector>
 
+#include "ungrain/export.h"
 #include "ungrain/image.h"
 
+UNGRAIN_API_BEGIN
 namespace ungrain {
 
 // The metrics over the pixels of a mask.
@@ -72,8 +74,9 @@ class Comparison {
   Metrics finish() const;  // after the last row
 
  private:
-  struct Impl;
+  struct UNGRAIN_HIDDEN Impl;
   std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace ungrain
+UNGRAIN_API_END

@@ -7,10 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "ungrain/export.h"
 #include "ungrain/image.h"
 #include "ungrain/noise_model.h"
 #include "ungrain/parameters.h"
 
+UNGRAIN_API_BEGIN
 namespace ungrain {
 
 enum class NoiseKind : std::uint8_t {
@@ -94,3 +96,4 @@ PoissonGaussian camera_noise(const CameraSettings& settings, double white);
 std::array<std::array<double, 3>, 3> camera_colours(const CameraSettings& settings);
 
 }  // namespace ungrain
+UNGRAIN_API_END

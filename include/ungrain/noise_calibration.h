@@ -3,9 +3,11 @@
 
 #include <span>
 
+#include "ungrain/export.h"
 #include "ungrain/image.h"
 #include "ungrain/noise_model.h"
 
+UNGRAIN_API_BEGIN
 namespace ungrain {
 
 // At least two frames of one scene in which nothing moves, all of one spec: their differences are noise. The
@@ -19,3 +21,4 @@ NoiseModel noise_of_still_frames(std::span<const ConstImageView> frames);
 NoiseModel noise_of_even_frames(std::span<const ConstImageView> frames);
 
 }  // namespace ungrain
+UNGRAIN_API_END

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "ungrain/estimate.h"
+#include "ungrain/export.h"
 #include "ungrain/image.h"
 
+UNGRAIN_API_BEGIN
 namespace ungrain {
 
 class RowReader;
@@ -88,6 +90,9 @@ NoiseModel scaled(NoiseModel model, double strength);
 // The standard deviation of each of the image's own colour channels, root mean square over all levels of the
 // model and all frequencies.
 std::vector<double> image_deviations(const NoiseModel& model, const ImageSpec& spec);
+
+// The deviation of one of the image's own channels at a level of that channel.
+double channel_deviation(const NoiseModel& model, const ImageSpec& spec, int channel, double level);
 
 // The model's root mean square deviation over bands of frequency i + j, at one level.
 struct NoiseBands {
@@ -168,8 +173,9 @@ class NoiseModelEstimator {
   NoiseModelEstimate finish() const;           // after the last row
 
  private:
-  struct Impl;
+  struct UNGRAIN_HIDDEN Impl;
   std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace ungrain
+UNGRAIN_API_END

@@ -5,6 +5,8 @@
 // C++ code that knows its method uses the structs in ungrain/methods/ and does not need this header.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,9 +15,11 @@
 #include <variant>
 #include <vector>
 
+#include "ungrain/export.h"
 #include "ungrain/image.h"
 #include "ungrain/rician.h"
 
+UNGRAIN_API_BEGIN
 namespace ungrain {
 
 struct DeviceChoice;
@@ -83,6 +87,12 @@ MethodInfo method_info(std::string_view method);
 // may be given as any of the numeric forms that hold it exactly.
 using ParamValue = std::variant<std::monostate, double, std::string, std::vector<double>, ConstImageView>;
 
+// What MethodParams::set_text() makes of a text. Throws Error(invalid_argument) as it does.
+ParamValue parse_value(const ParamInfo& info, std::string_view text);
+
+// The name nearest to what was typed; empty where none is near.
+std::string nearest(std::string_view typed, const std::vector<std::string>& names);
+
 // Where resolve() looks for noise that was cut off at black and white, as in integer files, to undo the cut:
 // samples at the limit are replaced by likely values from before the cut, and means stay the same.
 enum class Clipping : std::uint8_t {
@@ -116,7 +126,18 @@ struct NoiseHandling {
   double applied_strength = 1;
   friend bool operator==(const NoiseHandling& a, const NoiseHandling& b);  // models by their values
 };
-
+// The numbers of NoiseHandling that a user gives: each ranges from 0 to `most`.
+#ifndef __CUDACC__  // whose output g++ warns of, where a member points to a member
+struct NoiseNumber {
+  const char* name;
+  double NoiseHandling::*member;
+  double most;
+};
+inline constexpr std::array<NoiseNumber, 4> noise_numbers = {{{"strength", &NoiseHandling::strength, 10},
+                                                              {"luminance", &NoiseHandling::luminance, 10},
+                                                              {"chroma", &NoiseHandling::chroma, 10},
+                                                              {"keep_grain", &NoiseHandling::keep_grain, 1}}};
+#endif
 // The parameters of one method, of any. A plain value: copy it freely.
 class MethodParams {
  public:
@@ -190,3 +211,4 @@ class MethodParams {
 };
 
 }  // namespace ungrain
+UNGRAIN_API_END

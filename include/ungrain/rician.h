@@ -6,6 +6,9 @@
 #include <memory>
 #include <string_view>
 
+#include "ungrain/export.h"
+
+UNGRAIN_API_BEGIN
 namespace ungrain {
 
 // A sample is the root of the sum of the squares of 2 * coils Gaussian numbers: the real and the imaginary
@@ -54,7 +57,7 @@ class RicianEstimator {
   RicianEstimate finish() const;                                                       // of the slices so far
 
  private:
-  struct Impl;
+  struct UNGRAIN_HIDDEN Impl;
   std::unique_ptr<Impl> impl_;
 };
 
@@ -67,3 +70,4 @@ void add_rician(const float* in, float* out, int width, int height, std::ptrdiff
                 const Rician& noise, std::uint64_t seed, int slice = 0);
 
 }  // namespace ungrain
+UNGRAIN_API_END

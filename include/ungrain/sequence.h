@@ -5,8 +5,10 @@
 // images before and after; the others filter each image by itself.
 #pragma once
 
+#include "ungrain/export.h"
 #include "ungrain/image.h"
 
+UNGRAIN_API_BEGIN
 namespace ungrain {
 
 // Called from two threads, never at the same time.
@@ -31,3 +33,4 @@ class SliceWriter {
 };
 
 }  // namespace ungrain
+UNGRAIN_API_END

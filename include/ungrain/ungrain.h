@@ -1,10 +1,13 @@
 // All of ungrain.
 #pragma once
 
+#include "ungrain/convert.h"
 #include "ungrain/denoiser.h"
 #include "ungrain/error.h"
 #include "ungrain/estimate.h"
 #include "ungrain/image.h"
+#include "ungrain/measured_noise.h"
+#include "ungrain/memory.h"
 #include "ungrain/methods.h"
 #include "ungrain/metrics.h"
 #include "ungrain/noise.h"
@@ -12,6 +15,7 @@
 #include "ungrain/noise_model.h"
 #include "ungrain/parameters.h"
 #include "ungrain/rician.h"
+#include "ungrain/stabilizer.h"
 #include "ungrain/version.h"
 #include "ungrain/video.h"
 #include "ungrain/volume.h"

@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "ungrain/denoiser.h"
+#include "ungrain/export.h"
 #include "ungrain/image.h"
 #include "ungrain/measured_noise.h"
 #include "ungrain/noise_model.h"
 #include "ungrain/parameters.h"
 #include "ungrain/sequence.h"
 
+UNGRAIN_API_BEGIN
 namespace ungrain {
 
 // Frames between two cuts.
@@ -88,3 +90,4 @@ bool is_cut(const FrameOutline* two_before, const FrameOutline& before, const Fr
             const FrameOutline* after);
 
 }  // namespace ungrain
+UNGRAIN_API_END

@@ -16,9 +16,11 @@
 #include <string_view>
 #include <vector>
 
+#include "ungrain/export.h"
 #include "ungrain/image.h"
 #include "ungrain/parameters.h"
 
+UNGRAIN_API_BEGIN
 namespace ungrain {
 
 // Throws Error(invalid_argument) where a slice has too many voxels.
@@ -45,3 +47,4 @@ void follow_voxels(MethodParams& params, double aspect,
                    const std::function<bool(const std::string& name)>& is_given);
 
 }  // namespace ungrain
+UNGRAIN_API_END

@@ -37,7 +37,6 @@ inline bool is_unset(const ParamValue& value) { return std::holds_alternative<st
 
 // Throws Error(invalid_argument): "radius takes a whole number from 0 to 128, got 500".
 void check_value(const ParamInfo& info, const ParamValue& value);
-ParamValue parse_value(const ParamInfo& info, std::string_view text);
 std::string value_text(const ParamInfo& info, const ParamValue& value);
 
 inline constexpr double unbounded = std::numeric_limits<double>::infinity();

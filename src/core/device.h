@@ -12,10 +12,6 @@ namespace ungrain {
 // never replaced.
 Device choose_device(const Method& method, Device wanted);
 
-// The devices of a device's queues: every usable GPU for cuda:all (two queues where there is one GPU), the
-// device itself otherwise. Throws Error(no_device) where cuda:all finds none.
-std::vector<Device> queues(Device device);
-
 // The GPU of each queue of a CUDA device that choose_device() returned.
 std::vector<int> gpus_of(Device device);
 

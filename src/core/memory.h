@@ -1,18 +1,13 @@
-// Free memory, and float buffers that free themselves.
+// Buffers that free themselves.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <string>
+
+#include "ungrain/memory.h"
 
 namespace ungrain {
-
-// Bytes that this process may still take: what the machine has free, or what is left of the process' own
-// limit.
-std::size_t free_memory();
-
-std::string bytes_text(std::size_t bytes);  // "1.5 GiB"
 
 // Cache-line aligned and uninitialised. Throws Error(out_of_memory) that names the bytes.
 template <class T>

@@ -5,10 +5,9 @@
 #include <string_view>
 #include <vector>
 
-namespace ungrain {
+#include "ungrain/parameters.h"
 
-// The name nearest to what was typed; empty where none is near.
-std::string nearest(std::string_view typed, const std::vector<std::string>& names);
+namespace ungrain {
 
 // "; did you mean 'bilateral'?", or the list of names where none is near.
 std::string did_you_mean(std::string_view typed, const std::vector<std::string>& names);

@@ -1,24 +1,11 @@
 // Applies NoiseHandling to a method's own parameters.
 #pragma once
 
-#include <array>
-
 #include "core/method.h"
 #include "noise/stabilize.h"
 #include "ungrain/parameters.h"
 
 namespace ungrain {
-
-// The numbers of NoiseHandling that a user gives: each ranges from 0 to `most`.
-struct NoiseNumber {
-  const char* name;
-  double NoiseHandling::*member;
-  double most;
-};
-inline constexpr std::array<NoiseNumber, 4> noise_numbers = {{{"strength", &NoiseHandling::strength, 10},
-                                                              {"luminance", &NoiseHandling::luminance, 10},
-                                                              {"chroma", &NoiseHandling::chroma, 10},
-                                                              {"keep_grain", &NoiseHandling::keep_grain, 1}}};
 
 // Throws Error(invalid_argument) unless the values are in range and fit the method, its parameters and the
 // image.

@@ -20,16 +20,17 @@ inline bool is_split(const Method& method, const ImageSpec& spec) {
 }
 
 // Parameters of luma and of chroma: lists and noise models of three channels are divided, other values serve
-// both. Throws Error(invalid_argument) where a value cannot be divided (an image).
+// both. Throws Error(invalid_argument) where a value cannot be divided (an image). A friend of the public
+// MethodParams, whose header makes it visible: so its functions are hidden one by one.
 class YcbcrParams {
  public:
-  static MethodParams luma(const MethodParams& params);
-  static MethodParams chroma(const MethodParams& params);
-  static MethodParams joined(MethodParams luma, MethodParams chroma);
+  UNGRAIN_HIDDEN static MethodParams luma(const MethodParams& params);
+  UNGRAIN_HIDDEN static MethodParams chroma(const MethodParams& params);
+  UNGRAIN_HIDDEN static MethodParams joined(MethodParams luma, MethodParams chroma);
   // Of a method that takes ycbcr: one set with lists or a noise model of three channels. `params` gives
   // everything but the noise.
-  static MethodParams with_noise_of(MethodParams params, const MethodParams& luma, const MethodParams& chroma,
-                                    const ImageSpec& spec);
+  UNGRAIN_HIDDEN static MethodParams with_noise_of(MethodParams params, const MethodParams& luma,
+                                                   const MethodParams& chroma, const ImageSpec& spec);
 };
 
 // Runs both pipelines, built for luma_spec() and chroma_spec(). Chroma's results have luma's room, as in an

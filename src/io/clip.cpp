@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/memory.h"
 #include "io/failure.h"
+#include "ungrain/memory.h"
 
 namespace ungrain::io {
 namespace {

@@ -6,13 +6,13 @@
 #include <cmath>
 #include <limits>
 
-#include "core/convert.h"
 #include "io/failure.h"
 #include "io/packed_rows.h"
 #include "io/temporary_file.h"
 #include "io/tiff_entries.h"
 #include "io/tiff_exif.h"
 #include "io/tiff_values.h"
+#include "ungrain/convert.h"
 #include "ungrain/version.h"
 
 namespace ungrain::io {

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "core/convert.h"
 #include "io/failure.h"
+#include "ungrain/convert.h"
 #include "ungrain/error.h"
 
 namespace ungrain::io {

@@ -9,12 +9,12 @@
 #include <new>
 #include <optional>
 
-#include "core/convert.h"
 #include "io/dng_tags.h"
 #include "io/failure.h"
 #include "io/packed_rows.h"
 #include "io/tiff_exif.h"
 #include "io/tiff_values.h"
+#include "ungrain/convert.h"
 
 namespace ungrain::io {
 namespace {

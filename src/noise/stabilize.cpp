@@ -6,7 +6,7 @@
 #include "core/opponent.h"
 #include "core/portable_math.h"
 #include "noise/noise_model.h"
-#include "noise/poisson_gaussian.h"
+#include "ungrain/stabilizer.h"
 
 namespace ungrain {
 namespace {
@@ -106,6 +106,10 @@ std::optional<PoissonGaussian> ChannelDeviation::poisson_gaussian() const {
     sum.b += factor_ * factor_ * part.weight * one->b;
   }
   return parts_.empty() ? std::nullopt : std::optional(sum);
+}
+
+double channel_deviation(const NoiseModel& model, const ImageSpec& spec, int channel, double level) {
+  return ChannelDeviation(model, spec, channel).at(level);
 }
 
 std::vector<double> stabilized_deviations(const NoiseModel& model, const ImageSpec& spec) {

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "core/convert.h"
 #include "io/browser_picture.h"
 #include "page_assets.h"
+#include "ungrain/convert.h"
 
 namespace ungrain::page {
 namespace {

@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/convert.h"
 #include "scene/canvas.h"
 #include "scene/card.h"
 #include "scene/foliage.h"
 #include "scene/landscape.h"
 #include "scene/still_life.h"
+#include "ungrain/convert.h"
 #include "ungrain/error.h"
 
 namespace ungrain {

@@ -17,15 +17,17 @@ MAY_INCLUDE = {
     "noise": {"core", "device"},
     "metrics": {"core"},
     "video": {"core"},
-    "scene": {"core"},
-    "io": {"core"},
-    "page": {"core", "io"},
-    "cli": {"core", "noise", "io", "page", "scene"},
+    "c": set(),
+    "scene": set(),
+    "io": set(),
+    "page": {"io"},
+    "cli": {"io", "page", "scene"},
     "python": set(),
 }
-# The one list of backends, the noise estimate's kernels, and a constant that both kinds of kernel share.
+# The one list of backends and the noise estimate's kernels.
 BESIDES = {"src/device/backends.cpp": {"cpu", "cuda"}, "src/cuda/noise_pass.h": {"noise"}, "src/cuda/noise_pass.cu": {"noise"}}
-SHARED = {"cpu/exp.h"}
+# Arithmetic without any symbols: a constant that both kinds of kernel share, and functions with the same bits everywhere.
+SHARED = {"cpu/exp.h", "core/portable_math.h"}
 
 
 def _sources(folder):
@@ -49,6 +51,21 @@ class Floors(unittest.TestCase):
                 above -= allowed | {folder} | BESIDES.get(name, set())
                 with self.subTest(file=name):
                     self.assertFalse(above, "docs/architecture.md says what may be included")
+
+    def test_what_is_linked_to_the_library_uses_public_headers_alone(self):
+        """The program, its own libraries and the C API: a shared library hides the rest."""
+        inside = set(MAY_INCLUDE) - {"cli", "python", "c", "io", "page", "scene"}
+        for folder in ("cli", "python", "c", "io", "page", "scene"):
+            self.assertFalse(MAY_INCLUDE[folder] & inside, folder)
+        self.assertNotIn("../src", (ROOT / "python/CMakeLists.txt").read_text())
+
+    def test_public_headers_are_exported(self):
+        """What a shared library exports is declared between these marks (ungrain/export.h)."""
+        without_functions = {"export.h", "half.h", "ungrain.h"}  # of the library
+        for path in sorted((ROOT / "include/ungrain").glob("*.h")):
+            if path.name not in without_functions:
+                with self.subTest(file=path.name):
+                    self.assertRegex(path.read_text(), r"\nUNGRAIN_API_BEGIN\nnamespace ungrain \{\n(?s:.*)\n\}  // namespace ungrain\nUNGRAIN_API_END\n$")
 
     def test_integrations_include_the_api_alone(self):
         for path in sorted((ROOT / "integrations").glob("*/src/*")):

@@ -4,8 +4,10 @@
 
 #include <vector>
 
+#include "ungrain/export.h"
 #include "ungrain/noise_model.h"
 
+UNGRAIN_API_BEGIN
 namespace ungrain {
 
 // forward() gives values whose noise has the deviation 1 at every level; 0 stays 0. inverse() is not its
@@ -33,3 +35,4 @@ class Stabilizer {
 };
 
 }  // namespace ungrain
+UNGRAIN_API_END
