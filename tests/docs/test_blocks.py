@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 import tomllib
+import urllib.request
 import xml.etree.ElementTree
 from collections import defaultdict
 from pathlib import Path
@@ -34,9 +35,9 @@ LANGUAGES = {*SHELL, *PARSED, *SHOWN, "python", "cpp", "c"}
 # Addresses and sizes that the documents use as examples, and what stands for them here.
 STAND_INS = {
     "--scheduler tcp://host:8786": "--workers 1",
-    "--scheduler tls://host:8786": "--workers 1",
     "--workers 4": "--workers 1",
     'Client("tcp://host:8786")': "Client(processes=False, dashboard_address=None)",
+    "demo --frames 50": f"demo --frames 4 --size {samples.WIDTH}x{samples.HEIGHT}",
     "--size 1920x1080": f"--size {samples.WIDTH}x{samples.HEIGHT}",
     "--dataset /entry/data/data": "--dataset /data",
     "--listen 0.0.0.0": "--listen 127.0.0.1:0",
@@ -155,13 +156,16 @@ def missing(line: str, folder: Path) -> str:
 
 
 def run_view(line: str, folder: Path, environment) -> None:
-    """A server: it says its address, and ends by Ctrl-C."""
-    command = shlex.split(line, comments=True)
+    """A server: it says its address, answers, and ends by Ctrl-C."""
+    command = shlex.split(with_stand_ins(line), comments=True)
     server = subprocess.Popen([*command, "--no-browser"], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True)
     try:
         said = server.stdout.readline()
-        assert "http://" in said, said + server.stdout.read()
+        address = re.search(r"http://\S+", said)
+        assert address, said + server.stdout.read()
+        with urllib.request.urlopen(address[0], timeout=20) as page:
+            assert b"<html" in page.read()
         server.send_signal(signal.SIGINT)
         assert server.wait(20) in (0, 130, -signal.SIGINT)
     finally:
