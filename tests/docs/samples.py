@@ -70,7 +70,7 @@ def _pictures(folder: Path) -> None:
         (folder / name).mkdir()
         shutil.copy(folder / "photo.jpg", folder / name / "a.jpg")
         shutil.copy(folder / "photo2.jpg", folder / name / "b.jpg")
-    (folder / "my.json").write_text(json.dumps({"ungrain": "0.1.0", "options": {"--strength": 0.8}}))
+    (folder / "my.json").write_text(json.dumps({"ungrain_preset": 1, "options": {"strength": 0.8}}))
 
 
 def _volumes(folder: Path) -> None:
