@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -63,23 +64,38 @@ def _inline(node) -> str:
     return "".join(parts)
 
 
+def _paragraph(paragraph) -> list[str]:
+    """Text and code in the order in which they stand; Doxygen puts code into the paragraph before it."""
+    found, rest = [], ElementTree.Element("para")
+    rest.text = paragraph.text
+
+    def close() -> None:
+        nonlocal rest
+        if text := _inline(rest).strip():
+            found.append(text)
+        rest = ElementTree.Element("para")
+
+    for child in paragraph:
+        if child.tag not in ("verbatim", "programlisting"):
+            rest.append(child)
+            continue
+        close()
+        rest.text = child.tail
+        if child.tag == "verbatim":
+            code = textwrap.dedent(child.text or "").strip("\n")
+        else:
+            lines = ["".join((" " if part.tag == "sp" else part.text or "") + (part.tail or "" if part is not line else "")
+                             for part in line.iter()) for line in child.iter("codeline")]
+            code = textwrap.dedent("\n".join(lines))
+        found.append(f"```cpp\n{code}\n```")
+    close()
+    return found
+
+
 def _blocks(description) -> list[str]:
-    """The paragraphs, lists and code of a description."""
     if description is None:
         return []
-    found = []
-    for paragraph in description.iter("para"):
-        if paragraph.find("..") is not None:
-            continue
-        for code in paragraph.iter("programlisting"):
-            lines = ["".join(" " if part.tag == "sp" else (part.text or "") + "" for part in line.iter()) for line in code.iter("codeline")]
-            found.append("```cpp\n" + "\n".join(lines) + "\n```")
-        for code in paragraph.findall("verbatim"):
-            found.append("```cpp\n" + (code.text or "").strip("\n") + "\n```")
-        text = _inline(paragraph).strip() if paragraph.find("verbatim") is None else ""
-        if text:
-            found.append(text)
-    return found
+    return [block for paragraph in description.findall("para") for block in _paragraph(paragraph)]
 
 
 def _described(member) -> str:
