@@ -14,7 +14,7 @@ macro "ungrain" {
 
 // Asks in a dialog; what was chosen is kept for the next time.
 function askedOptions(program) {
-  methods = newArray("bm3d", "ridge", "nlm", "bilateral", "median", "gaussian");
+  methods = newArray("bm3d", "ridge", "nlm", "bilateral", "median");
   kinds = newArray("each image by itself", "a volume");
   Dialog.create("ungrain");
   Dialog.addString("Program", program, 30);
@@ -35,16 +35,26 @@ function askedOptions(program) {
     call("ij.Prefs.set", "ungrain.kind", kind);
   }
   options = "--strength " + strength;
-  if (sigma != "auto") options = options + " --sigma " + sigma;
+  if (sigma != "auto" && method != "median") options = options + " --sigma " + sigma;
   if (kind == kinds[1]) options = options + " --volume";
   else options = options + " --method " + method;
   return options + " " + Dialog.getString();
 }
 
+// exec() takes words one by one, never an array of them: a macro of one line has them all.
+function execWords(words) {
+  line = "return exec(";
+  for (i = 0; i < words.length; i++) {
+    word = replace(replace(words[i], "\\\\", "\\\\\\\\"), "\"", "\\\\\"");
+    line = line + "\"" + word + "\"";
+    if (i < words.length - 1) line = line + ", ";
+  }
+  return eval(line + ");");
+}
+
 // Through two TIFF files in the temporary folder, which are removed.
 function denoise(program, options) {
   title = getTitle();
-  if (is("composite")) luts = 1; else luts = 0;
   stamp = "" + getTime() + "-" + round(random * 1e9);
   before = getDirectory("temp") + "ungrain-" + stamp + "-in.tif";
   after = getDirectory("temp") + "ungrain-" + stamp + "-out.tif";
@@ -54,14 +64,15 @@ function denoise(program, options) {
   saveAs("Tiff", before);
   close();
   setBatchMode(false);
-  words = split(String.trim(options), " ");
-  command = newArray(program, before, "-o", after);
-  command = Array.concat(command, words);
-  said = exec(command);
-  File.delete(before);
-  if (!File.exists(after)) exit("ungrain: " + said);
+  files = newArray(program, before, "-o", after);
+  words = split(options, " ");
+  command = Array.concat(files, words);
+  said = execWords(command);
+  gone = File.delete(before);
+  // exec() keeps what the program says of errors to itself.
+  if (!File.exists(after)) exit("ungrain made no result; in a terminal it says why: " + program + " FILE " + options);
   open(after);
-  File.delete(after);
+  gone = File.delete(after);
   rename(title + " denoised");
-  print("ungrain: " + said);
+  if (said != "") print("ungrain: " + said);
 }
