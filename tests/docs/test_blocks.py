@@ -56,6 +56,7 @@ NOT_RUN = {
     "vapoursynth": "writes into the user's configuration",
     "python3 -m venv": "makes an environment; tools/venv does the same",
     "python -m build": "compiles; tools/wheel does the same",
+    "export": "sets up the reader's shell",
     "napari": "opens a window; integrations/napari/tests run it without one",
     "gimp": "opens a window",
     "docker": "needs a service of the machine",
@@ -80,7 +81,7 @@ def program_folder(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory):
     path = f"{program_folder(tmp_path_factory)}:{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "UNGRAIN_PYTHON": sys.executable, "LC_ALL": "C.UTF-8"}
+    return {**os.environ, "PATH": path, "UNGRAIN_PYTHON": sys.executable, "UNGRAIN_SOURCE": str(ROOT), "LC_ALL": "C.UTF-8"}
 
 
 @pytest.fixture(scope="session")
