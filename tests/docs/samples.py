@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -137,6 +138,7 @@ def _zarr(folder: Path) -> None:
         "datasets": [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 1, 1]}]}]}]
 
 
+@cache
 def reads(extension: str) -> bool:
     listed = subprocess.run([PROGRAM, "formats", "--json"], capture_output=True, text=True, check=True).stdout
     return any(extension in row["extensions"] and row["read"] for row in map(json.loads, listed.splitlines()))
