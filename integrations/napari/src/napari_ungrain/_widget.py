@@ -44,9 +44,9 @@ def _devices() -> list[str]:
 class DenoiseWidget(Container):
     """Denoises an image layer into a new one."""
 
-    def __init__(self, viewer: Any) -> None:
+    def __init__(self, napari_viewer: Any) -> None:  # napari gives the viewer to a parameter of this name alone
         super().__init__(labels=True)
-        self._viewer = viewer
+        viewer = self._viewer = napari_viewer
         self._job: _Job | None = None
         self._worker: Any = None
         self._options: list[Any] = []
