@@ -8,7 +8,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: all setup build demo test bench sanitize fuzz lint format docs install clean
+.PHONY: all setup build demo test bench sanitize fuzz lint format docs install clean site integrations
 all: build
 
 setup:
@@ -23,6 +23,7 @@ demo:
 
 test: build
 	@tools/setup browser
+	@tools/setup site
 	@tools/test $(PRESET)
 
 bench: build
@@ -46,6 +47,17 @@ format:
 docs: build
 	@$(BUILD)/bin/ungrain methods --markdown > docs/methods.md
 	@tools/pictures $(BUILD)/bin/ungrain
+
+# The documents as a site, in build/site.
+site: build
+	@tools/setup site
+	@[ -d $(BUILD)/wheel/venv ] || tools/wheel $(BUILD) $(BUILD)/wheel.log
+	@tools/site $(BUILD) $(BUILD)/site.log && echo "The site is in build/site: open build/site/index.html."
+
+# The plug-ins and scripts for other programs, in those that are there. napari and Qt come from PyPI.
+integrations: build
+	@[ -d $(BUILD)/wheel/venv ] || tools/wheel $(BUILD) $(BUILD)/wheel.log
+	@tools/integrations $(BUILD)
 
 install: build
 	@cmake --install $(BUILD)

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -117,11 +118,15 @@ int view_command(const Arguments& arguments) {
   flush_output();
   if (!settings.quiet) print_error("Ctrl-C ends it");
   if (!settings.no_browser) open_browser(address);
+  std::atomic<bool> ended = false;
   std::thread watch([&] {
-    while (!interrupted().cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    server->stop();
+    while (!ended) {  // a server that has not begun to listen does not know yet that it is to stop
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      if (interrupted().cancelled()) server->stop();
+    }
   });
   server->run(api);
+  ended = true;
   watch.join();
   return exit_done;
 }

@@ -608,6 +608,11 @@ class Safety(ViewTest):
             connection.close()
         self.assertIsNone(server.process.poll())
 
+    def test_interrupted_at_once(self):
+        self.photo()
+        for _ in range(5):
+            self.assertIn(self.serve().end(), (0, -signal.SIGINT))
+
     def test_the_end(self):
         self.photo()
         server = self.serve()

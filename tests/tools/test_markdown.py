@@ -47,5 +47,6 @@ class Links(unittest.TestCase):
                     self.assertIn(code, compiled)
 
 
+
 if __name__ == "__main__":
     unittest.main()
