@@ -73,6 +73,6 @@ foreach(part CONTRIB EXAMPLES INSTALL TESTS)
   set(HWY_ENABLE_${part} OFF CACHE INTERNAL "")
 endforeach()
 ungrain_find_or_fetch(
-  hwy Highway 1.2.0 https://github.com/google/highway/archive/refs/tags/1.2.0.tar.gz
-  7e0be78b8318e8bdbf6fa545d2ecb4c90f947df03f7aadc42c1967f019e63343
+  hwy Highway 1.0.3 https://github.com/google/highway/archive/refs/tags/1.0.3.tar.gz
+  566fc77315878473d9a6bd815f7de78c73734acdcb745c3dde8579560ac5440e
   "Debian and Ubuntu: libhwy-dev, Fedora: highway-devel, Homebrew and vcpkg: highway, conda-forge: libhwy")
