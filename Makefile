@@ -8,7 +8,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: all setup build demo test bench sanitize fuzz lint format docs install clean site integrations
+.PHONY: all setup build demo test bench sanitize fuzz lint format docs install wheel packages check-packages clean site integrations
 all: build
 
 setup:
@@ -61,6 +61,17 @@ integrations: build
 
 install: build
 	@cmake --install $(BUILD)
+
+# A wheel for other machines; CUDA=all-major for GPUs too. tools/release-wheel says what else can be chosen.
+wheel: setup
+	@tools/release-wheel $(PYTHON)
+
+# Debian packages, and their trial in a bare system of their own (as root, with debootstrap).
+packages: setup
+	@tools/packages $(JOBS)
+
+check-packages:
+	@tools/check-packages
 
 clean:
 	rm -rf build

@@ -13,8 +13,13 @@ endif()
 target_compile_options(ungrain_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cxx_flags}>")
 # Kernels share the border rule and the planes' layout with the host: constexpr functions run on both sides. 554: a
 # conversion to constants that does nothing where they are constants already.
-target_compile_options(ungrain_flags INTERFACE
-  "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--diag-suppress=554;-lineinfo;-Xcompiler=-Wall,-Wextra>")
+set(cuda_flags --expt-relaxed-constexpr --diag-suppress=554 -Xcompiler=-Wall,-Wextra)
+if(NOT DEFINED SKBUILD)
+  list(APPEND cuda_flags -lineinfo)  # source lines for profilers
+elseif(UNGRAIN_HAVE_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+  list(APPEND cuda_flags --compress-mode=size)  # a wheel of many architectures is large; drivers of CUDA 13 unpack it
+endif()
+target_compile_options(ungrain_flags INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_flags}>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12)
   # False alarms that the optimiser raises: inside fmt 9's formatting of numbers (gcc 13), where strings are joined
   # (gcc 12). Which sources they meet changes with what is inlined.

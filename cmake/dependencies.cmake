@@ -1,8 +1,7 @@
 # What the build found, as UNGRAIN_HAVE_… and UNGRAIN_USE_…; what is missing and optional is said once.
 list(APPEND CMAKE_MODULE_PATH ${PROJECT_SOURCE_DIR}/cmake)
 find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)
-find_package(hwy CONFIG REQUIRED)
+include(${CMAKE_CURRENT_LIST_DIR}/fetch.cmake)
 
 set(UNGRAIN_USE_STD_THREADS ${UNGRAIN_STD_THREADS})
 if(NOT UNGRAIN_STD_THREADS)

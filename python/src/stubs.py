@@ -1,11 +1,13 @@
-"""stubs.py OUT: writes _methods.pyi, the signatures of the methods' functions, from the newly built module."""
+"""stubs.py FOLDER: writes FOLDER/ungrain/_methods.pyi, the signatures of the methods' functions, from the newly built module there."""
 
 from __future__ import annotations
 
 import inspect
+import pathlib
 import sys
 import textwrap
 
+sys.path.insert(0, sys.argv[1])  # not PYTHONPATH, through which pip names what the build needs
 from ungrain import _denoise, _methods
 
 
@@ -46,8 +48,7 @@ def main() -> None:
              ""]
     lines += [function(info) for info in _methods.all_infos()]
     assert _denoise.Array  # what the stub imports is there
-    with open(sys.argv[1], "w", encoding="utf-8") as file:
-        file.write("\n".join(lines))
+    pathlib.Path(sys.argv[1], "ungrain", "_methods.pyi").write_text("\n".join(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// Sums and least values over the lanes of a warp.
+// Sums, least and greatest values over the lanes of a warp.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,6 +26,24 @@ __device__ inline unsigned warp_least(unsigned value) {
   return __reduce_min_sync(all_lanes, value);
 #else
   for (int apart = 16; apart > 0; apart /= 2) value = min(value, __shfl_xor_sync(all_lanes, value, apart));
+  return value;
+#endif
+}
+
+__device__ inline int warp_least(int value) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_min_sync(all_lanes, value);
+#else
+  for (int apart = 16; apart > 0; apart /= 2) value = min(value, __shfl_xor_sync(all_lanes, value, apart));
+  return value;
+#endif
+}
+
+__device__ inline int warp_greatest(int value) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(all_lanes, value);
+#else
+  for (int apart = 16; apart > 0; apart /= 2) value = max(value, __shfl_xor_sync(all_lanes, value, apart));
   return value;
 #endif
 }

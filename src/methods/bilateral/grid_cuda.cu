@@ -5,6 +5,7 @@
 
 #include "cuda/launch.cuh"
 #include "cuda/load.cuh"
+#include "cuda/warp.cuh"
 #include "methods/bilateral/bilateral.h"
 #include "methods/bilateral/grid.h"
 #include "ungrain/error.h"
@@ -82,8 +83,8 @@ class GridBlock {
       first = min(first, call_.level_of(value));
       last = max(last, call_.level_of(value));
     });
-    first = __reduce_min_sync(0xffffffffU, first);
-    last = __reduce_max_sync(0xffffffffU, last);
+    first = cuda::warp_least(first);
+    last = cuda::warp_greatest(last);
     if (threadIdx.x % 32 == 0) {
       atomicMin(&range[0], first);
       atomicMax(&range[1], last);

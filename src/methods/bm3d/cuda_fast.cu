@@ -28,6 +28,7 @@
 #include "cuda/async_copy.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/products.cuh"
+#include "cuda/warp.cuh"
 #include "methods/bm3d/cuda_filter.h"
 #include "methods/bm3d/cuda_halves.cuh"
 #include "methods/bm3d/transforms.h"
@@ -39,7 +40,6 @@ namespace {
 constexpr int patch = 8;
 constexpr int warps = 8;
 constexpr int threads = 32 * warps;
-constexpr unsigned all_lanes = 0xffffffffU;
 // Pixels farther than this from the reference patch's mean, in sigma, are too coarse as halves.
 constexpr float largest_pixel = 256;
 // The range of 32-bit sums: an estimate of so many sigma times its weight.
@@ -318,7 +318,7 @@ class GroupFilter {
       }
       __syncwarp();
     }
-    return static_cast<float>(__reduce_add_sync(all_lanes, static_cast<int>(kept)));
+    return static_cast<float>(warp_sum(static_cast<int>(kept)));
   }
 
   // The same with a threshold for each coefficient; the group's mean is always kept. Returns the sum of the
