@@ -445,7 +445,7 @@ HttpAnswer Api::thumbnail(const HttpRequest& request) {
   if (const auto made = thumbnails_.find(file.number); made != thumbnails_.end()) return made->second;
   const Picture page(open_document(file, treatments_of(file.number).front(), settings_.memory / 4), 0,
                      settings_.memory / 2);
-  const Image& small = page.level(page.levels() - 1);
+  const Image& small = page.thumbnail();
   const ImageSpec& spec = small.spec();
   const std::vector<std::uint8_t> rgba =
       shown(small.view(), {0, 0, spec.width, spec.height}, page.usual_window());

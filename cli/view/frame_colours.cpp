@@ -1,5 +1,6 @@
 #include "view/frame_colours.h"
 #include "ungrain/convert.h"
+#include "view/in_parallel.h"
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,69 @@ namespace ungrain::cli::view {
 namespace {
 
 constexpr int lines_of_high_definition = 720;
+
+// What a sample of luma or chroma adds to red, green and blue.
+struct Conversion {
+  float white;
+  float black;
+  float middle;
+  float luma;
+  float red_of_cr;
+  float green_of_cb;
+  float green_of_cr;
+  float blue_of_cb;
+
+  Conversion(const ImageSpec& spec, const FrameColours& colours) {
+    const double most = spec.white();
+    // Steps of 8 bits, in units of these samples.
+    const double step = is_float(spec.type) ? most / 255 : (most + 1) / 256;
+    const double chroma = colours.limited ? most / (224 * step) : 1;
+    const double green = 1 - colours.red - colours.blue;
+    const double to_red = 2 * (1 - colours.red) * chroma;
+    const double to_blue = 2 * (1 - colours.blue) * chroma;
+    white = static_cast<float>(most);
+    black = static_cast<float>(colours.limited ? 16 * step : 0);
+    middle = static_cast<float>(128 * step);
+    luma = static_cast<float>(colours.limited ? most / (219 * step) : 1);
+    red_of_cr = static_cast<float>(to_red);
+    blue_of_cb = static_cast<float>(to_blue);
+    green_of_cb = static_cast<float>(-colours.blue * to_blue / green);
+    green_of_cr = static_cast<float>(-colours.red * to_red / green);
+  }
+
+  // Rows [first, end).
+  void run(const ConstImageView& frame, const ImageView& rgb, int first, int end) const {
+    const auto width = static_cast<std::size_t>(frame.spec.width);
+    const ConstImageView light = luma_view(frame);
+    const ConstImageView colour = chroma_view(frame);
+    const auto chroma_width = static_cast<std::size_t>(colour.spec.width);
+    const auto across = static_cast<std::size_t>(frame.spec.chroma.x);
+    std::vector<float> samples(4 * width + 2 * chroma_width);
+    float* const y_row = samples.data();
+    std::array<float*, 3> out = {y_row + width, y_row + 2 * width, y_row + 3 * width};
+    float* const cb_row = y_row + 4 * width;
+    float* const cr_row = cb_row + chroma_width;
+    int held = -1;  // row of chroma
+    for (int y = first; y < end; ++y) {
+      load_row(light, y, 0, y_row);
+      if (const int row = y / frame.spec.chroma.y; row != held) {
+        load_row(colour, row, 0, cb_row);
+        load_row(colour, row, 1, cr_row);
+        held = row;
+      }
+      const auto cut = [this](float value) { return std::min(std::max(value, 0.0F), white); };
+      for (std::size_t x = 0; x < width; ++x) {
+        const float bright = (y_row[x] - black) * luma;
+        const float cb = cb_row[x / across] - middle;
+        const float cr = cr_row[x / across] - middle;
+        out[0][x] = cut(bright + red_of_cr * cr);
+        out[1][x] = cut(bright + green_of_cb * cb + green_of_cr * cr);
+        out[2][x] = cut(bright + blue_of_cb * cb);
+      }
+      store_channels(rgb, y, 3, out.data());
+    }
+  }
+};
 
 }  // namespace
 
@@ -27,53 +91,16 @@ FrameColours FrameColours::of(const std::string& matrix, const std::string& rang
 }
 
 Image to_rgb(const ConstImageView& frame, const FrameColours& colours) {
-  const ImageSpec& from = frame.spec;
-  ImageSpec spec = from;
+  ImageSpec spec = frame.spec;
   spec.colour = Colour::rgb;
   spec.channels = 3;
   spec.alpha = false;
   spec.chroma = {};
-  spec.range = from.white();
+  spec.range = frame.spec.white();
   Image image(spec);
-  const auto width = static_cast<std::size_t>(from.width);
-  const double white = from.white();
-  // Steps of 8 bits, in units of these samples.
-  const double step = is_float(from.type) ? white / 255 : (white + 1) / 256;
-  const double black = colours.limited ? 16 * step : 0;
-  const double luma = colours.limited ? white / (219 * step) : 1;
-  const double chroma = colours.limited ? white / (224 * step) : 1;
-  const double middle = 128 * step;
-  const double green = 1 - colours.red - colours.blue;
-  const double to_red = 2 * (1 - colours.red);
-  const double to_blue = 2 * (1 - colours.blue);
-  const std::array<double, 2> to_green = {-colours.blue * to_blue / green, -colours.red * to_red / green};
-  const ConstImageView light = luma_view(frame);
-  const ConstImageView colour = chroma_view(frame);
-  std::array<std::vector<float>, 3> samples;
-  samples[0].resize(width);
-  samples[1].resize(static_cast<std::size_t>(colour.spec.width));
-  samples[2].resize(static_cast<std::size_t>(colour.spec.width));
-  std::array<std::vector<float>, 3> rgb;
-  for (std::vector<float>& row : rgb) row.resize(width);
-  for (int y = 0; y < from.height; ++y) {
-    load_row(light, y, 0, samples[0].data());
-    if (y % from.chroma.y == 0) {
-      for (int channel = 0; channel < 2; ++channel)
-        load_row(colour, y / from.chroma.y, channel, samples[static_cast<std::size_t>(channel) + 1].data());
-    }
-    for (std::size_t x = 0; x < width; ++x) {
-      const std::size_t at = x / static_cast<std::size_t>(from.chroma.x);
-      const double bright = (samples[0][x] - black) * luma;
-      const double cb = (samples[1][at] - middle) * chroma;
-      const double cr = (samples[2][at] - middle) * chroma;
-      const auto cut = [&](double value) { return static_cast<float>(std::clamp(value, 0.0, white)); };
-      rgb[0][x] = cut(bright + to_red * cr);
-      rgb[1][x] = cut(bright + to_green[0] * cb + to_green[1] * cr);
-      rgb[2][x] = cut(bright + to_blue * cb);
-    }
-    for (int channel = 0; channel < 3; ++channel)
-      store_row(image.view(), y, channel, rgb[static_cast<std::size_t>(channel)].data());
-  }
+  const Conversion conversion(frame.spec, colours);
+  const ImageView to = image.view();
+  in_parallel(spec.height, spec.width, [&](int first, int end) { conversion.run(frame, to, first, end); });
   return image;
 }
 

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <future>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "ungrain/convert.h"
 #include "ungrain/error.h"
+#include "view/in_parallel.h"
 
 namespace ungrain::cli::view {
 namespace {
@@ -72,18 +71,8 @@ Image halved(const ConstImageView& image) {
   spec.width = (image.spec.width + 1) / 2;
   spec.height = (image.spec.height + 1) / 2;
   Image small(spec);
-  constexpr std::int64_t pixels_for_thread = 1 << 18;
-  const std::int64_t pixels = std::int64_t{spec.width} * spec.height;
-  const auto threads = static_cast<int>(std::clamp<std::int64_t>(
-      pixels / pixels_for_thread, 1, std::max(1U, std::thread::hardware_concurrency())));
-  const auto row_of = [&](int part) { return static_cast<int>(std::int64_t{spec.height} * part / threads); };
-  std::vector<std::future<void>> parts;
-  for (int part = 1; part < threads; ++part) {
-    parts.push_back(std::async(
-        std::launch::async, [&, part] { halve_rows(image, small.view(), row_of(part), row_of(part + 1)); }));
-  }
-  halve_rows(image, small.view(), 0, row_of(1));
-  for (std::future<void>& part : parts) part.get();
+  in_parallel(spec.height, spec.width,
+              [&, to = small.view()](int first, int end) { halve_rows(image, to, first, end); });
   return small;
 }
 
@@ -105,9 +94,12 @@ Picture::Picture(std::shared_ptr<Document> document, int page, std::size_t memor
   } else {
     levels_.push_back(std::move(pixels));
   }
-  constexpr int smallest = 256;
-  while (std::max(levels_.back().spec().width, levels_.back().spec().height) > smallest)
+  constexpr int smallest = 64;  // for coarse previews; what is shown ends with the first of one tile
+  const auto longest = [&] { return std::max(levels_.back().spec().width, levels_.back().spec().height); };
+  while (longest() > smallest) {
+    if (longest() > largest_thumbnail) thumbnail_level_ = levels();
     levels_.push_back(halved(std::as_const(levels_.back()).view()));
+  }
   noise_.resize(levels_.size());
   find_window();
 }
@@ -134,7 +126,7 @@ MeasuredNoise& Picture::noise(int level) {
 void Picture::find_window() {
   window_ = {0, spec().white()};
   if (spec().type == PixelType::u8) return;
-  const Image& small = levels_.back();
+  const Image& small = thumbnail();
   std::vector<float> values;
   std::vector<float> row(static_cast<std::size_t>(small.spec().width));
   for (int channel = 0; channel < shown_channels(small.spec()); ++channel) {

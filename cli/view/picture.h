@@ -50,6 +50,9 @@ class Picture {
   int levels() const { return static_cast<int>(levels_.size()); }
   const Image& level(int level) const { return levels_[static_cast<std::size_t>(level)]; }
 
+  // The first level of at most 256 x 256 pixels.
+  const Image& thumbnail() const { return level(thumbnail_level_); }
+
   // The noise of a level, measured once. Any thread may call it.
   MeasuredNoise& noise(int level);
   std::mutex& noise_mutex() { return noise_mutex_; }  // hold it while using noise()
@@ -63,7 +66,9 @@ class Picture {
   std::shared_ptr<Document> document_;
   int page_;
   std::optional<Image> frame_;  // of luma and chroma
+  static constexpr int largest_thumbnail = 256;
   std::vector<Image> levels_;
+  int thumbnail_level_ = 0;
   Window window_;
   std::mutex noise_mutex_;
   std::vector<std::unique_ptr<MeasuredNoise>> noise_;

@@ -116,23 +116,17 @@ class PageVariant : public Variant {
     spec_ = settings_.opened->spec();
   }
 
-  bool needs_whole(Workbench& bench, const Picture& picture, int level) override {
-    const Reach reach = denoiser(bench, const_cast<Picture&>(picture), level).reach();
+  bool needs_whole(Workbench& bench, const Picture& /*picture*/, int level) override {
+    if (level > 0) return false;
+    const Reach reach = denoiser(bench).reach();
     return reach.whole || reach.x > far_reach;
   }
 
  protected:
   Image make(Workbench& bench, Picture& picture, const Part& part) override {
-    return denoised(bench, denoiser(bench, picture, 0), picture.pixels().view(), settings_.written, part);
+    return denoised(bench, denoiser(bench), picture.pixels().view(), settings_.written, part);
   }
   Image make_coarse(Workbench& bench, Picture& picture, int level, const Part& part) override {
-    return denoised(bench, denoiser(bench, picture, level), picture.level(level).view(),
-                    picture.level(level).spec(), part);
-  }
-
- private:
-  Denoiser& denoiser(Workbench& bench, Picture& picture, int level) {
-    if (level == 0) return bench.denoiser(owner(0), *params_, spec_, options());
     auto known = coarse_.find(level);
     if (known == coarse_.end()) {
       known = coarse_
@@ -140,8 +134,11 @@ class PageVariant : public Variant {
                                                 settings_.request->settings().noise, picture, level))
                   .first;
     }
-    return bench.denoiser(owner(level), known->second, picture.level(level).spec(), options());
+    return denoised_alone(bench, known->second, picture.level(level), part);
   }
+
+ private:
+  Denoiser& denoiser(Workbench& bench) { return bench.denoiser(owner(), *params_, spec_, options()); }
 
   ImageSettings settings_;
   ImageSpec spec_;
@@ -180,11 +177,9 @@ class RawVariant : public Variant {
   }
 
   Image make_coarse(Workbench& bench, Picture& picture, int level, const Part& part) override {
-    const ImageSpec& spec = picture.level(level).spec();
     const MethodParams params =
         coarse_params(settings_.request->method(), settings_.request->settings().noise, picture, level);
-    return denoised(bench, bench.denoiser(nullptr, params, spec, options()), picture.level(level).view(),
-                    spec, part);
+    return denoised_alone(bench, params, picture.level(level), part);
   }
 
  private:
@@ -252,9 +247,7 @@ class SequenceVariant : public Variant, private SliceReader {
   Image make_coarse(Workbench& bench, Picture& picture, int level, const Part& part) override {
     MethodParams params = coarse_params(*made_.method, *made_.noise, picture, level);
     look_at_one(params);
-    const ImageSpec& spec = picture.level(level).spec();
-    return denoised(bench, bench.denoiser(nullptr, params, spec, options()), picture.level(level).view(),
-                    spec, part);
+    return denoised_alone(bench, params, picture.level(level), part);
   }
 
  private:
@@ -265,7 +258,7 @@ class SequenceVariant : public Variant, private SliceReader {
 
   Denoiser& full_denoiser(Workbench& bench) {
     bool fresh = false;
-    Denoiser& denoiser = bench.denoiser(owner(0), *params_, made_.spec, options(), &fresh);
+    Denoiser& denoiser = bench.denoiser(owner(), *params_, made_.spec, options(), &fresh);
     if (fresh) denoiser.forget_slices();
     return denoiser;
   }
@@ -560,12 +553,6 @@ Variant::Variant(const Options& options, const Device& device) : options_(option
   options_.images = 0;
 }
 
-const std::shared_ptr<const int>& Variant::owner(int level) {
-  std::shared_ptr<const int>& owner = owners_[level];
-  if (!owner) owner = std::make_shared<const int>(level);
-  return owner;
-}
-
 double Variant::seconds_for(const Workbench& bench, double pixels) const {
   return work_of(pixels) * bench.seconds_per_pixel(work());
 }
@@ -586,6 +573,19 @@ Image Variant::denoised(Workbench& bench, Denoiser& denoiser, const ConstImageVi
   timed(bench, static_cast<double>(around.width()) * around.height(),
         [&] { denoiser.run(cut(pixels, around, spec), out); });
   return result;
+}
+
+Image Variant::denoised_alone(Workbench& bench, const MethodParams& params, const Image& image,
+                              const Part& part) const {
+  constexpr int margin = 24;
+  const Part around = grown(part, {.x = margin, .y = margin}, image.spec());
+  const Image cut_out = copied(image.view(), around);
+  Image result(cut_out.spec());
+  Denoiser& denoiser = bench.denoiser(nullptr, params, cut_out.spec(), options());
+  timed(bench, static_cast<double>(around.width()) * around.height(),
+        [&] { denoiser.run(cut_out.view(), result.view()); });
+  const Part inner{part.x0 - around.x0, part.y0 - around.y0, part.x1 - around.x0, part.y1 - around.y0};
+  return copied(std::as_const(result).view(), inner);
 }
 
 std::shared_ptr<Variant> make_variant(const std::shared_ptr<Picture>& picture, const Arguments& words,

@@ -56,7 +56,7 @@ class Variant {
   virtual double work_of(double pixels) const { return pixels; }
   virtual std::string work() const { return std::string(params_->method()); }
   const Options& options() const { return options_; }
-  const std::shared_ptr<const int>& owner(int level);
+  const std::shared_ptr<const int>& owner() const { return owner_; }
   // Notes the speed of a run that filters so many pixels.
   template <class Run>
   void timed(Workbench& bench, double pixels, Run run) const {
@@ -66,6 +66,9 @@ class Variant {
     constexpr double enough = 256.0 * 256.0;  // fewer tell more of the start than of the speed
     if (pixels >= enough) bench.note_speed(work(), seconds / pixels);
   }
+  // A coarse preview of a part: it is filtered as if it were a picture of its own, with a little around it.
+  Image denoised_alone(Workbench& bench, const MethodParams& params, const Image& image,
+                       const Part& part) const;
   // A part of one image by itself.
   Image denoised(Workbench& bench, Denoiser& denoiser, const ConstImageView& image, const ImageSpec& written,
                  const Part& part) const;
@@ -75,7 +78,7 @@ class Variant {
 
  private:
   Options options_;
-  std::map<int, std::shared_ptr<const int>> owners_;  // by level
+  std::shared_ptr<const int> owner_ = std::make_shared<const int>(0);
 };
 
 // `words` name no files but those that the server has written itself. Throws Outdated where the clip is not
