@@ -141,7 +141,8 @@ class RunLock {
 // Python's or NumPy's False; None and anything else that a function may return let the work go on.
 bool says_stop(nb::handle answer) {
   if (answer.is(Py_False)) return true;
-  const std::string_view type = Py_TYPE(answer.ptr())->tp_name;
+  const nb::str name = nb::type_name(answer.type());
+  const std::string_view type = name.c_str();
   return (type == "numpy.bool" || type == "numpy.bool_") && PyObject_IsTrue(answer.ptr()) == 0;
 }
 

@@ -24,7 +24,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "ungrain/half.h"
 #include "cuda/async_copy.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/products.cuh"
@@ -33,6 +32,7 @@
 #include "methods/bm3d/cuda_halves.cuh"
 #include "methods/bm3d/transforms.h"
 #include "ungrain/error.h"
+#include "ungrain/half.h"
 
 namespace ungrain::cuda {
 namespace {
