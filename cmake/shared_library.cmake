@@ -17,6 +17,9 @@ set_target_properties(ungrain PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIB
 # ungrain_other_form(NAME TYPE): another library of the objects of `ungrain`.
 function(ungrain_other_form name type)
   add_library(${name} ${type} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:ungrain>)
+  if(TARGET ungrain_hopper)
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:ungrain_hopper>)
+  endif()
   get_target_property(needed ungrain LINK_LIBRARIES)
   target_link_libraries(${name} PRIVATE ${needed})
   target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
