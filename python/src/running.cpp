@@ -141,9 +141,11 @@ class RunLock {
 // Python's or NumPy's False; None and anything else that a function may return let the work go on.
 bool says_stop(nb::handle answer) {
   if (answer.is(Py_False)) return true;
-  const nb::str name = nb::type_name(answer.type());
-  const std::string_view type = name.c_str();
-  return (type == "numpy.bool" || type == "numpy.bool_") && PyObject_IsTrue(answer.ptr()) == 0;
+  const nb::handle type = answer.type();
+  const std::string name = nb::cast<std::string>(nb::str(type.attr("__name__")));
+  const bool is_bool = name == "bool" || name == "bool_";  // of NumPy 2 and 1
+  const bool is_numpy = is_bool && nb::cast<std::string>(nb::str(type.attr("__module__"))) == "numpy";
+  return is_numpy && PyObject_IsTrue(answer.ptr()) == 0;
 }
 
 // For an unset sigma: the measured level without a noise model, which would need every pixel.

@@ -150,7 +150,7 @@ class Signals(Workspace):
 
     def test_files_of_a_living_process_stay(self) -> None:
         living = start("in/0.pgm", "-o", "out.pgm", *SLOW, folder=self.folder)
-        wait_until(lambda: temporaries(self.folder), living)
+        wait_until(lambda: len(temporaries(self.folder)) == 2, living)  # the file, and its lock before it
         files = temporaries(self.folder)
         self.done("gray.pgm", "-o", "gray.out.pgm", "-q", "--method", "box")
         self.assertIsNone(living.poll(), "it was to be alive still")
