@@ -455,7 +455,7 @@ def certificates(tmp_path):
     if shutil.which("openssl") is None:
         pytest.skip("openssl is missing")
     text = (pathlib.Path(__file__).parents[2] / "docs" / "cluster.md").read_text()
-    commands = [line.strip() for line in text.splitlines() if line.startswith("    openssl ")]
+    commands = [line for line in text.splitlines() if line.startswith("openssl ")]
     assert len(commands) == 3
     for command in commands:
         subprocess.run(shlex.split(command), cwd=tmp_path, check=True, capture_output=True)
