@@ -93,13 +93,6 @@ Part part_in(const HttpRequest& request, const ImageSpec& spec) {
   return part;
 }
 
-ConstImageView cut(ConstImageView view, const Part& part) {
-  view.data = static_cast<const std::byte*>(view.data) + part.x0 * view.strides.x + part.y0 * view.strides.y;
-  view.spec.width = part.width();
-  view.spec.height = part.height();
-  return view;
-}
-
 json samples_at(const ConstImageView& view, int x, int y) {
   json samples = json::array();
   std::vector<float> row(static_cast<std::size_t>(view.spec.width));
@@ -173,6 +166,12 @@ HttpAnswer Api::receive(const HttpRequest& request, const ReadBody& body) {
   }
 }
 
+// Messages name files as the page does: their folders are nobody's business.
+std::string Api::without_folders(std::string message) const {
+  for (const ShelfFile& file : shelf_.files()) message = with_names(std::move(message), file.path, file.name);
+  return message;
+}
+
 HttpAnswer Api::answer(const HttpRequest& request) {
   HttpAnswer answer;
   try {
@@ -180,9 +179,9 @@ HttpAnswer Api::answer(const HttpRequest& request) {
   } catch (const Outdated&) {
     answer = failed(409, "a newer request has come");
   } catch (const UsageError& error) {
-    answer = failed(400, error.what());
+    answer = failed(400, without_folders(error.what()));
   } catch (const Error& error) {
-    answer = failed(error.code() == ErrorCode::io ? 404 : 422, error.what());
+    answer = failed(error.code() == ErrorCode::io ? 404 : 422, without_folders(error.what()));
   } catch (const fs::filesystem_error& error) {
     answer = failed(404, fmt::format("{}: {}", error.path1().filename().string(), error.code().message()));
   } catch (const std::bad_alloc&) {
@@ -423,7 +422,7 @@ HttpAnswer Api::tile(const HttpRequest& request) {
       bytes = shown(clean.pixels->view(), own, saved);
     } else {
       const double gain = finite_in(request, "gain", 4);
-      ConstImageView noisy = cut(page.level(level).view(), part);
+      ConstImageView noisy = part_view(page.level(level).view(), part);
       bytes = scale != 1             ? shown(clean.pixels->view(), own, saved)
               : kind == "difference" ? shown_difference(clean.pixels->view(), noisy, own, window, gain, false)
                                      : shown_difference(noisy, clean.pixels->view(), own, window, gain, true);
@@ -485,7 +484,7 @@ json Api::noise(const HttpRequest& request) {
   const bool is_frame = page->pixels().spec().colour == Colour::ycbcr;
   const ConstImageView pixels = page->pixels().view();
   const ConstImageView measured = is_frame ? luma_view(pixels) : pixels;
-  const NoiseModelEstimate found = estimate_noise_model(cut(measured, part), page->noise_options());
+  const NoiseModelEstimate found = estimate_noise_model(part_view(measured, part), page->noise_options());
   const double largest = *std::max_element(found.deviations.begin(), found.deviations.end());
   const bool any = largest > 1e-6 * page->spec().white();
   const std::string text = noise_text(found, measured.spec, page->noise_options().iso);

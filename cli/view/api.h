@@ -37,6 +37,7 @@ class Api : public HttpHandler {
 
  private:
   HttpAnswer routed(const HttpRequest& request);
+  std::string without_folders(std::string message) const;
   nlohmann::json session() const;
   nlohmann::json info(const HttpRequest& request);
   HttpAnswer tile(const HttpRequest& request);

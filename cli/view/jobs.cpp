@@ -152,7 +152,8 @@ void Jobs::run(Job& job) {
       job.done[i] = 1;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) break;
-      say(error.code() == ErrorCode::io ? error.what() : fmt::format("{}: {}", file.name, error.what()));
+      const std::string why = with_names(error.what(), file.files.input, file.name);
+      say(error.code() == ErrorCode::io ? why : fmt::format("{}: {}", file.name, why));
       const std::lock_guard lock(mutex_);
       ++job.failed;
     } catch (const std::bad_alloc&) {

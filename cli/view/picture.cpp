@@ -66,6 +66,21 @@ void halve_rows(const ConstImageView& image, const ImageView& small, int first, 
 
 }  // namespace
 
+ConstImageView part_view(ConstImageView image, const Part& part) {
+  image.data =
+      static_cast<const std::byte*>(image.data) + part.x0 * image.strides.x + part.y0 * image.strides.y;
+  image.spec.width = part.width();
+  image.spec.height = part.height();
+  return image;
+}
+
+Image copied(const ConstImageView& image, const Part& part) {
+  const ConstImageView from = part_view(image, part);
+  Image copy(from.spec);
+  for (int y = 0; y < part.height(); ++y) copy_pixels(from, y, copy.view(), y);
+  return copy;
+}
+
 Image halved(const ConstImageView& image) {
   ImageSpec spec = image.spec;
   spec.width = (image.spec.width + 1) / 2;

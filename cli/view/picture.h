@@ -75,6 +75,11 @@ class Picture {
   NoiseModelOptions noise_options_;
 };
 
+// A part of an image, in the same memory.
+ConstImageView part_view(ConstImageView image, const Part& part);
+// The same, copied.
+Image copied(const ConstImageView& image, const Part& part);
+
 // An image of half the size: means of 2 x 2 pixels.
 Image halved(const ConstImageView& image);
 

@@ -25,18 +25,6 @@ Part tile_part(const ImageSpec& spec, int x, int y) {
           std::min(spec.height, (y + 1) * tile_side)};
 }
 
-Image copied(const ConstImageView& from, const Part& part) {
-  ImageSpec spec = from.spec;
-  spec.width = part.width();
-  spec.height = part.height();
-  Image copy(spec);
-  ConstImageView view = from;
-  view.data = static_cast<const std::byte*>(view.data) + part.x0 * view.strides.x + part.y0 * view.strides.y;
-  view.spec = spec;
-  for (int y = 0; y < spec.height; ++y) copy_pixels(view, y, copy.view(), y);
-  return copy;
-}
-
 int tiles_along(int pixels) { return (pixels + tile_side - 1) / tile_side; }
 
 double pixels_of(const Part& tiles) {

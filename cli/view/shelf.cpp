@@ -38,6 +38,14 @@ constexpr std::size_t longest_name = 200;
 
 }  // namespace
 
+std::string with_names(std::string message, const fs::path& path, const std::string& name) {
+  const std::string full = path.string();
+  for (std::size_t at = message.find(full); at != std::string::npos;
+       at = message.find(full, at + name.size()))
+    message.replace(at, full.size(), name);
+  return message;
+}
+
 std::string plain_name(const std::string& name) {
   const fs::path path = name;
   const bool plain =

@@ -42,6 +42,9 @@ class Shelf {
   std::optional<io::ScratchFolder> uploads_;
 };
 
+// A message with the file's name in place of its path.
+std::string with_names(std::string message, const std::filesystem::path& path, const std::string& name);
+
 // A file's own name, without folders: "a/../b.png" is refused. Throws Error(io).
 std::string plain_name(const std::string& name);
 

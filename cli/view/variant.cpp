@@ -35,24 +35,10 @@ Part grown(const Part& part, const Reach& reach, const ImageSpec& spec) {
           std::min(spec.width, part.x1 + reach.x), std::min(spec.height, part.y1 + reach.y)};
 }
 
-ConstImageView cut(ConstImageView view, const Part& part, const ImageSpec& whole) {
-  view.data = static_cast<const std::byte*>(view.data) + part.x0 * view.strides.x + part.y0 * view.strides.y;
-  view.spec.width = part.width();
-  view.spec.height = part.height();
+ConstImageView cut(const ConstImageView& image, const Part& part, const ImageSpec& whole) {
+  ConstImageView view = part_view(image, part);
   view.region = {part.x0, part.y0, whole.width, whole.height};
   return view;
-}
-
-Image copied(const ConstImageView& from, const Part& part) {
-  ImageSpec spec = from.spec;
-  spec.width = part.width();
-  spec.height = part.height();
-  Image copy(spec);
-  ConstImageView view = from;
-  view.data = static_cast<const std::byte*>(view.data) + part.x0 * view.strides.x + part.y0 * view.strides.y;
-  view.spec = spec;
-  for (int y = 0; y < spec.height; ++y) copy_pixels(view, y, copy.view(), y);
-  return copy;
 }
 
 ImageSpec sized(ImageSpec spec, const Part& part) {
@@ -460,10 +446,7 @@ class SolidVariant : public Variant {
       read = document_->read(volume_ * spec_.height + z);
       from = std::as_const(*read).view();
     }
-    from.data =
-        static_cast<const std::byte*>(from.data) + part.x0 * from.strides.x + part.y0 * from.strides.y;
-    from.spec.width = part.width();
-    from.spec.height = part.height();
+    from = part_view(from, part);
     const ImageView to = slice_view(row);
     for (int y = 0; y < part.height(); ++y) copy_pixels(from, y, to, y);
   }

@@ -361,7 +361,10 @@ class Stacks(ViewTest):
         self.assertIn("clip.y4m", info["note"])
         status, why = server.error("/api/tile?file=1&x=0&y=0&page=3")
         self.assertEqual(status, 404, why)
-        self.assertEqual(server.error("/api/info?file=2")[0], 404)
+        status, why = server.error("/api/info?file=2")
+        self.assertEqual(status, 404)
+        self.assertTrue(why.startswith("other.y4m: "), why)
+        self.assertNotIn(str(self.folder), why)
 
     def test_what_a_file_is_not(self):
         self.photo()
