@@ -34,7 +34,8 @@ def _site_name(path: str) -> str:
         return "index.md"
     if path.startswith("include/") and path.endswith(".h") and cpp_api.available():
         return "api/cpp/" + path.removeprefix("include/ungrain/").removesuffix(".h") + ".md"
-    inside = path.removeprefix("docs/") if path.startswith("docs/") else "repository/" + path
+    # MkDocs leaves out what begins with a dot, such as .github.
+    inside = path.removeprefix("docs/") if path.startswith("docs/") else "repository/" + path.removeprefix(".")
     target = ROOT / path
     if target.is_dir():
         return inside.rstrip("/") + ("/README.md" if (target / "README.md").exists() else "/index.md")
