@@ -10,9 +10,6 @@ if(UNGRAIN_QUICK)  # the library asks for more optimisation itself
   list(FILTER cxx_flags EXCLUDE REGEX "^-W")
   set(CMAKE_CXX_FLAGS_RELEASE "-O0 -DNDEBUG")
 endif()
-if(UNGRAIN_SHORT_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  set(CMAKE_CXX_FLAGS_RELEASE "-O2 -ftree-vectorize -fvect-cost-model=dynamic -DNDEBUG")
-endif()
 target_compile_options(ungrain_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cxx_flags}>")
 # Kernels share the border rule and the planes' layout with the host: constexpr functions run on both sides. 554: a
 # conversion to constants that does nothing where they are constants already.
