@@ -141,9 +141,11 @@ class RunLock {
 // Python's or NumPy's False; None and anything else that a function may return let the work go on.
 bool says_stop(nb::handle answer) {
   if (answer.is(Py_False)) return true;
-  const nb::str name = nb::type_name(answer.type());
+  const nb::str module(answer.type().attr("__module__"));
+  const nb::str name(answer.type().attr("__qualname__"));
   const std::string_view type = name.c_str();
-  return (type == "numpy.bool" || type == "numpy.bool_") && PyObject_IsTrue(answer.ptr()) == 0;
+  return std::string_view(module.c_str()) == "numpy" && (type == "bool" || type == "bool_") &&
+         PyObject_IsTrue(answer.ptr()) == 0;
 }
 
 // For an unset sigma: the measured level without a noise model, which would need every pixel.
