@@ -8,7 +8,8 @@ import random
 import re
 import subprocess
 import tempfile
-import unittest
+
+import pytest
 
 import header
 
@@ -33,21 +34,31 @@ def _noisy():
     return bytes(min(255, max(0, int(60 + 2 * (i // 3 % WIDTH) * 0.7 + draw.gauss(0, 20)))) for i in range(3 * WIDTH * HEIGHT))
 
 
-@unittest.skipUnless(LIBRARY, "UNGRAIN_LIBRARY names no shared library")
-class Ctypes(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.c = ctypes.CDLL(LIBRARY)
-        for name in ("ungrain_last_error", "ungrain_version", "ungrain_status_name", "ungrain_params_method"):
-            getattr(cls.c, name).restype = ctypes.c_char_p
+@pytest.fixture(scope="module")
+def library():
+    loaded = ctypes.CDLL(LIBRARY)
+    for name in ("ungrain_last_error", "ungrain_version", "ungrain_status_name", "ungrain_params_method"):
+        getattr(loaded, name).restype = ctypes.c_char_p
+    return loaded
+
+
+@pytest.mark.skipif(not LIBRARY, reason="UNGRAIN_LIBRARY names no shared library")
+class TestCtypes:
+    @pytest.fixture(autouse=True)
+    def c_api(self, library):
+        self.c = library
+        self.created = []  # params
+        yield
+        for params in self.created:
+            self.c.ungrain_params_destroy(params)
 
     def ok(self, status):
-        self.assertEqual(status, 0, self.c.ungrain_last_error())
+        assert status == 0, self.c.ungrain_last_error()
 
     def params(self, method, **values):
         params = ctypes.c_void_p()
         self.ok(self.c.ungrain_params_create(method.encode(), ctypes.byref(params)))
-        self.addCleanup(self.c.ungrain_params_destroy, params)
+        self.created.append(params)
         for name, value in values.items():
             self.ok(self.c.ungrain_params_set_text(params, name.encode(), str(value).encode()))
         return params
@@ -67,29 +78,29 @@ class Ctypes(unittest.TestCase):
             subprocess.run([PROGRAM, noisy, "-o", clean, "--device", "cpu", *options], check=True, capture_output=True)
             return clean.read_bytes()[-len(pixels):]
 
-    @unittest.skipUnless(PROGRAM, "UNGRAIN names no program")
-    def test_the_bits_of_the_program(self):
+    @pytest.mark.skipif(not PROGRAM, reason="UNGRAIN names no program")
+    @pytest.mark.parametrize("method, values", [
+        ("bilateral", {"radius": 3, "sigma": 20}), ("nlm", {}), ("median", {"radius": 2}), ("bm3d", {"sigma": 25}),
+    ])
+    def test_the_bits_of_the_program(self, method, values):
         pixels = _noisy()
-        cases = (("bilateral", {"radius": 3, "sigma": 20}), ("nlm", {}), ("median", {"radius": 2}), ("bm3d", {"sigma": 25}))
-        for method, values in cases:
-            with self.subTest(method=method):
-                source, target, out = self.images(pixels)
-                options = Options(device=b"cpu")
-                report = Report()
-                self.ok(self.c.ungrain_denoise(self.params(method, **values), ctypes.byref(source), ctypes.byref(target),
-                                               ctypes.byref(options), ctypes.byref(report)))
-                self.assertEqual(report.device, b"cpu")
-                given = [word for name, value in values.items() for word in (f"--{name}", str(value))]
-                self.assertEqual(out.raw, self.program(pixels, "--method", method, *given))
-                self.assertEqual(self.input.raw, pixels)
+        source, target, out = self.images(pixels)
+        options = Options(device=b"cpu")
+        report = Report()
+        self.ok(self.c.ungrain_denoise(self.params(method, **values), ctypes.byref(source), ctypes.byref(target),
+                                       ctypes.byref(options), ctypes.byref(report)))
+        assert report.device == b"cpu"
+        given = [word for name, value in values.items() for word in (f"--{name}", str(value))]
+        assert out.raw == self.program(pixels, "--method", method, *given)
+        assert self.input.raw == pixels
 
     def test_errors_are_lines(self):
         nothing = ctypes.c_void_p()
-        self.assertEqual(self.c.ungrain_params_create(b"bilatteral", ctypes.byref(nothing)), 1)
-        self.assertIn(b"did you mean 'bilateral'", self.c.ungrain_last_error())
-        self.assertFalse(nothing)
-        self.assertEqual(self.c.ungrain_params_set_text(self.params("box"), b"radius", b"-1"), 1)
-        self.assertRegex(self.c.ungrain_last_error().decode(), r"^radius takes [^\n]*, got -1$")
+        assert self.c.ungrain_params_create(b"bilatteral", ctypes.byref(nothing)) == 1
+        assert b"did you mean 'bilateral'" in self.c.ungrain_last_error()
+        assert not nothing
+        assert self.c.ungrain_params_set_text(self.params("box"), b"radius", b"-1") == 1
+        assert re.search(r"^radius takes [^\n]*, got -1$", self.c.ungrain_last_error().decode())
 
     def test_methods_are_listed(self):
         count = ctypes.c_size_t()
@@ -99,14 +110,14 @@ class Ctypes(unittest.TestCase):
             info = MethodInfo()
             self.ok(self.c.ungrain_method_at(ctypes.c_size_t(index), ctypes.byref(info)))
             names.add(info.name.decode())
-        self.assertLessEqual({"bilateral", "nlm", "bm3d", "ridge", "bm4d"}, names)
+        assert {"bilateral", "nlm", "bm3d", "ridge", "bm4d"} <= names
 
     def test_noise_is_estimated(self):
         source, _, _ = self.images(_noisy())
         estimate = Estimate()
         self.ok(self.c.ungrain_estimate_noise(ctypes.byref(source), ctypes.byref(estimate)))
-        self.assertEqual(estimate.channel_count, 3)
-        self.assertAlmostEqual(estimate.sigma, 20, delta=3)
+        assert estimate.channel_count == 3
+        assert estimate.sigma == pytest.approx(20, abs=3)
 
     def test_callbacks_stop_a_run(self):
         calls = []
@@ -119,15 +130,11 @@ class Ctypes(unittest.TestCase):
         source, target, _ = self.images(_noisy())
         callback = PROGRESS(progress)
         options = Options(device=b"cpu", band_rows=8, progress=ctypes.cast(callback, ctypes.c_void_p).value)
-        self.assertEqual(self.c.ungrain_denoise(self.params("box"), ctypes.byref(source), ctypes.byref(target),
-                                                ctypes.byref(options), None), 7)
-        self.assertEqual(self.c.ungrain_last_error(), b"enough")
-        self.assertEqual(len(calls), 1)
+        assert self.c.ungrain_denoise(self.params("box"), ctypes.byref(source), ctypes.byref(target),
+                                      ctypes.byref(options), None) == 7
+        assert self.c.ungrain_last_error() == b"enough"
+        assert len(calls) == 1
 
     def test_version_is_the_headers(self):
         version = (ROOT / "CMakeLists.txt").read_text()
-        self.assertEqual(self.c.ungrain_version().decode(), re.search(r"project\(ungrain VERSION ([\d.]+)", version)[1])
-
-
-if __name__ == "__main__":
-    unittest.main()
+        assert self.c.ungrain_version().decode() == re.search(r"project\(ungrain VERSION ([\d.]+)", version)[1]

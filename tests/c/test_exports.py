@@ -6,7 +6,8 @@ import pathlib
 import re
 import shutil
 import subprocess
-import unittest
+
+import pytest
 
 import header
 
@@ -20,41 +21,37 @@ def _exported(*options):
     return {re.sub(r"@@?UNGRAIN_[\d.]+$", "", name) for kind, name in names if kind != "A"}
 
 
-@unittest.skipUnless(LIBRARY, "UNGRAIN_LIBRARY names no shared library")
-@unittest.skipUnless(shutil.which("nm"), "nm (binutils) is missing")
-class Exports(unittest.TestCase):
+@pytest.mark.skipif(not LIBRARY, reason="UNGRAIN_LIBRARY names no shared library")
+@pytest.mark.skipif(not shutil.which("nm"), reason="nm (binutils) is missing")
+class TestExports:
     def test_c_functions_are_the_headers(self):
         declared = set(re.findall(r"^UNGRAIN_API .*?\b(ungrain_\w+)\(", (ROOT / "include/ungrain.h").read_text(), re.M))
-        self.assertGreater(len(declared), 50)
-        self.assertEqual({name for name in _exported() if not name.startswith("_Z")}, declared)
+        assert len(declared) > 50
+        assert {name for name in _exported() if not name.startswith("_Z")} == declared
 
-    def test_cpp_symbols_are_declared_in_public_headers(self):
+    def test_cpp_symbols_are_declared_in_public_headers(self, subtests):
         headers = " ".join(path.read_text() for path in (ROOT / "include/ungrain").rglob("*.h*"))
         headers = re.sub(r"//[^\n]*|\bfriend class [^;]*;", "", headers)  # friends are not public
         words = set(re.findall(r"\w+", headers))
         for name in sorted(_exported("-C")):
             if re.match(r"ungrain_\w+$", name):
                 continue
-            with self.subTest(symbol=name):
+            with subtests.test(symbol=name):
                 found = re.match(r"(?:(?:typeinfo|typeinfo name|vtable) for |[\w: ]+ (?=ungrain::))?ungrain::([\w:~]+)", name)
-                self.assertTrue(found, "not of the API")
-                self.assertFalse({part.lstrip("~") for part in found[1].split("::")} - words, "no public header declares it")
-                self.assertNotIn("Impl", found[1].split("::"))
+                assert found, "not of the API"
+                assert not ({part.lstrip("~") for part in found[1].split("::")} - words), "no public header declares it"
+                assert "Impl" not in found[1].split("::")
 
     def test_the_name_has_the_abi_version(self):
         if not shutil.which("readelf"):
-            self.skipTest("readelf (binutils) is missing")
+            pytest.skip("readelf (binutils) is missing")
         run = subprocess.run(["readelf", "-d", LIBRARY], check=True, capture_output=True, text=True)
-        self.assertIn(f"[libungrain.so.{header.abi_version()}]", run.stdout)
+        assert f"[libungrain.so.{header.abi_version()}]" in run.stdout
 
 
-class Layout(unittest.TestCase):
+class TestLayout:
     def test_structs_only_grew_since_the_last_release_of_this_abi(self):
         recorded = ROOT / "abi" / header.abi_version() / "layout.txt"
         if not recorded.exists():
-            self.skipTest("no release of this ABI is recorded")
-        self.assertFalse(set(recorded.read_text().splitlines()) - set(header.layout()))
-
-
-if __name__ == "__main__":
-    unittest.main()
+            pytest.skip("no release of this ABI is recorded")
+        assert not (set(recorded.read_text().splitlines()) - set(header.layout()))

@@ -1,7 +1,6 @@
 """Which folder may include which: the drawing of docs/architecture.md."""
 import pathlib
 import re
-import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INCLUDE = re.compile(r'^#include ["<]([a-z_]+)/', re.M)
@@ -35,12 +34,12 @@ def _sources(folder):
     return sorted(path for path in base.rglob("*") if path.suffix in (".h", ".cpp", ".cu", ".cuh"))
 
 
-class Floors(unittest.TestCase):
+class TestFloors:
     def test_every_folder_is_in_the_table(self):
         folders = {path.name for path in (ROOT / "src").iterdir() if path.is_dir()}
-        self.assertEqual(folders | {"cli", "python"}, set(MAY_INCLUDE))
+        assert folders | {"cli", "python"} == set(MAY_INCLUDE)
 
-    def test_folders_include_what_is_below_them(self):
+    def test_folders_include_what_is_below_them(self, subtests):
         for folder, allowed in MAY_INCLUDE.items():
             for path in _sources(folder):
                 name = path.relative_to(ROOT).as_posix()
@@ -49,35 +48,32 @@ class Floors(unittest.TestCase):
                     text = text.replace(f'"{header}"', "")
                 above = set(INCLUDE.findall(text)) & set(MAY_INCLUDE)
                 above -= allowed | {folder} | BESIDES.get(name, set())
-                with self.subTest(file=name):
-                    self.assertFalse(above, "docs/architecture.md says what may be included")
+                with subtests.test(file=name):
+                    assert not above, "docs/architecture.md says what may be included"
 
     def test_what_is_linked_to_the_library_uses_public_headers_alone(self):
         """The program, its own libraries and the C API: a shared library hides the rest."""
         inside = set(MAY_INCLUDE) - {"cli", "python", "c", "io", "page", "scene"}
         for folder in ("cli", "python", "c", "io", "page", "scene"):
-            self.assertFalse(MAY_INCLUDE[folder] & inside, folder)
-        self.assertNotIn("../src", (ROOT / "python/CMakeLists.txt").read_text())
+            assert not (MAY_INCLUDE[folder] & inside), folder
+        assert "../src" not in (ROOT / "python/CMakeLists.txt").read_text()
 
-    def test_public_headers_are_exported(self):
+    def test_public_headers_are_exported(self, subtests):
         """What a shared library exports is declared between these marks (ungrain/export.h)."""
         without_functions = {"export.h", "half.h", "ungrain.h"}  # of the library
         for path in sorted((ROOT / "include/ungrain").glob("*.h")):
             if path.name not in without_functions:
-                with self.subTest(file=path.name):
-                    self.assertRegex(path.read_text(), r"\nUNGRAIN_API_BEGIN\nnamespace ungrain \{\n(?s:.*)\n\}  // namespace ungrain\nUNGRAIN_API_END\n$")
+                with subtests.test(file=path.name):
+                    assert re.search(r"\nUNGRAIN_API_BEGIN\nnamespace ungrain \{\n(?s:.*)\n\}  // namespace ungrain\nUNGRAIN_API_END\n$",
+                                     path.read_text())
 
-    def test_integrations_include_the_api_alone(self):
+    def test_integrations_include_the_api_alone(self, subtests):
         for path in sorted((ROOT / "integrations").glob("*/src/*.[ch]*")):  # C++ or C
-            with self.subTest(file=path.relative_to(ROOT).as_posix()):
-                self.assertLessEqual(set(INCLUDE.findall(path.read_text())), {"ungrain"})
+            with subtests.test(file=path.relative_to(ROOT).as_posix()):
+                assert set(INCLUDE.findall(path.read_text())) <= {"ungrain"}
 
-    def test_methods_include_no_other_method(self):
+    def test_methods_include_no_other_method(self, subtests):
         for path in _sources("methods"):
-            with self.subTest(file=path.relative_to(ROOT).as_posix()):
+            with subtests.test(file=path.relative_to(ROOT).as_posix()):
                 included = set(re.findall(r'^#include "methods/(\w+)/', path.read_text(), re.M))
-                self.assertLessEqual(included, {path.parent.name})
-
-
-if __name__ == "__main__":
-    unittest.main()
+                assert included <= {path.parent.name}

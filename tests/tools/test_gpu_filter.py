@@ -2,7 +2,6 @@
 import fnmatch
 import pathlib
 import re
-import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEST = re.compile(r"^(TEST|TEST_F|TEST_P)\((\w+), (\w+)\)")
@@ -16,7 +15,7 @@ def _filter():
     return found[0].split(":")
 
 
-def tests_that_need_a_gpu(source):
+def names_that_need_a_gpu(source):
     """Names of tests that need a GPU in every case. Those that need one only for some parameters are left out: the names
     of these cases carry the device, "cuda"."""
     name = ""
@@ -27,22 +26,18 @@ def tests_that_need_a_gpu(source):
             yield name
 
 
-class GpuFilter(unittest.TestCase):
+class TestGpuFilter:
     def test_it_matches_every_test_that_needs_a_gpu(self):
         patterns = _filter()
         needing = [(path.name, name) for path in sorted((ROOT / "tests").glob("*.cpp"))
-                   for name in tests_that_need_a_gpu(path.read_text())]
-        self.assertGreater(len(needing), 40)
+                   for name in names_that_need_a_gpu(path.read_text())]
+        assert len(needing) > 40
         missed = [f"{file}: {name}" for file, name in needing
                   if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
-        self.assertEqual(missed, [], "not matched by the filter in CONTRIBUTING.md: rename the test, or widen the filter")
+        assert missed == [], "not matched by the filter in CONTRIBUTING.md: rename the test, or widen the filter"
 
     def test_other_tests_need_a_gpu_for_its_cases_alone(self):
         for path in sorted((ROOT / "tests").glob("*.cpp")):
             for line in path.read_text().splitlines():
                 if NEEDS_GPU in line and line.strip() != NEEDS_GPU:
-                    self.assertRegex(line, r"device\.kind == Device::Kind::cuda\) UNGRAIN_NEEDS_GPU", path.name)
-
-
-if __name__ == "__main__":
-    unittest.main()
+                    assert re.search(r"device\.kind == Device::Kind::cuda\) UNGRAIN_NEEDS_GPU", line), path.name

@@ -2,7 +2,6 @@
 import importlib.machinery
 import importlib.util
 import pathlib
-import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 loader = importlib.machinery.SourceFileLoader("kernels", str(ROOT / "tools/kernels"))
@@ -21,30 +20,25 @@ SYMBOLS = """\
 """
 
 
-class Kernels(unittest.TestCase):
+class TestKernels:
     def test_instances_are_counted_once(self):
-        self.assertEqual(kernels.count_stubs(SYMBOLS), 2)
+        assert kernels.count_stubs(SYMBOLS) == 2
 
     def test_sources_are_found_from_their_objects(self):
         build = pathlib.Path("/b")
-        self.assertEqual(kernels.source_of(build / "CMakeFiles/ungrain.dir/src/cuda/convert.cu.o", build), "src/cuda/convert.cu")
-        self.assertEqual(kernels.source_of(build / "study/CMakeFiles/ungrain-study.dir/nlm/02_naive.cu.o", build),
-                         "study/nlm/02_naive.cu")
+        assert kernels.source_of(build / "CMakeFiles/ungrain.dir/src/cuda/convert.cu.o", build) == "src/cuda/convert.cu"
+        assert kernels.source_of(build / "study/CMakeFiles/ungrain-study.dir/nlm/02_naive.cu.o", build) == "study/nlm/02_naive.cu"
 
     def test_growth_is_told_from_shrinking(self):
         grown, shrunk = kernels.compare({"a.cu": 3, "b.cu": 2, "c.cu": 1, "new.cu": 1}, {"a.cu": 2, "b.cu": 2, "c.cu": 5})
-        self.assertEqual(grown, ["a.cu: 3 kernel instances, 2 recorded", "new.cu: 1 kernel instances, 0 recorded"])
-        self.assertEqual(shrunk, ["c.cu: 1 kernel instances, 5 recorded"])
+        assert grown == ["a.cu: 3 kernel instances, 2 recorded", "new.cu: 1 kernel instances, 0 recorded"]
+        assert shrunk == ["c.cu: 1 kernel instances, 5 recorded"]
 
     def test_the_table_is_read_as_it_is_written(self):
         counts = {"src/a.cu": 12, "study/b.cu": 3}
-        self.assertEqual(kernels.read(kernels.write(counts)), counts)
+        assert kernels.read(kernels.write(counts)) == counts
 
     def test_every_source_is_recorded(self):
         sources = {path.relative_to(ROOT).as_posix() for folder in ("src", "study", "bench")
                    for path in (ROOT / folder).rglob("*.cu")}
-        self.assertEqual(set(kernels.read(kernels.TABLE.read_text())), sources)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        assert set(kernels.read(kernels.TABLE.read_text())) == sources

@@ -2,7 +2,8 @@
 import pathlib
 import re
 import subprocess
-import unittest
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINK = re.compile(r"!?\[[^\]]*\]\(([^()\s]+)\)")
@@ -20,22 +21,18 @@ def _anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-class Links(unittest.TestCase):
-    def test_every_link_leads_somewhere(self):
+class TestLinks:
+    def test_every_link_leads_somewhere(self, subtests):
         names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], cwd=ROOT, capture_output=True, text=True)
         if names.returncode:
-            self.skipTest("not a git repository")
+            pytest.skip("not a git repository")
         for name in names.stdout.split():
             for link in LINK.findall(_prose(ROOT / name)):
                 if re.match(r"[a-z]+:", link):
                     continue
                 path, _, anchor = link.partition("#")
-                with self.subTest(page=name, link=link):
+                with subtests.test(page=name, link=link):
                     target = (ROOT / name).parent / path if path else ROOT / name
-                    self.assertTrue(target.exists(), "there is no such file")
+                    assert target.exists(), "there is no such file"
                     if anchor and target.suffix == ".md":
-                        self.assertIn(anchor, _anchors(target))
-
-
-if __name__ == "__main__":
-    unittest.main()
+                        assert anchor in _anchors(target)

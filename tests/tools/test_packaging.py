@@ -8,7 +8,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import unittest
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -36,28 +37,28 @@ def yaml():
                 sys.path.append(str(folder))
                 import yaml as module
                 return module
-    raise unittest.SkipTest("PyYAML is missing")
+    pytest.skip("PyYAML is missing")
 
 
 def checker():
     for place in (ROOT / "build/venv/bin/check-jsonschema", shutil.which("check-jsonschema")):
         if place and pathlib.Path(place).exists():
             return str(place)
-    raise unittest.SkipTest("check-jsonschema is missing")
+    pytest.skip("check-jsonschema is missing")
 
 
-class Workflows(unittest.TestCase):
+class TestWorkflows:
     def test_are_workflows(self):
         """Against GitHub's schema, which check-jsonschema carries."""
-        self.assertEqual(len(WORKFLOWS), 5)
+        assert len(WORKFLOWS) == 5
         done = subprocess.run([checker(), "--builtin-schema", "vendor.github-workflows", *WORKFLOWS], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stdout)
+        assert done.returncode == 0, done.stdout
 
     def test_actionlint(self):
         if not shutil.which("actionlint"):
-            self.skipTest("actionlint is missing")
+            pytest.skip("actionlint is missing")
         done = subprocess.run(["actionlint"], cwd=ROOT, capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stdout)
+        assert done.returncode == 0, done.stdout
 
     def test_run_what_is_there(self):
         """make's targets, CMake's presets and the files of the repository."""
@@ -68,17 +69,17 @@ class Workflows(unittest.TestCase):
             for job in yaml().safe_load(workflow.read_text())["jobs"].values():
                 commands = "\n".join(step.get("run", "") for step in job["steps"])
                 for target in re.findall(r"(?:^|&& )make ([a-z-]+)", commands, re.M):
-                    self.assertIn(target, targets, workflow.name)
+                    assert target in targets, workflow.name
                     called += 1
                 for preset in re.findall(r"--preset ([a-z-]+)", commands):
-                    self.assertIn(preset, presets, workflow.name)
+                    assert preset in presets, workflow.name
                 for file in re.findall(r"(?:^|\s)((?:tools|\.ci|packaging)/[\w./-]+)", commands):
-                    self.assertTrue((ROOT / file).exists(), file)
-        self.assertGreater(called, 5)
+                    assert (ROOT / file).exists(), file
+        assert called > 5
 
 
-class Recipes(unittest.TestCase):
-    def test_are_filled_in_for_a_release(self):
+class TestRecipes:
+    def test_are_filled_in_for_a_release(self, subtests):
         loader = importlib.machinery.SourceFileLoader("recipes", str(ROOT / "tools/recipes"))
         recipes = importlib.util.module_from_spec(importlib.util.spec_from_loader("recipes", loader))
         sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
@@ -86,15 +87,15 @@ class Recipes(unittest.TestCase):
         sys.dont_write_bytecode = before
         for name in recipes.RECIPES:
             text = recipes.filled((ROOT / "packaging" / name).read_text(), "somebody", b"archive")
-            with self.subTest(name):
+            with subtests.test(name=name):
                 for placeholder in ("OWNER", "0" * 64, "0.0.0"):
-                    self.assertNotIn(placeholder, text)
+                    assert placeholder not in text
                 if name.endswith(".json"):
-                    self.assertEqual(json.loads(text)["version"], recipes.version())
+                    assert json.loads(text)["version"] == recipes.version()
 
     def test_conda(self):
         recipe = yaml().safe_load((ROOT / "packaging/conda-forge/recipe.yaml").read_text())
-        self.assertEqual([output["package"]["name"] for output in recipe["outputs"]], ["libungrain", "ungrain"])
+        assert [output["package"]["name"] for output in recipe["outputs"]] == ["libungrain", "ungrain"]
 
     def test_name_options_that_there_are(self):
         known = set(re.findall(r"UNGRAIN_[A-Z]+", (ROOT / "CMakeLists.txt").read_text() + (ROOT / "cmake/fetch.cmake").read_text()))
@@ -102,28 +103,24 @@ class Recipes(unittest.TestCase):
         for file in files:
             if file.is_file() and file.suffix not in (".md", ".pyc"):
                 for option in re.findall(r"UNGRAIN_[A-Z]+", file.read_text()):
-                    self.assertIn(option, known, file.name)
+                    assert option in known, file.name
 
     def test_portfile_is_cmake(self):
         if not shutil.which("cmake"):
-            self.skipTest("cmake is missing")
+            pytest.skip("cmake is missing")
         with tempfile.TemporaryDirectory() as folder:
             script = pathlib.Path(folder, "read.cmake")
             script.write_text(VCPKG % (ROOT / "packaging/vcpkg/portfile.cmake"))
             done = subprocess.run(["cmake", "-P", script], cwd=folder, capture_output=True, text=True)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            assert done.returncode == 0, done.stderr
 
     def test_formula_is_ruby(self):
         if not shutil.which("ruby"):
-            self.skipTest("ruby is missing")
+            pytest.skip("ruby is missing")
         done = subprocess.run(["ruby", "-c", ROOT / "packaging/homebrew/ungrain.rb"], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        assert done.returncode == 0, done.stderr
 
     def test_scripts_are_shell(self):
         for script in [*SCRIPTS, "packaging/debian/postinst", "packaging/debian/prerm"]:
             done = subprocess.run(["bash", "-n", ROOT / script], capture_output=True, text=True)
-            self.assertEqual(done.returncode, 0, done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()
+            assert done.returncode == 0, done.stderr

@@ -2,8 +2,8 @@
 import pathlib
 import subprocess
 import sys
-import tempfile
-import unittest
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -29,11 +29,10 @@ FILES = {
 }
 
 
-class Repository(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name)
+class TestRepository:
+    @pytest.fixture(autouse=True)
+    def repository(self, tmp_path):
+        self.root = tmp_path
         for name, text in FILES.items():
             self.write(name, text)
         self.git("init", "-q")
@@ -59,10 +58,10 @@ class Repository(unittest.TestCase):
         return Sources(self.root).complaint(page)
 
     def test_includes_and_implementations_are_followed(self):
-        self.assertEqual(self.files("src/methods/a/*.cpp"),
-                         ["src/cpu/kernel.cpp", "src/cpu/kernel.h", "src/cpu/other.cpp", "src/cpu/unused.h", "src/cpu/user.cpp",
-                          "src/methods/a/a.h", "src/methods/a/cpu.cpp"])
-        self.assertEqual(self.files("src/methods/b/*.cpp"), ["src/methods/b/b.h", "src/methods/b/cpu.cpp"])
+        assert self.files("src/methods/a/*.cpp") == [
+            "src/cpu/kernel.cpp", "src/cpu/kernel.h", "src/cpu/other.cpp", "src/cpu/unused.h", "src/cpu/user.cpp",
+            "src/methods/a/a.h", "src/methods/a/cpu.cpp"]
+        assert self.files("src/methods/b/*.cpp") == ["src/methods/b/b.h", "src/methods/b/cpu.cpp"]
 
     def test_a_header_of_core_may_be_implemented_by_a_backend(self):
         self.write("src/core/threads.h", "int threads();\n")
@@ -70,22 +69,22 @@ class Repository(unittest.TestCase):
         self.write("src/cpu/sums.cpp", '#include "core/threads.h"\nint sums() { return threads(); }\n')
         self.write("src/noise/noise.cpp", '#include "core/threads.h"\n')
         self.git("add", "-A")
-        self.assertEqual(self.files("src/noise/*.cpp"), ["src/core/threads.h", "src/cpu/threads.cpp", "src/noise/noise.cpp"])
+        assert self.files("src/noise/*.cpp") == ["src/core/threads.h", "src/cpu/threads.cpp", "src/noise/noise.cpp"]
 
     def test_a_gpu_page_has_the_headers_of_its_kernels(self):
-        self.assertEqual(self.files("src/methods/a/*.cu"),
-                         ["src/cuda/load.cuh", "src/methods/a/a.h", "src/methods/a/cuda.cu", "src/methods/a/tuning.h"])
+        assert self.files("src/methods/a/*.cu") == [
+            "src/cuda/load.cuh", "src/methods/a/a.h", "src/methods/a/cuda.cu", "src/methods/a/tuning.h"]
 
     def test_folders_can_be_left_out(self):
-        self.assertIn("src/io/file.h", self.files("bench/time.cpp"))
+        assert "src/io/file.h" in self.files("bench/time.cpp")
         without = self.files("bench/time.cpp", "without:src/io")
-        self.assertNotIn("src/io/file.h", without)
-        self.assertIn("src/methods/a/a.h", without)
-        self.assertNotIn("src/methods/b/b.h", without)  # its include is a comment
+        assert "src/io/file.h" not in without
+        assert "src/methods/a/a.h" in without
+        assert "src/methods/b/b.h" not in without  # its include is a comment
 
     def test_prose_makes_no_page_old(self):
         page = self.page("src/methods/a/*.cpp", "tools/measure")
-        self.assertIsNone(self.complaint(page))
+        assert self.complaint(page) is None
         self.write("src/cpu/kernel.cpp", '// Why.\n#include "cpu/kernel.h"\n\nint kernel() {\n  return /* one */ 1;\n}\n')
         self.write("tools/measure", '#!/usr/bin/env python3\n"""Measures times."""\n# Why.\nprint(\n    "a")\n')
         self.write("src/methods/a/README.md", "# a\n")
@@ -93,34 +92,34 @@ class Repository(unittest.TestCase):
         self.write("src/methods/a/tuning.h", "constexpr int warps = 4;\n")
         self.write("src/methods/b/cpu.cpp", "int b() { return 3; }\n")
         self.git("add", "-A")
-        self.assertIsNone(self.complaint(page))
+        assert self.complaint(page) is None
 
     def test_code_makes_a_page_old_and_is_named(self):
         self.git("commit", "-qm", "First")
         commit = self.git("rev-parse", "--short", "HEAD")
         page = self.page("src/methods/a/*.cpp", commit=commit)
         self.write("src/cpu/kernel.cpp", '#include "cpu/kernel.h"\nint kernel() { return 7; }\n')
-        self.assertEqual(self.complaint(page), "is older than its sources: src/cpu/kernel.cpp")
+        assert self.complaint(page) == "is older than its sources: src/cpu/kernel.cpp"
         unknown = page.replace(commit, "abcdef0")
-        self.assertEqual(self.complaint(unknown), "is older than its sources (src/methods/a/*.cpp)")
+        assert self.complaint(unknown) == "is older than its sources (src/methods/a/*.cpp)"
 
     def test_a_new_file_makes_a_page_old(self):
         page = self.page("src/methods/a/*.cpp")
         self.write("src/methods/a/fast.cpp", "int fast();\n")
         self.git("add", "-A")
-        self.assertIn("older", self.complaint(page))
+        assert "older" in self.complaint(page)
 
     def test_lines_of_the_former_kind_are_old(self):
-        self.assertIn("older", self.complaint("- sources: src cli 0123456789abcdef\n"))
-        self.assertIn("does not say", self.complaint("# Times\n"))
+        assert "older" in self.complaint("- sources: src cli 0123456789abcdef\n")
+        assert "does not say" in self.complaint("# Times\n")
 
 
-class Tokens(unittest.TestCase):
+class TestTokens:
     def same(self, name, first, second):
-        self.assertEqual(tokens(name, first), tokens(name, second))
+        assert tokens(name, first) == tokens(name, second)
 
     def differ(self, name, first, second):
-        self.assertNotEqual(tokens(name, first), tokens(name, second))
+        assert tokens(name, first) != tokens(name, second)
 
     def test_of_c(self):
         self.same("a.cpp", "int a = 1'000; // it's\n", "int a=1'000;")
@@ -142,7 +141,7 @@ class Tokens(unittest.TestCase):
         self.differ("run", "#!/bin/bash\nls\n", "#!/bin/bash\npwd\n")
 
 
-class Pages(unittest.TestCase):
+class TestPages:
     """Every root that a page of this repository names leads to files."""
 
     def test_roots_lead_to_files(self):
@@ -150,19 +149,15 @@ class Pages(unittest.TestCase):
 
         sources = Sources()
         if not sources.known():
-            self.skipTest("not a git repository")
+            pytest.skip("not a git repository")
         groups = [machine.METHODS_CODE, machine.NOISE_CODE, machine.ENGINE_CODE, machine.SCENE_CODE, [machine.method_code("bm3d")]]
         for roots in groups:
-            self.assertTrue(sources.files(roots), roots)
+            assert sources.files(roots), roots
         for_bm3d = sources.files([machine.method_code("bm3d")])
-        self.assertIn("src/cpu/workers.cpp", for_bm3d)
-        self.assertNotIn("src/methods/nlm/cpu.cpp", for_bm3d)
-        self.assertFalse([name for name in for_bm3d if name.endswith((".cu", ".cuh")) or name.startswith("src/cuda/")])
+        assert "src/cpu/workers.cpp" in for_bm3d
+        assert "src/methods/nlm/cpu.cpp" not in for_bm3d
+        assert not [name for name in for_bm3d if name.endswith((".cu", ".cuh")) or name.startswith("src/cuda/")]
         on_gpu = sources.files(["src/methods/*.cu", "src/cuda/*.cu", "src/groups/*.cu"])
         kernels = [name for name in sources.files(["src/*.cuh"]) if name.endswith(".cuh")]
-        self.assertTrue(kernels)
-        self.assertLessEqual(set(kernels), set(on_gpu))
-
-
-if __name__ == "__main__":
-    unittest.main()
+        assert kernels
+        assert set(kernels) <= set(on_gpu)
