@@ -1,6 +1,6 @@
 """What the tests of the command line share: running the program, pictures, and small image files.
 
-The standard library only. Everything that is written here is written by other code than the program's own, so that a
+The standard library and pytest only. Everything that is written here is written by other code than the program's own, so that a
 mistake in its readers and writers is seen.
 """
 
@@ -17,15 +17,18 @@ import struct
 import subprocess
 import tempfile
 import time
-import unittest
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("UNGRAIN", str(REPOSITORY / "build/release/bin/ungrain"))
 LONGEST = 20  # seconds that any one run may take
+SOON = 10  # seconds after which an interrupted run has ended: not tight, other tests may run beside this one
 
 # What the program never says: other libraries' messages, and the signs of a crash.
 NOISE = re.compile(r"GLib|VIPS-|\bVIPS\b|Traceback|terminate called|what\(\)|Assertion|core dumped|\*\* \(|Sanitizer")
@@ -89,7 +92,7 @@ def start(*arguments: str | Path, folder: Path | None = None, **popen) -> subpro
         stdout=popen.pop("stdout", subprocess.PIPE), stderr=popen.pop("stderr", subprocess.PIPE), **popen)
 
 
-def wait_until(condition, process: subprocess.Popen, seconds: float = 10) -> None:
+def wait_until(condition, process: subprocess.Popen, seconds: float = LONGEST) -> None:
     """Until condition() is true. Fails when the program ends first."""
     end = time.monotonic() + seconds
     while not condition():
@@ -129,17 +132,19 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-class Workspace(unittest.TestCase):
+class Workspace:
     """Each test in a folder of its own, with a gray and a colour picture in it."""
 
-    def setUp(self) -> None:
+    @pytest.fixture(autouse=True)
+    def workspace(self) -> Iterator[None]:
         if not os.access(PROGRAM, os.X_OK):
-            self.fail(f"{PROGRAM} is not there: build it, or set UNGRAIN")
+            pytest.fail(f"{PROGRAM} is not there: build it, or set UNGRAIN")
         self.folder = Path(tempfile.mkdtemp(prefix="ungrain-cli-"))
         self.folder.chmod(0o755)  # other users are let in: some rows run as one
-        self.addCleanup(remove, self.folder)
         write_pnm(self.folder / "gray.pgm", picture(24, 18))
         write_pnm(self.folder / "colour.ppm", picture(24, 18, 3))
+        yield
+        remove(self.folder)
 
     def run_here(self, *arguments: str | Path, **options) -> Result:
         return run(*arguments, folder=self.folder, **options)
@@ -147,7 +152,7 @@ class Workspace(unittest.TestCase):
     def done(self, *arguments: str | Path, **options) -> Result:
         """A run that must succeed, without a word on the standard error."""
         result = self.run_here(*arguments, **options)
-        self.assertEqual((result.code, result.err), (0, ""), f"{arguments}: {result}")
+        assert (result.code, result.err) == (0, ""), f"{arguments}: {result}"
         return result
 
     def path(self, name: str) -> Path:
@@ -157,7 +162,7 @@ class Workspace(unittest.TestCase):
         return self.path(name).read_bytes()
 
     def assert_tidy(self) -> None:
-        self.assertEqual(temporaries(self.folder), [])
+        assert temporaries(self.folder) == []
 
 
 # ---- pictures ------------------------------------------------------------------------------------------------------

@@ -12,10 +12,11 @@ import os
 import random
 import re
 import resource
-import unittest
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
+
+import pytest
 
 from support import (LONGEST, NOISE, Picture, Result, Workspace, as_other_user, ends_by, full_disk_problem,
                      needs_format, npy_bytes, picture, png_chunk, png_header, run, snapshot, start, temporaries,
@@ -516,33 +517,32 @@ ROWS = [
 ]
 
 
-class BadInput(Workspace):
-    """test_NAME for each row; see below."""
-
-    def check(self, row: Row) -> None:
+class TestBadInput(Workspace):
+    @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+    def test_row(self, row: Row) -> None:
         if reason := row.skip():
-            self.skipTest(reason)
+            pytest.skip(reason)
         row.prepare(self.folder)
         there = snapshot(self.folder)
         result = self.carry_out(row)
         told = f"{row.name}: {result}"
 
-        self.assertEqual(result.code, row.status, told)
-        self.assertLess(result.seconds, LONGEST, told)
-        self.assertTrue(result.err.endswith("\n"), told)
+        assert result.code == row.status, told
+        assert result.seconds < LONGEST, told
+        assert result.err.endswith("\n"), told
         patterns = (row.pattern,) if isinstance(row.pattern, str) else row.pattern
-        self.assertEqual(len(result.err_lines), len(patterns), told)
+        assert len(result.err_lines) == len(patterns), told
         for line, pattern in zip(result.err_lines, patterns):
-            self.assertTrue(line.startswith("ungrain: ") and len(line) > 15, told)
-            self.assertRegex(line, pattern)
-        self.assertIsNone(NOISE.search(result.err + result.out), told)
-        self.assertRegex(result.out, row.out or r"\A\Z", told)
+            assert line.startswith("ungrain: ") and len(line) > 15, told
+            assert re.search(pattern, line)
+        assert NOISE.search(result.err + result.out) is None, told
+        assert re.search(row.out or r"\A\Z", result.out), told
 
-        self.assertEqual(temporaries(self.folder), [], told)
+        assert temporaries(self.folder) == [], told
         after = snapshot(self.folder)
-        self.assertEqual(sorted(set(after) - set(there)), sorted(row.makes), told)
+        assert sorted(set(after) - set(there)) == sorted(row.makes), told
         for name in set(there) - set(row.changes):
-            self.assertEqual(after.get(name), there[name], f"{row.name}: {name} was changed")
+            assert after.get(name) == there[name], f"{row.name}: {name} was changed"
 
     def carry_out(self, row: Row) -> Result:
         arguments = row.arguments.split() if isinstance(row.arguments, str) else row.arguments
@@ -556,15 +556,3 @@ class BadInput(Workspace):
             which, most = row.limit
             limit["preexec_fn"] = lambda: resource.setrlimit(which, (most, most))
         return self.run_here(*arguments, before=row.before(), **limit)
-
-
-def add_tests() -> None:
-    for number, row in enumerate(ROWS):
-        words = re.sub(r"[^a-zA-Z0-9]+", "_", row.name).strip("_")
-        setattr(BadInput, f"test_{number:03}_{words[:60]}", lambda self, row=row: self.check(row))
-
-
-add_tests()
-
-if __name__ == "__main__":
-    unittest.main()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import unittest
 from pathlib import Path
 
 from support import Picture, Workspace, picture, read_pnm, write_pnm
@@ -41,32 +40,28 @@ def read_bmp(path: Path) -> Picture:
     return Picture(width, height, channels, samples)
 
 
-class Bmp(Workspace):
+class TestBmp(Workspace):
     def test_in_and_out(self) -> None:
         write_bmp(self.path("a.bmp"), picture(23, 17, 3))
         self.done("a.bmp", *IDENTITY)
-        self.assertEqual(read_bmp(self.path("a.ungrain.bmp")), picture(23, 17, 3))
+        assert read_bmp(self.path("a.ungrain.bmp")) == picture(23, 17, 3)
         self.done("a.bmp", "-o", "b.ppm", *IDENTITY)
-        self.assertEqual(read_pnm(self.path("b.ppm")).samples, picture(23, 17, 3).samples)
+        assert read_pnm(self.path("b.ppm")).samples == picture(23, 17, 3).samples
 
     def test_gray_and_alpha(self) -> None:
         self.done("gray.pgm", "-o", "gray.bmp", *IDENTITY)
-        self.assertEqual(read_bmp(self.path("gray.bmp")), picture(24, 18))
+        assert read_bmp(self.path("gray.bmp")) == picture(24, 18)
         image = picture(9, 7, 4)
         image.tuple_type = "RGB_ALPHA"
         write_pnm(self.path("a.pam"), image)
         self.done("a.pam", "-o", "a.bmp", *IDENTITY)
-        self.assertEqual(read_bmp(self.path("a.bmp")).samples, image.samples)
+        assert read_bmp(self.path("a.bmp")).samples == image.samples
 
     def test_dib_is_written_as_bmp(self) -> None:
         write_bmp(self.path("a.dib"), picture(8, 6, 3))
-        self.assertIn("a.dib -> a.ungrain.bmp", self.done("a.dib").out)
+        assert "a.dib -> a.ungrain.bmp" in self.done("a.dib").out
 
     def test_found_in_a_folder(self) -> None:
         self.path("in").mkdir()
         write_bmp(self.path("in/a.bmp"), picture(8, 6, 3))
-        self.assertEqual(len(self.done("in", "-o", "out/").out_lines), 1)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        assert len(self.done("in", "-o", "out/").out_lines) == 1

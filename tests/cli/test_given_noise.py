@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import random
-import unittest
+
+import pytest
 
 from support import Picture, Workspace, read_pnm, write_npy, write_pfm, write_pnm
 
@@ -30,9 +31,9 @@ def box_psd(sigma: float, size: int = 32) -> Picture:
     return Picture(size, size, 1, [sigma * sigma / 9 * u * v for v in along for u in along], 1.0)
 
 
-class GivenNoise(Workspace):
-    def setUp(self) -> None:
-        super().setUp()
+class TestGivenNoise(Workspace):
+    @pytest.fixture(autouse=True)
+    def prepared(self, workspace: None) -> None:
         write_pnm(self.path("a.pgm"), blurred_noise(12))
         write_npy(self.path("psd.npy"), box_psd(12))
         write_pfm(self.path("psd.pfm"), box_psd(12))
@@ -44,15 +45,15 @@ class GivenNoise(Workspace):
         for name, options in (("psd", ("--psd", "psd.npy")), ("pfm", ("--psd", "psd.pfm")),
                               ("kernel", ("--noise-kernel", "box.pgm", "--sigma", "12"))):
             self.done("a.pgm", "-o", f"{name}.pgm", *options)
-            self.assertLess(deviation(read_pnm(self.path(f"{name}.pgm"))), left / 2, name)
+            assert deviation(read_pnm(self.path(f"{name}.pgm"))) < left / 2, name
         # The same noise, told in three ways.
         results = [read_pnm(self.path(f"{name}.pgm")).samples for name in ("psd", "pfm", "kernel")]
-        self.assertEqual(results[0], results[1])
-        self.assertLessEqual(max(abs(a - b) for a, b in zip(results[0], results[2])), 1)
+        assert results[0] == results[1]
+        assert max(abs(a - b) for a, b in zip(results[0], results[2])) <= 1
 
     def test_other_methods_take_the_deviation(self) -> None:
         self.done("a.pgm", "-o", "b.pgm", "--method", "nlm", "--psd", "psd.npy")
-        self.assertLess(deviation(read_pnm(self.path("b.pgm"))), deviation(read_pnm(self.path("a.pgm"))))
+        assert deviation(read_pnm(self.path("b.pgm"))) < deviation(read_pnm(self.path("a.pgm")))
 
     def test_options_that_exclude_each_other(self) -> None:
         self.path("m.json").write_text("{}")
@@ -65,9 +66,9 @@ class GivenNoise(Workspace):
                 (("--noise-kernel", "box.pgm"), "--noise-kernel needs --sigma, the deviation of the noise in the image"),
                 (("--noise-kernel", "box.pgm", "--sigma", "1,2"), "--sigma takes")):
             result = self.run_here("a.pgm", "-o", "b.pgm", *options)
-            self.assertEqual((result.code, len(result.err_lines)), (2, 1), (options, result.err))
-            self.assertIn(message, result.err)
-            self.assertFalse(self.path("b.pgm").exists())
+            assert (result.code, len(result.err_lines)) == (2, 1), (options, result.err)
+            assert message in result.err
+            assert not self.path("b.pgm").exists()
 
     def test_files_that_tell_no_noise(self) -> None:
         write_npy(self.path("negative.npy"), Picture(4, 4, 1, [-1.0] * 16, 1.0))
@@ -79,9 +80,9 @@ class GivenNoise(Workspace):
                 (("--psd", "missing.npy"), "missing.npy"),
                 (("--noise-kernel", "none.pgm", "--sigma", "5"), "none.pgm: a noise kernel has a number that is not 0")):
             result = self.run_here("a.pgm", "-o", "b.pgm", *options)
-            self.assertEqual((result.code, len(result.err_lines)), (1, 1), (options, result.err))
-            self.assertIn(message, result.err)
-            self.assertFalse(self.path("b.pgm").exists())
+            assert (result.code, len(result.err_lines)) == (1, 1), (options, result.err)
+            assert message in result.err
+            assert not self.path("b.pgm").exists()
 
     def test_a_saved_model_keeps_it(self) -> None:
         write_pnm(self.path("even.pgm"), blurred_noise(12))
@@ -94,13 +95,9 @@ class GivenNoise(Workspace):
         self.done("a.pgm", "-o", "model.pgm", "--noise-model", "m.json", "--scales", "1")
         self.done("a.pgm", "-o", "kernel.pgm", "--noise-kernel", "box.pgm", "--sigma", "12", "--scales", "1")
         pairs = zip(read_pnm(self.path("model.pgm")).samples, read_pnm(self.path("kernel.pgm")).samples)
-        self.assertLessEqual(max(abs(a - b) for a, b in pairs), 1)
+        assert max(abs(a - b) for a, b in pairs) <= 1
         channel["correlation"] = correlation[1:]
         self.path("m.json").write_text(json.dumps(model))
         result = self.run_here("a.pgm", "-o", "b.pgm", "--noise-model", "m.json")
-        self.assertEqual((result.code, len(result.err_lines)), (1, 1), result.err)
-        self.assertIn("a noise model's correlation is a square of", result.err)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        assert (result.code, len(result.err_lines)) == (1, 1), result.err
+        assert "a noise model's correlation is a square of" in result.err

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import unittest
+
+import pytest
 
 from support import Workspace
 
@@ -19,7 +20,7 @@ def cut(line: str) -> list[str]:
         [""] if re.search(r"[=:]$", line) else [])
 
 
-class Manual(Workspace):
+class TestManual(Workspace):
     def options(self) -> dict[str, set[str]]:
         """Every option of --help, by command; those of denoise with every method."""
         found: dict[str, set[str]] = {command: set() for command in COMMANDS}
@@ -29,7 +30,7 @@ class Manual(Workspace):
         for command, page in pages:
             for line in re.findall(r"^  (-\S+)", page, re.M):
                 found[command].update(line.split(","))
-        self.assertGreater(len(found["denoise"]), 40)
+        assert len(found["denoise"]) > 40
         return found
 
     def script(self, shell: str) -> str:
@@ -38,57 +39,56 @@ class Manual(Workspace):
     def checked(self, *command: str, given: str = "") -> str:
         """The standard output of another program that must not complain."""
         done = subprocess.run(command, input=given, capture_output=True, text=True, cwd=self.folder, timeout=60)
-        self.assertEqual((done.returncode, done.stderr), (0, ""), command)
+        assert (done.returncode, done.stderr) == (0, ""), command
         return done.stdout
 
     def needs(self, program: str) -> None:
         if shutil.which(program) is None:
-            self.skipTest(f"{program} is not installed")
+            pytest.skip(f"{program} is not installed")
 
     def test_every_option_is_in_the_manual(self) -> None:
         page = self.done("manual").out.replace("\\-", "-")
         for command, options in self.options().items():
             if command != "denoise":
-                self.assertIn(f"\n.SH \"UNGRAIN {command.upper()}\"\n", page)
+                assert f"\n.SH \"UNGRAIN {command.upper()}\"\n" in page
             for option in options:
-                self.assertIn(f"\\fB{option}\\fR", page, command)
+                assert f"\\fB{option}\\fR" in page, command
 
     def test_every_option_is_completed(self) -> None:
         for shell in SHELLS:
             script = self.script(shell)
             for command, options in self.options().items():
-                self.assertIn(command, script)
+                assert command in script
                 for option in options:
                     spelt = option
                     if shell == "fish":
                         spelt = f"-l {option[2:]} " if option.startswith("--") else f"-s {option[1:]} "
-                    self.assertIn(spelt, script, f"{shell} {command}")
+                    assert spelt in script, f"{shell} {command}"
 
     def test_groff_has_no_complaint(self) -> None:
         self.needs("groff")
         text = self.checked("groff", "-ww", "-man", "-Tascii", given=self.done("manual").out)
         text = re.sub(".\b", "", text)  # bold: a letter over itself
         for heading in ("NAME", "SYNOPSIS", "METHODS", "EXIT STATUS", "EXAMPLES"):
-            self.assertIn(heading, text)
+            assert heading in text
 
     def test_man_has_no_complaint(self) -> None:
         self.needs("man")
         self.path("ungrain.1").write_text(self.done("manual").out)
-        self.assertIn("ungrain", self.checked("man", "--warnings", "-l", "ungrain.1"))
+        assert "ungrain" in self.checked("man", "--warnings", "-l", "ungrain.1")
 
     def test_mandoc_has_no_complaint(self) -> None:
         self.needs("mandoc")
         done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning"], input=self.done("manual").out, text=True,
                               capture_output=True, timeout=60)
         complaints = [line for line in done.stdout.splitlines() if "missing date" not in line]
-        self.assertEqual(complaints, [])
+        assert complaints == []
 
-    def test_syntax(self) -> None:
-        for shell in SHELLS:
-            with self.subTest(shell):
-                self.needs(shell)
-                self.path("script").write_text(self.script(shell))
-                self.checked(shell, "-n", "script")
+    @pytest.mark.parametrize("shell", SHELLS)
+    def test_syntax(self, shell: str) -> None:
+        self.needs(shell)
+        self.path("script").write_text(self.script(shell))
+        self.checked(shell, "-n", "script")
 
     # ---- what they complete
 
@@ -99,7 +99,7 @@ class Manual(Workspace):
                   '_ungrain\nprintf "%s\\n" "${COMPREPLY[@]}"\n')
         return set(self.checked("bash", "--norc", "-c", script, "bash", *words).splitlines()) - {""}
 
-    def test_bash(self) -> None:
+    def test_bash(self, subtests: pytest.Subtests) -> None:
         self.needs("bash")
         self.path("script").write_text(self.script("bash"))
         self.path("two words.pgm").write_bytes(b"")
@@ -141,15 +141,15 @@ class Manual(Workspace):
                                ("ungrain completion ", set(SHELLS)),
                                ("ungrain compare g", {"gray.pgm"}),
                                ("ungrain devices ", set())):
-            with self.subTest(line):
+            with subtests.test(line=line):
                 found = self.bash(line)
                 if expected is None:
-                    self.assertIn("bm3d", found)
-                    self.assertGreaterEqual(len(found), 8)
+                    assert "bm3d" in found
+                    assert len(found) >= 8
                 else:
-                    self.assertEqual(found, expected)
+                    assert found == expected
 
-    def test_fish(self) -> None:
+    def test_fish(self, subtests: pytest.Subtests) -> None:
         self.needs("fish")
         self.path("script").write_text(self.script("fish"))
         for line, expected in (("ungrain --met", {"--method"}),
@@ -165,14 +165,14 @@ class Manual(Workspace):
                                ("ungrain cluster -m nlm --patch-", {"--patch-sigma"}),
                                ("ungrain methods bm", {"bm3d", "bm4d"}),
                                ("ungrain completion ", set(SHELLS))):
-            with self.subTest(line):
+            with subtests.test(line=line):
                 done = subprocess.run(["fish", "--no-config", "-c", f'source ./script; complete -C "{line}"'],
                                       capture_output=True, text=True, cwd=self.folder, timeout=60,
                                       env={"HOME": str(self.folder), "PATH": "/usr/local/bin:/usr/bin:/bin"})
                 found = {found.split("\t")[0] for found in done.stdout.splitlines()}
-                self.assertEqual(found, expected, done.stderr)
+                assert found == expected, done.stderr
 
-    def test_zsh(self) -> None:
+    def test_zsh(self, subtests: pytest.Subtests) -> None:
         """In a terminal of zsh's own, as a user has it."""
         self.needs("zsh")
         self.path("functions").mkdir()
@@ -198,21 +198,17 @@ zpty -d shell
                                ("ungrain cluster --sched", "--scheduler"),
                                ("ungrain cluster -m nlm --patch-", "--patch-sigma"),
                                ("ungrain methods bm3", "bm3d"), ("ungrain gray.p", "gray.pgm")):
-            with self.subTest(line):
+            with subtests.test(line=line):
                 done = subprocess.run(["zsh", "-f", "-c", script, "zsh", line], capture_output=True, text=True,
                                       cwd=self.folder, timeout=60)
                 if done.returncode == 3:
-                    self.skipTest("this zsh has no zpty")
+                    pytest.skip("this zsh has no zpty")
                 line_now = re.search(r"BUFFER<ungrain ([^>]*)>", done.stdout)
-                self.assertIsNotNone(line_now, done.stdout + done.stderr)
-                self.assertIn(expected, line_now[1])
+                assert line_now is not None, done.stdout + done.stderr
+                assert expected in line_now[1]
 
     def test_usage(self) -> None:
         for arguments in (("completion",), ("completion", "tcsh")):
             result = self.run_here(*arguments)
-            self.assertEqual(result.code, 2)
-            self.assertRegex(result.err, r"\Aungrain: completion takes one of bash, zsh, fish, got [^\n]*\n\Z")
-
-
-if __name__ == "__main__":
-    unittest.main()
+            assert result.code == 2
+            assert re.search(r"\Aungrain: completion takes one of bash, zsh, fish, got [^\n]*\n\Z", result.err)

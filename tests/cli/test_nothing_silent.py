@@ -9,10 +9,11 @@ import struct
 import subprocess
 import sys
 import time
-import unittest
 from pathlib import Path
 
-from support import (REPOSITORY, Picture, Workspace, ends_by, exif, jpeg_with_exif, needs_format, npy_bytes,
+import pytest
+
+from support import (REPOSITORY, SOON, Picture, Workspace, ends_by, exif, jpeg_with_exif, needs_format, npy_bytes,
                      orientation_in, picture, png_chunk, read_npy, read_png, read_pnm, read_tiff, run_measured, start,
                      temporaries, tiff_links, tiff_tag, wait_until, write_apng, write_imagej, write_interlaced_png,
                      write_npy, write_pfm, write_png, write_pnm, write_sparse_tiff, write_tiff, writes)
@@ -34,20 +35,20 @@ def samples(pages: list[Picture]) -> list[list[float]]:
 class SilentCase(Workspace):
     needed: tuple[str, ...] = ()  # formats
 
-    def setUp(self) -> None:
-        super().setUp()
+    @pytest.fixture(autouse=True)
+    def formats(self, workspace: None) -> None:
         for extension in self.needed:
             if reason := needs_format(extension):
-                self.skipTest(reason)
+                pytest.skip(reason)
 
     def refused(self, pattern: str, *arguments: str | Path, code: int = 1) -> str:
         """One line, nothing written. Returns the line."""
         before = sorted(self.folder.rglob("*"))
         result = self.run_here(*arguments)
-        self.assertEqual((result.code, result.out), (code, ""), f"{arguments}: {result}")
-        self.assertRegex(result.err, r"\Aungrain: [^\n]*\n\Z")
-        self.assertRegex(result.err, pattern)
-        self.assertEqual(sorted(self.folder.rglob("*")), before, "something was written")
+        assert (result.code, result.out) == (code, ""), f"{arguments}: {result}"
+        assert re.search(r"\Aungrain: [^\n]*\n\Z", result.err)
+        assert re.search(pattern, result.err)
+        assert sorted(self.folder.rglob("*")) == before, "something was written"
         return result.err
 
     def refused_usage(self, pattern: str, *arguments: str | Path) -> None:
@@ -57,7 +58,7 @@ class SilentCase(Workspace):
         return json.loads(self.done(*arguments, "--json").out)
 
 
-class Stacks(SilentCase):
+class TestStacks(SilentCase):
     """A stack that is damaged says how much of it was found, and gives no output."""
 
     needed = (".tif",)
@@ -68,14 +69,14 @@ class Stacks(SilentCase):
 
     def test_whole(self) -> None:
         write_tiff(self.path("a.tif"), stack())
-        self.assertEqual(self.report("a.tif", "-o", "b.tif", *COPY)["pages"], PAGES)
-        self.assertEqual(samples(read_tiff(self.path("b.tif"))), samples(stack()))
+        assert self.report("a.tif", "-o", "b.tif", *COPY)["pages"] == PAGES
+        assert samples(read_tiff(self.path("b.tif"))) == samples(stack())
 
-    def test_truncated(self) -> None:
+    def test_truncated(self, subtests: pytest.Subtests) -> None:
         """Cut where the third page begins, and inside its directory."""
         links = tiff_links(write_tiff(self.path("a.tif"), stack()).read_bytes())
         for end in (links[2] + 4, links[3] - 20):
-            with self.subTest(end):
+            with subtests.test(end=end):
                 self.write_damaged(lambda data: data[:end])
                 self.refused("2 pages were found", "a.tif", "-o", "b.tif", *COPY)
 
@@ -100,74 +101,75 @@ class Stacks(SilentCase):
         write_tiff(self.path("a.tif"), pages)
         self.refused("page 4 is 20 x 9.*--pages", "a.tif", "-o", "b.tif", *COPY)
         self.done("a.tif", "-o", "b.tif", "--pages", "1-3,5", *COPY)
-        self.assertEqual(samples(read_tiff(self.path("b.tif"))), samples(pages[:3] + pages[4:]))
+        assert samples(read_tiff(self.path("b.tif"))) == samples(pages[:3] + pages[4:])
         self.done("a.tif", "-o", "c.tif", "--pages", "4", *COPY)
-        self.assertEqual(samples(read_tiff(self.path("c.tif"))), samples(pages[3:4]))
+        assert samples(read_tiff(self.path("c.tif"))) == samples(pages[3:4])
 
     def test_one_directory_of_imagej(self) -> None:
         write_imagej(self.path("a.tif"), stack())
-        self.assertEqual(self.report("a.tif", "-o", "b.tif", *COPY)["pages"], PAGES)
-        self.assertEqual(samples(read_tiff(self.path("b.tif"))), samples(stack()))
+        assert self.report("a.tif", "-o", "b.tif", *COPY)["pages"] == PAGES
+        assert samples(read_tiff(self.path("b.tif"))) == samples(stack())
 
     def test_one_directory_of_imagej_truncated(self) -> None:
         data = write_imagej(self.path("a.tif"), stack()).read_bytes()
         self.path("a.tif").write_bytes(data[:-12 * 9 - 5])
         self.refused("3 images were found.*5", "a.tif", "-o", "b.tif", *COPY)
 
-    def test_other_commands(self) -> None:
+    def test_other_commands(self, subtests: pytest.Subtests) -> None:
         self.write_damaged(lambda data: data[:len(data) // 2])
         for arguments in (("estimate", "a.tif"), ("compare", "a.tif", "a.tif"),
                           ("noise", "a.tif", "-o", "b.tif", "--gaussian", "3")):
-            with self.subTest(arguments[0]):
+            with subtests.test(arguments[0]):
                 self.refused("2 pages were found", *arguments)
 
-    def test_gif(self) -> None:
+    def test_gif(self, subtests: pytest.Subtests) -> None:
         if reason := needs_format(".gif"):
-            self.skipTest(reason)
+            pytest.skip(reason)
         write_tiff(self.path("a.tif"), stack())
         self.done("a.tif", "-o", "a.gif", *COPY)
-        self.assertEqual(self.report("a.gif", "-o", "b.tif", *COPY)["pages"], PAGES)
+        assert self.report("a.gif", "-o", "b.tif", *COPY)["pages"] == PAGES
         self.path("b.tif").unlink()
         whole = self.bytes_of("a.gif")
         for share in (0.3, 0.6, 0.95):
-            with self.subTest(share):
+            with subtests.test(share=share):
                 self.path("a.gif").write_bytes(whole[:int(share * len(whole))])
                 line = self.refused("truncated: [0-4] whole frames? w(as|ere) found", "a.gif", "-o", "b.tif", *COPY)
-        self.assertIn("4 whole frames", line)
+        assert "4 whole frames" in line
 
     def test_animated_png(self) -> None:
         if reason := needs_format(".png"):
-            self.skipTest(reason)
+            pytest.skip(reason)
         write_apng(self.path("a.png"), stack())
         self.refused(f"animated PNG of {PAGES} frames", "a.png", "-o", "b.png", *COPY)
         self.done("a.png", "-o", "b.png", "--pages", "1", *COPY)
-        self.assertEqual(read_png(self.path("b.png")).samples, stack()[0].samples)
+        assert read_png(self.path("b.png")).samples == stack()[0].samples
 
 
-class Pages(SilentCase):
+class TestPages(SilentCase):
     needed = (".tif",)
 
-    def setUp(self) -> None:
-        super().setUp()
+    @pytest.fixture(autouse=True)
+    def prepared(self, formats: None) -> None:
         write_tiff(self.path("a.tif"), stack())
 
-    def test_some(self) -> None:
-        for text, pages in (("2,4-", (2, 4, 5)), ("1", (1,)), ("2-3", (2, 3)), ("5,1", (1, 5)), ("1-5", (1, 2, 3, 4, 5))):
-            with self.subTest(text):
-                self.assertEqual(self.report("a.tif", "-o", "b.tif", "--pages", text, *COPY)["pages"], len(pages))
-                self.assertEqual(samples(read_tiff(self.path("b.tif"))), [stack()[page - 1].samples for page in pages])
+    @pytest.mark.parametrize("text, pages", [
+        ("2,4-", (2, 4, 5)), ("1", (1,)), ("2-3", (2, 3)), ("5,1", (1, 5)), ("1-5", (1, 2, 3, 4, 5)),
+    ])
+    def test_some(self, text: str, pages: tuple[int, ...]) -> None:
+        assert self.report("a.tif", "-o", "b.tif", "--pages", text, *COPY)["pages"] == len(pages)
+        assert samples(read_tiff(self.path("b.tif"))) == [stack()[page - 1].samples for page in pages]
 
     def test_of_an_array(self) -> None:
         body = bytes(int(v) for page in stack() for v in page.samples)
         self.path("a.npy").write_bytes(npy_bytes(f"({PAGES}, 9, 12)", "|u1", body))
         self.done("a.npy", "--axis", "0", "-o", "b.npy", "--pages", "2,4", *COPY)
-        self.assertIn(b"(2, 9, 12)", self.bytes_of("b.npy"))
-        self.assertEqual(self.bytes_of("b.npy")[128:], body[108:216] + body[324:432])
+        assert b"(2, 9, 12)" in self.bytes_of("b.npy")
+        assert self.bytes_of("b.npy")[128:] == body[108:216] + body[324:432]
 
     def test_one_page_of_many_fits_a_format_of_one(self) -> None:
         self.refused("holds one page, not 5", "a.tif", "-o", "b.pgm", *COPY)
         self.done("a.tif", "-o", "b.pgm", "--pages", "3", *COPY)
-        self.assertEqual(read_pnm(self.path("b.pgm")).samples, stack()[2].samples)
+        assert read_pnm(self.path("b.pgm")).samples == stack()[2].samples
 
     def test_not_there(self) -> None:
         self.refused("has 5 pages: --pages names page 6", "a.tif", "-o", "b.tif", "--pages", "6")
@@ -175,36 +177,35 @@ class Pages(SilentCase):
         self.refused("has 5 pages: --pages names page 7", "a.tif", "-o", "b.tif", "--pages", "7-")
         self.refused("has 1 page: --pages names page 2", "gray.pgm", "-o", "b.pgm", "--pages", "2")
 
-    def test_bad_value(self) -> None:
-        for text in ("0", "x", "", "-", "-3", "3-2", "1,,2", "1,", "1.5", "1-2-3", "99999999999999999999"):
-            with self.subTest(text):
-                self.refused_usage("--pages (takes numbers from 1|needs a value)", "a.tif", f"--pages={text}")
+    @pytest.mark.parametrize("text", ["0", "x", "", "-", "-3", "3-2", "1,,2", "1,", "1.5", "1-2-3", "99999999999999999999"])
+    def test_bad_value(self, text: str) -> None:
+        self.refused_usage("--pages (takes numbers from 1|needs a value)", "a.tif", f"--pages={text}")
 
 
-class Channels(SilentCase):
-    def setUp(self) -> None:
-        super().setUp()
+class TestChannels(SilentCase):
+    @pytest.fixture(autouse=True)
+    def prepared(self, formats: None) -> None:
         self.four = picture(12, 9, 4)
         write_npy(self.path("four.npy"), self.four, "u1")
 
     def seen(self, *arguments: str) -> tuple[str, bool]:
         report = self.report(*arguments, "-o", "out.npy", *COPY)
-        self.assertEqual(read_npy(self.path("out.npy"))[1].samples, self.four.samples)
+        assert read_npy(self.path("out.npy"))[1].samples == self.four.samples
         return report["colour"], report["alpha"]
 
     def test_alpha(self) -> None:
-        self.assertEqual(self.seen("four.npy", "--alpha", "yes"), ("rgb", True))
-        self.assertFalse(self.seen("four.npy", "--alpha", "no")[1])
+        assert self.seen("four.npy", "--alpha", "yes") == ("rgb", True)
+        assert not self.seen("four.npy", "--alpha", "no")[1]
         self.refused("--alpha yes: none of its 3 channels can be alpha", "colour.ppm", "-o", "b.ppm", "--alpha", "yes")
         self.done("colour.ppm", "-o", "b.ppm", "--alpha", "no", *COPY)
 
     def test_channels(self) -> None:
-        self.assertEqual(self.seen("four.npy", "--channels", "rgba"), ("rgb", True))
-        self.assertEqual(self.seen("four.npy", "--channels", "multi"), ("multi", False))
+        assert self.seen("four.npy", "--channels", "rgba") == ("rgb", True)
+        assert self.seen("four.npy", "--channels", "multi") == ("multi", False)
         report = self.report("colour.ppm", "-o", "b.ppm", "--channels", "multi", *COPY)
-        self.assertEqual((report["colour"], report["channels"]), ("multi", 3))
+        assert (report["colour"], report["channels"]) == ("multi", 3)
         report = self.report("gray.pgm", "-o", "b.pgm", "--channels", "gray", *COPY)
-        self.assertEqual((report["colour"], report["channels"]), ("gray", 1))
+        assert (report["colour"], report["channels"]) == ("gray", 1)
 
     def test_channels_that_are_not_there(self) -> None:
         for kind, count in (("gray", 1), ("gray-alpha", 2), ("rgb", 3)):
@@ -216,8 +217,8 @@ class Channels(SilentCase):
         def fourth(*arguments: str) -> list[float]:
             self.done("four.npy", "-o", "out.npy", "--method", "box", "--radius", "2", *arguments)
             return read_npy(self.path("out.npy"))[1].samples[3::4]
-        self.assertEqual(fourth("--alpha", "yes"), self.four.samples[3::4])
-        self.assertNotEqual(fourth("--alpha", "no"), self.four.samples[3::4])
+        assert fourth("--alpha", "yes") == self.four.samples[3::4]
+        assert fourth("--alpha", "no") != self.four.samples[3::4]
 
     def test_bad_value(self) -> None:
         self.refused_usage("--alpha takes one of yes, no, got 'maybe'", "four.npy", "--alpha", "maybe")
@@ -226,7 +227,7 @@ class Channels(SilentCase):
                                "four.npy", "--channels", text)
 
 
-class Saving(SilentCase):
+class TestSaving(SilentCase):
     needed = (".tif",)
     NUMBERS = {"none": 1, "lzw": 5, "deflate": 8, "packbits": 32773, "zstd": 50000, "lzma": 34925, "jpeg": 7}
 
@@ -235,45 +236,43 @@ class Saving(SilentCase):
         name = f"{compression}.tif"
         result = self.run_here("colour.ppm", "-o", name, "--compression", compression, *COPY)
         if "this build's libtiff does not have" in result.err:
-            self.skipTest(result.err)
-        self.assertEqual((result.code, result.err), (0, ""))
+            pytest.skip(result.err)
+        assert (result.code, result.err) == (0, "")
         return name
 
-    def test_every_compression(self) -> None:
-        for compression, number in self.NUMBERS.items():
-            with self.subTest(compression):
-                name = self.write(compression)
-                self.assertEqual(tiff_tag(self.path(name), 259), [number])
-                self.done(name, "-o", "back.ppm", *COPY)
-                back, given = (read_pnm(self.path(file)).samples for file in ("back.ppm", "colour.ppm"))
-                if compression != "jpeg":
-                    self.assertEqual(back, given)
-                self.assertLess(sum(abs(a - b) for a, b in zip(back, given)) / len(given), 10)
+    @pytest.mark.parametrize("compression, number", NUMBERS.items())
+    def test_every_compression(self, compression: str, number: int) -> None:
+        name = self.write(compression)
+        assert tiff_tag(self.path(name), 259) == [number]
+        self.done(name, "-o", "back.ppm", *COPY)
+        back, given = (read_pnm(self.path(file)).samples for file in ("back.ppm", "colour.ppm"))
+        if compression != "jpeg":
+            assert back == given
+        assert sum(abs(a - b) for a, b in zip(back, given)) / len(given) < 10
 
-    def test_default_is_that_of_the_input(self) -> None:
+    def test_default_is_that_of_the_input(self, subtests: pytest.Subtests) -> None:
         for compression, number in self.NUMBERS.items():
-            with self.subTest(compression):
+            with subtests.test(compression=compression):
                 self.done(self.write(compression), "-o", "same.tif", *COPY)
-                self.assertEqual(tiff_tag(self.path("same.tif"), 259), [number])
+                assert tiff_tag(self.path("same.tif"), 259) == [number]
         self.done("colour.ppm", "-o", "same.tif", *COPY)
-        self.assertEqual(tiff_tag(self.path("same.tif"), 259), [1])
+        assert tiff_tag(self.path("same.tif"), 259) == [1]
 
     def test_compression_that_cannot_hold_it(self) -> None:
         write_pnm(self.path("deep.pgm"), picture(24, 18).scaled(65535))
         self.refused("JPEG in TIFF holds 8-bit", "deep.pgm", "-o", "b.tif", "--compression", "jpeg", *COPY)
 
-    def test_quality(self) -> None:
-        for extension in (".jpg", ".webp"):
-            with self.subTest(extension):
-                if reason := needs_format(extension):
-                    self.skipTest(reason)
-                sizes = []
-                for quality in ("5", "50", "95", "100"):
-                    self.done("colour.ppm", "-o", f"b{extension}", "--jpeg-quality", quality, *COPY)
-                    sizes.append(len(self.bytes_of(f"b{extension}")))
-                self.assertEqual(sizes, sorted(set(sizes)))
-                self.done("colour.ppm", "-o", f"b{extension}", *COPY)
-                self.assertEqual(len(self.bytes_of(f"b{extension}")), sizes[2])
+    @pytest.mark.parametrize("extension", [".jpg", ".webp"])
+    def test_quality(self, extension: str) -> None:
+        if reason := needs_format(extension):
+            pytest.skip(reason)
+        sizes = []
+        for quality in ("5", "50", "95", "100"):
+            self.done("colour.ppm", "-o", f"b{extension}", "--jpeg-quality", quality, *COPY)
+            sizes.append(len(self.bytes_of(f"b{extension}")))
+        assert sizes == sorted(set(sizes))
+        self.done("colour.ppm", "-o", f"b{extension}", *COPY)
+        assert len(self.bytes_of(f"b{extension}")) == sizes[2]
 
     def test_quality_of_bilateral_is_another(self) -> None:
         for quality in ("exact", "separable"):
@@ -289,119 +288,119 @@ class Saving(SilentCase):
     def test_no_clobber(self) -> None:
         self.path("out.pgm").write_text("mine")
         result = self.done("gray.pgm", "-o", "out.pgm", "--no-clobber")
-        self.assertIn("out.pgm  is there already", result.out)
-        self.assertEqual(self.bytes_of("out.pgm"), b"mine")
-        self.assertEqual(self.report("gray.pgm", "-o", "out.pgm", "--no-clobber")["status"], "skipped")
+        assert "out.pgm  is there already" in result.out
+        assert self.bytes_of("out.pgm") == b"mine"
+        assert self.report("gray.pgm", "-o", "out.pgm", "--no-clobber")["status"] == "skipped"
         self.done("gray.pgm", "-o", "out.pgm")
-        self.assertEqual(read_pnm(self.path("out.pgm")).width, 24)
+        assert read_pnm(self.path("out.pgm")).width == 24
 
     def test_no_clobber_does_the_others(self) -> None:
         self.path("out").mkdir()
         self.path("out/gray.pgm").write_text("mine")
         self.done("gray.pgm", "colour.ppm", "-o", "out", "--no-clobber")
-        self.assertEqual(self.bytes_of("out/gray.pgm"), b"mine")
-        self.assertEqual(read_pnm(self.path("out/colour.ppm")).width, 24)
+        assert self.bytes_of("out/gray.pgm") == b"mine"
+        assert read_pnm(self.path("out/colour.ppm")).width == 24
 
 
-class Memory(SilentCase):
+class TestMemory(SilentCase):
     needed = (".png",)
 
     def check_whole_decoder(self, name: str, width: int) -> None:
         """Refused with a number that then does."""
         line = self.refused("must be decoded whole", name, "-o", "b.ppm", "--memory", "1M", *COPY)
         number = re.search(r"--memory (\d+M)", line)
-        self.assertIsNotNone(number, line)
+        assert number is not None, line
         for method in ((), COPY):
-            self.assertEqual(self.report(name, "-o", "b.ppm", "--memory", number[1], *method)["width"], width)
+            assert self.report(name, "-o", "b.ppm", "--memory", number[1], *method)["width"] == width
 
     def test_interlaced_png(self) -> None:
         image = Picture(800, 600, 3, [(x + y) % 256 for y in range(600) for x in range(3 * 800)])
         write_interlaced_png(self.path("a.png"), image)
         self.check_whole_decoder("a.png", 800)
-        self.assertEqual(read_pnm(self.path("b.ppm")).samples, image.samples)
+        assert read_pnm(self.path("b.ppm")).samples == image.samples
         write_png(self.path("rows.png"), image)
         self.done("rows.png", "-o", "b.ppm", "--memory", "1M", *COPY)
 
     def test_progressive_jpeg(self) -> None:
         if not PILLOW.exists():
-            self.skipTest("there is no Pillow: tests/files makes it")
+            pytest.skip("there is no Pillow: tests/files makes it")
         script = "import sys; from PIL import Image; Image.new('RGB', (800, 600)).save(sys.argv[1], progressive=True)"
         done = subprocess.run([PILLOW, "-c", script, self.path("a.jpg")], capture_output=True)
         if done.returncode != 0:
-            self.skipTest("there is no Pillow: tests/files makes it")
+            pytest.skip("there is no Pillow: tests/files makes it")
         self.check_whole_decoder("a.jpg", 800)
 
-    def check_streaming(self, name: str, output: str) -> None:
+    def check_streaming(self, name: str, output: str, *arguments: str) -> None:
         """200 Mpixel in 64 MiB: the buffers keep to the limit, and what is held besides does not grow with the file."""
-        for arguments in (("--method", "median", "--radius", "1"), ()):
-            with self.subTest(arguments):
-                result, work = run_measured(name, "-o", output, "--memory", str(LIMIT), *arguments, folder=self.folder)
-                self.assertEqual((result.code, result.err), (0, ""))
-                self.assertLess(work.peak, LIMIT + (96 << 20))
-                self.path(output).unlink()
+        result, work = run_measured(name, "-o", output, "--memory", str(LIMIT), *arguments, folder=self.folder)
+        assert (result.code, result.err) == (0, "")
+        assert work.peak < LIMIT + (96 << 20)
 
-    @unittest.skipUnless(sys.platform == "linux", "/proc tells the work")
-    def test_large_pgm(self) -> None:
+    @pytest.mark.measured
+    @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the work")
+    @pytest.mark.parametrize("arguments", [("--method", "median", "--radius", "1"), ()], ids=["median", "no option"])
+    def test_large_pgm(self, arguments: tuple[str, ...]) -> None:
         with self.path("a.pgm").open("wb") as file:
             file.write(b"P5\n20000 10000\n255\n")
             file.truncate(file.tell() + 20000 * 10000)
-        self.check_streaming("a.pgm", "b.pgm")
+        self.check_streaming("a.pgm", "b.pgm", *arguments)
 
-    @unittest.skipUnless(sys.platform == "linux", "/proc tells the work")
-    def test_large_tiff(self) -> None:
+    @pytest.mark.measured
+    @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the work")
+    @pytest.mark.parametrize("arguments", [("--method", "median", "--radius", "1"), ()], ids=["median", "no option"])
+    def test_large_tiff(self, arguments: tuple[str, ...]) -> None:
         if reason := needs_format(".tif"):
-            self.skipTest(reason)
+            pytest.skip(reason)
         write_sparse_tiff(self.path("a.tif"), 20000, 10000)
-        self.check_streaming("a.tif", "b.tif")
+        self.check_streaming("a.tif", "b.tif", *arguments)
 
 
-class WhiteLevel(SilentCase):
+class TestWhiteLevel(SilentCase):
     """Floats tell no white level: their values do, and what would be cut off is not written."""
 
     needed = (".png",)
 
-    def setUp(self) -> None:
-        super().setUp()
+    @pytest.fixture(autouse=True)
+    def prepared(self, formats: None) -> None:
         self.image = picture(48, 36)
         self.mean = sum(self.image.samples) / len(self.image.samples) / 255
 
     def check_png(self, source: str, white: float, origin: str) -> None:
         report = self.report(source, "-o", "b.png")
-        self.assertEqual((report["range"], report["range_from"]), (white, origin))
+        assert (report["range"], report["range_from"]) == (white, origin)
         written = read_png(self.path("b.png"))
-        self.assertAlmostEqual(sum(written.samples) / len(written.samples) / written.white, self.mean, delta=0.02)
+        assert sum(written.samples) / len(written.samples) / written.white == pytest.approx(self.mean, abs=0.02)
 
-    def test_floats(self) -> None:
-        for white, origin in ((1, "type"), (255, "values"), (4095, "values"), (65535, "values")):
-            for kind, write in (("npy", write_npy), ("pfm", write_pfm)):
-                with self.subTest(f"{kind} to {white}"):
-                    write(self.path(f"a.{kind}"), self.image.scaled(white, whole=False))
-                    self.check_png(f"a.{kind}", white, origin)
+    @pytest.mark.parametrize("white, origin", [(1, "type"), (255, "values"), (4095, "values"), (65535, "values")])
+    @pytest.mark.parametrize("kind, write", [("npy", write_npy), ("pfm", write_pfm)])
+    def test_floats(self, white: int, origin: str, kind: str, write) -> None:
+        write(self.path(f"a.{kind}"), self.image.scaled(white, whole=False))
+        self.check_png(f"a.{kind}", white, origin)
 
     def test_line_tells_it(self) -> None:
         write_npy(self.path("a.npy"), self.image.scaled(4095, whole=False))
-        self.assertIn("  white 4095 by its values", self.done("a.npy", "-o", "b.png").out)
+        assert "  white 4095 by its values" in self.done("a.npy", "-o", "b.png").out
 
     def test_given_range(self) -> None:
         write_npy(self.path("a.npy"), self.image.scaled(4095, whole=False))
         report = self.report("a.npy", "-o", "b.png", "--range", "8190")
-        self.assertEqual((report["range"], report["range_from"]), (8190, "--range"))
+        assert (report["range"], report["range_from"]) == (8190, "--range")
         written = read_png(self.path("b.png"))
-        self.assertAlmostEqual(sum(written.samples) / len(written.samples) / written.white, self.mean / 2, delta=0.02)
+        assert sum(written.samples) / len(written.samples) / written.white == pytest.approx(self.mean / 2, abs=0.02)
 
     def test_integers(self) -> None:
         write_npy(self.path("a.npy"), self.image, "u1")
         report = self.report("a.npy", "-o", "b.png")
-        self.assertEqual((report["range"], report["range_from"]), (255, "type"))
+        assert (report["range"], report["range_from"]) == (255, "type")
 
     def check_refused(self, low: float, high: float, side: str) -> None:
         values = [low + (high - low) * v / 255 for v in self.image.samples]
         write_npy(self.path("a.npy"), Picture(48, 36, 1, values))
         self.refused(f"samples lie {side}.*--range", "a.npy", "-o", "b.png")
         self.refused(f"samples lie {side}.*--range", "a.npy", "-o", "b.npy", "--depth", "u16")
-        self.assertEqual(self.report("a.npy", "-o", "b.png", "--range", "2")["range"], 2)
+        assert self.report("a.npy", "-o", "b.png", "--range", "2")["range"] == 2
         self.done("a.npy", "-o", "b.npy", *COPY)
-        self.assertEqual(read_npy(self.path("b.npy"))[1].samples, read_npy(self.path("a.npy"))[1].samples)
+        assert read_npy(self.path("b.npy"))[1].samples == read_npy(self.path("a.npy"))[1].samples
 
     def test_beyond_white(self) -> None:
         self.check_refused(0, 1.4, "above white")
@@ -414,11 +413,11 @@ class WhiteLevel(SilentCase):
         write_npy(self.path("a.npy"), Picture(48, 36, 1, values))
         self.path("b.png").write_text("mine")
         self.refused("--range", "a.npy", "-o", "b.png")
-        self.assertEqual(self.bytes_of("b.png"), b"mine")
+        assert self.bytes_of("b.png") == b"mine"
         self.assert_tidy()
 
 
-class NoNoise(SilentCase):
+class TestNoNoise(SilentCase):
     """A picture without noise is handed on, and the report says so."""
 
     needed = (".png",)
@@ -427,10 +426,10 @@ class NoNoise(SilentCase):
 
     def check_unchanged(self, name: str) -> None:
         output = "out" + Path(name).suffix
-        self.assertIn("no noise found", self.done(name, "-o", output).out)
-        self.assertEqual(self.bytes_of(output), self.bytes_of(name))
-        self.assertFalse(self.report(name, "-o", output)["noise_found"])
-        self.assertEqual(self.bytes_of(output), self.bytes_of(name))
+        assert "no noise found" in self.done(name, "-o", output).out
+        assert self.bytes_of(output) == self.bytes_of(name)
+        assert not self.report(name, "-o", output)["noise_found"]
+        assert self.bytes_of(output) == self.bytes_of(name)
 
     def test_png(self) -> None:
         write_png(self.path("flat.png"), self.FLAT, png_chunk(b"tEXt", b"Comment\0kept"))
@@ -446,7 +445,7 @@ class NoNoise(SilentCase):
 
     def test_jpeg(self) -> None:
         if reason := needs_format(".jpg"):
-            self.skipTest(reason)
+            pytest.skip(reason)
         write_pnm(self.path("flat.ppm"), self.FLAT)
         self.done("flat.ppm", "-o", "flat.jpg", "--jpeg-quality", "40", *COPY)
         self.check_unchanged("flat.jpg")
@@ -455,29 +454,29 @@ class NoNoise(SilentCase):
         write_png(self.path("flat.png"), self.FLAT)
         before = self.bytes_of("flat.png")
         self.done("flat.png", "-o", "flat.png")
-        self.assertEqual(self.bytes_of("flat.png"), before)
+        assert self.bytes_of("flat.png") == before
 
     def test_another_format(self) -> None:
         write_png(self.path("flat.png"), self.FLAT)
-        self.assertIn("no noise found", self.done("flat.png", "-o", "flat.ppm").out)
-        self.assertEqual(read_pnm(self.path("flat.ppm")).samples, self.FLAT.samples)
+        assert "no noise found" in self.done("flat.png", "-o", "flat.ppm").out
+        assert read_pnm(self.path("flat.ppm")).samples == self.FLAT.samples
 
     def test_another_type(self) -> None:
         write_png(self.path("flat.png"), self.FLAT)
         self.done("flat.png", "-o", "deep.png", "--depth", "u16")
-        self.assertEqual(read_png(self.path("deep.png")).samples, [257 * v for v in self.FLAT.samples])
+        assert read_png(self.path("deep.png")).samples == [257 * v for v in self.FLAT.samples]
 
     def test_strength_that_is_given(self) -> None:
         write_png(self.path("ramp.png"), self.RAMP)
         result = self.done("ramp.png", "-o", "out.png", "--sigma", "20")
-        self.assertNotIn("no noise found", result.out)
-        self.assertIn("sigma 20 of 255", result.out)
-        self.assertNotEqual(read_png(self.path("out.png")).samples, self.RAMP.samples)
-        self.assertTrue(self.report("ramp.png", "-o", "out.png", "--sigma", "20")["noise_found"])
+        assert "no noise found" not in result.out
+        assert "sigma 20 of 255" in result.out
+        assert read_png(self.path("out.png")).samples != self.RAMP.samples
+        assert self.report("ramp.png", "-o", "out.png", "--sigma", "20")["noise_found"]
 
     def test_noise(self) -> None:
         write_png(self.path("noisy.png"), picture(64, 48))
-        self.assertNotIn("no noise found", self.done("noisy.png", "-o", "out.png").out)
+        assert "no noise found" not in self.done("noisy.png", "-o", "out.png").out
 
     def test_nan_is_no_reason_to_be_silent(self) -> None:
         """Samples that are not finite are filled, told or refused also where there is no noise."""
@@ -485,36 +484,36 @@ class NoNoise(SilentCase):
         values[100] = float("nan")
         write_npy(self.path("a.npy"), Picture(64, 48, 1, values))
         self.refused("not finite|not a finite|NaN", "a.npy", "-o", "b.npy", "--nonfinite", "error")
-        self.assertIn("1 pixels were not finite", self.done("a.npy", "-o", "b.npy").out)
-        self.assertEqual(read_npy(self.path("b.npy"))[1].samples[100], 0.5)
+        assert "1 pixels were not finite" in self.done("a.npy", "-o", "b.npy").out
+        assert read_npy(self.path("b.npy"))[1].samples[100] == 0.5
 
 
-class MetadataNotKept(SilentCase):
+class TestMetadataNotKept(SilentCase):
     needed = (".png",)
 
-    def setUp(self) -> None:
-        super().setUp()
+    @pytest.fixture(autouse=True)
+    def prepared(self, formats: None) -> None:
         chunks = png_chunk(b"tEXt", b"Comment\0a word") + png_chunk(b"eXIf", exif(1))
         write_png(self.path("a.png"), picture(24, 18, 3), chunks)
 
     def test_line(self) -> None:
         result = self.done("a.png", "-o", "b.ppm")
-        self.assertEqual(len(result.out_lines), 2, result.out)
-        self.assertEqual(result.out_lines[1], "b.ppm: metadata not kept: EXIF, PNG text")
+        assert len(result.out_lines) == 2, result.out
+        assert result.out_lines[1] == "b.ppm: metadata not kept: EXIF, PNG text"
 
     def test_json(self) -> None:
-        self.assertEqual(self.report("a.png", "-o", "b.ppm")["metadata_not_kept"], "EXIF, PNG text")
+        assert self.report("a.png", "-o", "b.ppm")["metadata_not_kept"] == "EXIF, PNG text"
 
     def test_quiet(self) -> None:
-        self.assertEqual(self.done("a.png", "-o", "b.ppm", "-q").out, "")
+        assert self.done("a.png", "-o", "b.ppm", "-q").out == ""
 
     def test_kept(self) -> None:
-        self.assertEqual(len(self.done("a.png", "-o", "b.png").out_lines), 1)
-        self.assertNotIn("metadata_not_kept", self.report("a.png", "-o", "b.png"))
-        self.assertIn(b"Comment\0a word", self.bytes_of("b.png"))
+        assert len(self.done("a.png", "-o", "b.png").out_lines) == 1
+        assert "metadata_not_kept" not in self.report("a.png", "-o", "b.png")
+        assert b"Comment\0a word" in self.bytes_of("b.png")
 
     def test_nothing_to_keep(self) -> None:
-        self.assertEqual(len(self.done("colour.ppm", "-o", "b.pam").out_lines), 1)
+        assert len(self.done("colour.ppm", "-o", "b.pam").out_lines) == 1
 
 
 def upright(image: Picture, orientation: int) -> Picture:
@@ -532,13 +531,13 @@ def upright(image: Picture, orientation: int) -> Picture:
     return Picture(width, height, image.channels, turned, image.white)
 
 
-class Orientation(SilentCase):
+class TestOrientation(SilentCase):
     """Pixels come out upright, whatever the format, and nothing tells a viewer to turn them again."""
 
     needed = (".jpg",)
 
-    def setUp(self) -> None:
-        super().setUp()
+    @pytest.fixture(autouse=True)
+    def prepared(self, formats: None) -> None:
         self.done("colour.ppm", "-o", "plain.jpg", *COPY)
         self.done("plain.jpg", "-o", "plain.ppm", *COPY)
         self.stored = read_pnm(self.path("plain.ppm"))
@@ -550,52 +549,49 @@ class Orientation(SilentCase):
 
     def check_tag(self, name: str) -> None:
         if name.endswith(".tif"):
-            self.assertIn(tiff_tag(self.path(name), 274), ([], [1]))
+            assert tiff_tag(self.path(name), 274) in ([], [1])
         elif name.endswith((".png", ".jpg")):
-            self.assertIn(orientation_in(self.bytes_of(name)), (None, 1))
+            assert orientation_in(self.bytes_of(name)) in (None, 1)
 
-    def test_every_orientation(self) -> None:
+    def test_every_orientation(self, subtests: pytest.Subtests) -> None:
         for orientation in range(1, 9):
             self.path("a.jpg").write_bytes(jpeg_with_exif(self.bytes_of("plain.jpg"), orientation))
             expected = upright(self.stored, orientation)
             for name in ("b.ppm", "b.png", "b.tif", "b.npy"):
                 if needs_format(Path(name).suffix):
                     continue
-                with self.subTest(f"{orientation} to {name}"):
+                with subtests.test(f"{orientation} to {name}"):
                     report = self.report("a.jpg", "-o", name, *COPY)
-                    self.assertEqual((report["width"], report["height"]), (expected.width, expected.height))
+                    assert (report["width"], report["height"]) == (expected.width, expected.height)
                     found = self.read(name)
-                    self.assertEqual((found.width, found.height, found.samples),
-                                     (expected.width, expected.height, expected.samples))
+                    assert (found.width, found.height, found.samples) == (expected.width, expected.height, expected.samples)
                     self.check_tag(name)
 
-    def test_jpeg_to_jpeg(self) -> None:
-        for orientation in range(1, 9):
-            with self.subTest(orientation):
-                self.path("a.jpg").write_bytes(jpeg_with_exif(self.bytes_of("plain.jpg"), orientation))
-                self.done("a.jpg", "-o", "b.jpg", "--jpeg-quality", "100", *COPY)
-                self.check_tag("b.jpg")
-                self.done("b.jpg", "-o", "b.ppm", *COPY)
-                found, expected = read_pnm(self.path("b.ppm")), upright(self.stored, orientation)
-                self.assertEqual((found.width, found.height), (expected.width, expected.height))
-                self.assertLess(sum(abs(a - b) for a, b in zip(found.samples, expected.samples)) / len(found.samples), 4)
+    @pytest.mark.parametrize("orientation", range(1, 9))
+    def test_jpeg_to_jpeg(self, orientation: int) -> None:
+        self.path("a.jpg").write_bytes(jpeg_with_exif(self.bytes_of("plain.jpg"), orientation))
+        self.done("a.jpg", "-o", "b.jpg", "--jpeg-quality", "100", *COPY)
+        self.check_tag("b.jpg")
+        self.done("b.jpg", "-o", "b.ppm", *COPY)
+        found, expected = read_pnm(self.path("b.ppm")), upright(self.stored, orientation)
+        assert (found.width, found.height) == (expected.width, expected.height)
+        assert sum(abs(a - b) for a, b in zip(found.samples, expected.samples)) / len(found.samples) < 4
 
-    def test_nonsense(self) -> None:
-        for orientation in (0, 9, 65535):
-            with self.subTest(orientation):
-                self.path("a.jpg").write_bytes(jpeg_with_exif(self.bytes_of("plain.jpg"), orientation))
-                self.done("a.jpg", "-o", "b.ppm", *COPY)
-                self.assertEqual(read_pnm(self.path("b.ppm")).samples, self.stored.samples)
+    @pytest.mark.parametrize("orientation", [0, 9, 65535])
+    def test_nonsense(self, orientation: int) -> None:
+        self.path("a.jpg").write_bytes(jpeg_with_exif(self.bytes_of("plain.jpg"), orientation))
+        self.done("a.jpg", "-o", "b.ppm", *COPY)
+        assert read_pnm(self.path("b.ppm")).samples == self.stored.samples
 
     def test_a_png_file_has_its_exif_once(self) -> None:
         """libpng 1.6.39 writes it again behind the pixels, which readers warn of."""
         if not writes(".png"):
-            self.skipTest(needs_format(".png"))
+            pytest.skip(needs_format(".png"))
         self.path("a.jpg").write_bytes(jpeg_with_exif(self.bytes_of("plain.jpg"), 1))
         self.done("a.jpg", "-o", "b.png", *COPY)
         data = self.bytes_of("b.png")
-        self.assertEqual(data.count(b"eXIf"), 1)
-        self.assertTrue(data.endswith(b"IEND\xaeB`\x82"))
+        assert data.count(b"eXIf") == 1
+        assert data.endswith(b"IEND\xaeB`\x82")
         self.done("b.png", "-o", "c.ppm", *COPY)
 
     def test_without_noise_it_is_turned_all_the_same(self) -> None:
@@ -607,11 +603,12 @@ class Orientation(SilentCase):
         self.done("a.jpg", "-o", "b.jpg")
         self.check_tag("b.jpg")
         report = self.report("b.jpg", "-o", "c.jpg")
-        self.assertEqual((report["width"], report["height"]), (32, 64))
+        assert (report["width"], report["height"]) == (32, 64)
 
 
-@unittest.skipUnless(sys.platform == "linux", "/proc tells the work")
-class Linear(SilentCase):
+@pytest.mark.measured
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the work")
+class TestLinear(SilentCase):
     """Four times the pages are four times the work, not sixteen times."""
 
     needed = (".tif",)
@@ -620,14 +617,14 @@ class Linear(SilentCase):
         image = picture(side, side)
         write_tiff(self.path("a.tif"), [image] * pages)
         result, work = run_measured("a.tif", "-o", "b.tif", folder=self.folder)
-        self.assertEqual((result.code, result.err), (0, ""))
-        self.assertEqual(len(tiff_links(self.bytes_of("b.tif"))) - 1, pages)
+        assert (result.code, result.err) == (0, "")
+        assert len(tiff_links(self.bytes_of("b.tif"))) - 1 == pages
         return work.read
 
     def check(self, pages: int, side: int) -> None:
         start_up = self.bytes_read(1, side)
         few, many = self.bytes_read(pages // 4, side) - start_up, self.bytes_read(pages, side) - start_up
-        self.assertLess(many, 6 * few)
+        assert many < 6 * few
 
     def test_many_small_pages(self) -> None:
         self.check(2000, 1)
@@ -643,48 +640,44 @@ class Linear(SilentCase):
         process.send_signal(signal.SIGTERM)
         sent = time.monotonic()
         code, _, errors = ends_by(process)
-        self.assertLess(time.monotonic() - sent, 2)
-        self.assertEqual((code, errors), (1, "ungrain: interrupted: 0 of 1 files done, no half-written file left\n"))
-        self.assertEqual(sorted(self.folder.iterdir()), before)
+        assert time.monotonic() - sent < SOON
+        assert (code, errors) == (1, "ungrain: interrupted: 0 of 1 files done, no half-written file left\n")
+        assert sorted(self.folder.iterdir()) == before
 
 
-class Formats(Workspace):
+class TestFormats(Workspace):
     """ungrain formats: the table of what can be read and written."""
 
     def rows(self) -> dict[str, dict]:
         found = [json.loads(line) for line in self.done("formats", "--json").out_lines]
-        self.assertEqual(len({row["format"] for row in found}), len(found), "a name twice")
+        assert len({row["format"] for row in found}) == len(found), "a name twice"
         return {row["format"]: row for row in found}
 
     def test_text(self) -> None:
         lines = self.done("formats").out_lines
-        self.assertEqual([line.split("  ")[0] for line in lines[1:]], list(self.rows()))
-        self.assertRegex("\n".join(lines), r"\nBMP +\.bmp \.dib +yes +u8 +gray, rgb, rgb with alpha +one +-\n")
-        self.assertTrue(all(line == line.rstrip() for line in lines))
+        assert [line.split("  ")[0] for line in lines[1:]] == list(self.rows())
+        assert re.search(r"\nBMP +\.bmp \.dib +yes +u8 +gray, rgb, rgb with alpha +one +-\n", "\n".join(lines))
+        assert all(line == line.rstrip() for line in lines)
 
     def test_json(self) -> None:
         rows = self.rows()
-        self.assertEqual(rows["PGM"], {"format": "PGM", "extensions": [".pgm"], "read": True, "written": True,
-                                       "types": ["u8", "u16"], "channels": ["gray"], "several_pages": False,
-                                       "metadata": []})
-        self.assertTrue(rows["NPY"]["several_pages"])
-        self.assertEqual((rows["PBM"]["read"], rows["PBM"]["written"], rows["PBM"]["types"]), (True, False, []))
+        assert rows["PGM"] == {"format": "PGM", "extensions": [".pgm"], "read": True, "written": True,
+                               "types": ["u8", "u16"], "channels": ["gray"], "several_pages": False,
+                               "metadata": []}
+        assert rows["NPY"]["several_pages"]
+        assert (rows["PBM"]["read"], rows["PBM"]["written"], rows["PBM"]["types"]) == (True, False, [])
 
-    def test_what_is_told_is_so(self) -> None:
+    def test_what_is_told_is_so(self, subtests: pytest.Subtests) -> None:
         """Each type that a format is said to hold is written; a type that it is not said to hold is refused."""
         for name, row in self.rows().items():
             if not row["written"] or name == "DNG":  # which is made from camera raw files only
                 continue
             source = "gray.pgm" if "gray" in row["channels"] else "colour.ppm"
             for depth in ("u8", "u16", "f16", "f32"):
-                with self.subTest(f"{name} {depth}"):
+                with subtests.test(f"{name} {depth}"):
                     result = self.run_here(source, "-o", "out" + row["extensions"][0], "--depth", depth, *COPY)
-                    self.assertEqual(result.code, 0 if depth in row["types"] else 1, result)
+                    assert result.code == (0 if depth in row["types"] else 1), result
 
     def test_usage(self) -> None:
         result = self.run_here("formats", "--jsn")
-        self.assertEqual((result.code, result.err), (2, "ungrain: there is no option --jsn; did you mean --json?\n"))
-
-
-if __name__ == "__main__":
-    unittest.main()
+        assert (result.code, result.err) == (2, "ungrain: there is no option --jsn; did you mean --json?\n")

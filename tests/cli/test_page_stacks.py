@@ -4,10 +4,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import unittest
+
+import pytest
 
 from support import (Picture, Workspace, ends_by, needs_format, picture, read_tiff, start, temporaries, tiff_text,
-                     wait_until, write_imagej, write_tiff)
+                     wait_until, write_imagej, write_tiff, writes)
 
 X, Y, Z, C, T = 26, 22, 6, 2, 2
 METHOD = ("-m", "nlm3d", "--search", "3", "--sigma", "12", "-q")
@@ -31,10 +32,10 @@ def page_of(order: str, z: int, c: int, t: int) -> int:
     return page
 
 
-@unittest.skipIf(needs_format(".tif"), needs_format(".tif"))
-class PageStacks(Workspace):
-    def setUp(self) -> None:
-        super().setUp()
+@pytest.mark.skipif(not writes(".tif"), reason=needs_format(".tif"))
+class TestPageStacks(Workspace):
+    @pytest.fixture(autouse=True)
+    def prepared(self, workspace: None) -> None:
         self.volumes = {(c, t): [picture(X, Y, seed=1 + z + 10 * c + 100 * t) for z in range(Z)]
                         for c in range(C) for t in range(T)}
 
@@ -56,10 +57,10 @@ class PageStacks(Workspace):
 
     def assert_volumes(self, name: str, order: str, expected: dict[tuple[int, int], list[Picture]]) -> None:
         pages = read_tiff(self.path(name))
-        self.assertEqual(len(pages), Z * C * T)
+        assert len(pages) == Z * C * T
         for (c, t), slices in expected.items():
             for z, image in enumerate(slices):
-                self.assertEqual(pages[page_of(order, z, c, t)], image, (order, c, t, z))
+                assert pages[page_of(order, z, c, t)] == image, (order, c, t, z)
 
     def report(self, *arguments: str) -> dict:
         return json.loads(self.done("volume", *arguments, *METHOD[:-1], "--json").out)
@@ -70,7 +71,7 @@ class PageStacks(Workspace):
             self.write("a.ome.tif", ome(order), order)
             self.done("volume", "a.ome.tif", "-o", "b.ome.tif", *METHOD)
             self.assert_volumes("b.ome.tif", order, expected)
-            self.assertEqual(tiff_text(self.path("b.ome.tif")), ome(order))
+            assert tiff_text(self.path("b.ome.tif")) == ome(order)
         self.assert_tidy()
 
     def test_methods_along_slices(self) -> None:
@@ -84,7 +85,7 @@ class PageStacks(Workspace):
             self.write("a.tif", imagej())
             self.done("a.tif", "--volume", "-o", "b.tif", *method)
             self.assert_volumes("b.tif", "XYCZT", expected)
-            self.assertEqual(tiff_text(self.path("b.tif")), imagej())
+            assert tiff_text(self.path("b.tif")) == imagej()
 
     def test_one_directory_of_imagej(self) -> None:
         expected = self.alone(*METHOD)
@@ -92,7 +93,7 @@ class PageStacks(Workspace):
         write_imagej(self.path("a.tif"), pages, f"channels={C}\nslices={Z}\nframes={T}")
         self.done("volume", "a.tif", "-o", "b.tif", *METHOD)
         self.assert_volumes("b.tif", "XYCZT", expected)
-        self.assertIn(f"channels={C}\nslices={Z}\nframes={T}\n", tiff_text(self.path("b.tif")))
+        assert f"channels={C}\nslices={Z}\nframes={T}\n" in tiff_text(self.path("b.tif"))
 
     def test_slices_too_large_for_the_memory(self) -> None:
         self.volumes = {key: [picture(30, 170, seed=1 + z + 10 * sum(key)) for z in range(12)]
@@ -102,31 +103,31 @@ class PageStacks(Workspace):
         arguments = ("a.tif", "-m", "nlm3d", "--search", "5", "--sigma", "8", "--threads", "1", "--json")
         whole = json.loads(self.done("volume", *arguments, "-o", "b.tif").out)
         parts = json.loads(self.done("volume", *arguments, "-o", "c.tif", "--memory", "900K").out)
-        self.assertEqual((whole["pages"], whole["depth"]), (2, 12))
-        self.assertLess(parts["buffer_bytes"], whole["buffer_bytes"])
-        self.assertEqual(self.bytes_of("b.tif"), self.bytes_of("c.tif"))
+        assert (whole["pages"], whole["depth"]) == (2, 12)
+        assert parts["buffer_bytes"] < whole["buffer_bytes"]
+        assert self.bytes_of("b.tif") == self.bytes_of("c.tif")
 
     def test_sizes_of_voxels(self) -> None:
         def physical(x: str, z: str) -> str:
             return f' PhysicalSizeX="{x}" PhysicalSizeY="{x}" PhysicalSizeZ="{z}" PhysicalSizeZUnit="nm"'
 
         self.write("a.tif", ome(more=physical("0.5", "1500")))
-        self.assertEqual(self.report("a.tif", "-o", "b.tif")["params"]["aspect"], "3")
-        self.assertEqual(self.report("a.tif", "-o", "b.tif", "--spacing", "1,1,2")["params"]["aspect"], "2")
+        assert self.report("a.tif", "-o", "b.tif")["params"]["aspect"] == "3"
+        assert self.report("a.tif", "-o", "b.tif", "--spacing", "1,1,2")["params"]["aspect"] == "2"
         self.write("a.tif", ome(more=physical("0.5", "-1500")))
-        self.assertEqual(self.report("a.tif", "-o", "b.tif")["params"]["aspect"], "1")
+        assert self.report("a.tif", "-o", "b.tif")["params"]["aspect"] == "1"
         self.write("a.tif", ome(more=physical("1e-30", "600")))
         report = self.report("a.tif", "-o", "b.tif")
-        self.assertEqual((report["params"]["aspect"], report["pages"]), ("1", C * T))
-        self.assertIn("not plausible", report["note"])
+        assert (report["params"]["aspect"], report["pages"]) == ("1", C * T)
+        assert "not plausible" in report["note"]
         self.write("a.tif", imagej(more=f"channels={C}\nslices={Z}\nframes={T}\nspacing=2.5\n"))
-        self.assertEqual(self.report("a.tif", "-o", "b.tif")["params"]["aspect"], "2.5")
+        assert self.report("a.tif", "-o", "b.tif")["params"]["aspect"] == "2.5"
 
     def test_slices_that_were_asked_for(self) -> None:
         """They win over the description."""
         self.write("a.tif", ome())
         report = self.report("a.tif", "-o", "b.tif", "--slices", "4")
-        self.assertEqual((report["pages"], report["depth"], "note" in report), (Z * C * T // 4, 4, False))
+        assert (report["pages"], report["depth"], "note" in report) == (Z * C * T // 4, 4, False)
 
     def test_descriptions_that_do_not_tell_the_pages(self) -> None:
         cases = {ome(z=Z + 1): "the file has 24 pages",
@@ -140,48 +141,48 @@ class PageStacks(Workspace):
         for description, why in cases.items():
             self.write("a.tif", description)
             report = self.report("a.tif", "-o", "b.tif")
-            self.assertEqual((report["pages"], report["depth"]), (1, Z * C * T), description)
-            self.assertIn(why, report["note"])
-            self.assertIn("all pages are slices of one volume", report["note"])
-            self.assertNotIn("note", json.loads(self.done("a.tif", "-o", "b.tif", "-m", "box", "--json").out))
+            assert (report["pages"], report["depth"]) == (1, Z * C * T), description
+            assert why in report["note"]
+            assert "all pages are slices of one volume" in report["note"]
+            assert "note" not in json.loads(self.done("a.tif", "-o", "b.tif", "-m", "box", "--json").out)
         self.write("a.tif", "a stack")
-        self.assertNotIn("note", self.report("a.tif", "-o", "b.tif"))
+        assert "note" not in self.report("a.tif", "-o", "b.tif")
 
     def test_some_pages(self) -> None:
         self.write("a.tif", ome())
         report = self.report("a.tif", "-o", "b.tif", "--pages", "1-4")
-        self.assertEqual((report["pages"], report["depth"]), (1, 4))
-        self.assertIn("--pages", report["note"])
-        self.assertEqual(report["metadata_not_kept"], "OME-XML")
-        self.assertEqual(tiff_text(self.path("b.tif")), "")
+        assert (report["pages"], report["depth"]) == (1, 4)
+        assert "--pages" in report["note"]
+        assert report["metadata_not_kept"] == "OME-XML"
+        assert tiff_text(self.path("b.tif")) == ""
         report = self.report("a.tif", "-o", "b.tif", "--pages", "1-")
-        self.assertEqual((report["pages"], "note" in report), (C * T, False))
-        self.assertEqual(tiff_text(self.path("b.tif")), ome())
+        assert (report["pages"], "note" in report) == (C * T, False)
+        assert tiff_text(self.path("b.tif")) == ome()
 
     def test_the_description_is_made_true(self) -> None:
         planes = '<TiffData><UUID FileName="a.ome.tif">urn:uuid:1</UUID></TiffData>'
         self.write("a.ome.tif", ome(more=' SignificantBits="8"', inside=planes))
         self.done("volume", "a.ome.tif", *METHOD)
         expected = ome(more=' SignificantBits="8"', inside=planes.replace("a.ome.tif", "a.ungrain.ome.tif"))
-        self.assertEqual(tiff_text(self.path("a.ungrain.ome.tif")), expected)
+        assert tiff_text(self.path("a.ungrain.ome.tif")) == expected
         self.done("volume", "a.ome.tif", "-o", "a.tif", "--depth", "u16", *METHOD)
         expected = ome(more=' SignificantBits="16"', inside=planes.replace("a.ome.tif", "a.tif"))
-        self.assertEqual(tiff_text(self.path("a.tif")), expected.replace("uint8", "uint16"))
+        assert tiff_text(self.path("a.tif")) == expected.replace("uint8", "uint16")
 
     def test_results_beside_stacks_are_no_inputs(self) -> None:
         self.path("in").mkdir()
         self.write("in/a.ome.tif", ome())
         self.done("volume", "in", *METHOD)
         self.done("volume", "in", *METHOD)
-        self.assertEqual(sorted(path.name for path in self.path("in").iterdir()), ["a.ome.tif", "a.ungrain.ome.tif"])
+        assert sorted(path.name for path in self.path("in").iterdir()) == ["a.ome.tif", "a.ungrain.ome.tif"]
 
     def test_no_room_for_pages_that_wait(self) -> None:
         self.write("a.tif", ome())
         result = self.run_here("volume", "a.tif", "-o", "b.tif", *METHOD,
                                env={**os.environ, "TMPDIR": str(self.path("nowhere"))})
-        self.assertEqual(result.code, 1)
-        self.assertIn("b.tif: there is no folder for temporary files", result.err)
-        self.assertFalse(self.path("b.tif").exists())
+        assert result.code == 1
+        assert "b.tif: there is no folder for temporary files" in result.err
+        assert not self.path("b.tif").exists()
         self.assert_tidy()
         self.write("plain.tif", ome("XYZCT"), "XYZCT")  # nothing waits
         self.done("volume", "plain.tif", "-o", "b.tif", *METHOD, env={**os.environ, "TMPDIR": str(self.path("nowhere"))})
@@ -193,21 +194,17 @@ class PageStacks(Workspace):
                         "--sigma", "12", folder=self.folder, env={**os.environ, "TMPDIR": str(self.path("temporary"))})
         wait_until(lambda: temporaries(self.folder), process)
         process.send_signal(signal.SIGINT)
-        self.assertNotEqual(ends_by(process)[0], 0)
-        self.assertFalse(self.path("b.tif").exists())
-        self.assertEqual(list(self.path("temporary").iterdir()), [])
+        assert ends_by(process)[0] != 0
+        assert not self.path("b.tif").exists()
+        assert list(self.path("temporary").iterdir()) == []
         self.assert_tidy()
 
     def test_compared_as_volumes_where_asked(self) -> None:
         self.write("a.tif", ome())
         self.write("b.tif", ome("XYTZC"), "XYTZC")
         lines = lambda *arguments: [json.loads(line) for line in self.done("compare", *arguments, "--json").out.splitlines()]
-        self.assertEqual([line["max_abs"] for line in lines("a.tif", "b.tif", "--volume")], [0] * (C * T))
-        self.assertEqual(len(lines("a.tif", "b.tif")), Z * C * T)
+        assert [line["max_abs"] for line in lines("a.tif", "b.tif", "--volume")] == [0] * (C * T)
+        assert len(lines("a.tif", "b.tif")) == Z * C * T
         self.write("c.tif", "no word about its pages")
-        self.assertEqual([line["max_abs"] for line in lines("a.tif", "c.tif", "--volume")], [0] * (C * T))
-        self.assertEqual([line["max_abs"] for line in lines("c.tif", "a.tif", "--volume")], [0])
-
-
-if __name__ == "__main__":
-    unittest.main()
+        assert [line["max_abs"] for line in lines("a.tif", "c.tif", "--volume")] == [0] * (C * T)
+        assert [line["max_abs"] for line in lines("c.tif", "a.tif", "--volume")] == [0]

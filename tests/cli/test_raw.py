@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
-import unittest
 from functools import cache
 from pathlib import Path
 
-from support import Picture, Workspace, needs_format, read_tiff, run, write_pnm
+import pytest
+
+from support import Picture, Workspace, needs_format, read_tiff, run, write_pnm, writes
 
 BLACK, WHITE = 512, 16383  # of the simulated camera
 NOISE_PROFILE = 51041
@@ -73,11 +75,11 @@ def retag(path: Path, tag: int, new: int) -> None:
     path.write_bytes(data)
 
 
-class Mosaic(Workspace):
+class TestMosaic(Workspace):
     """What needs no LibRaw: the simulated camera writes DNG files."""
 
-    def setUp(self) -> None:
-        super().setUp()
+    @pytest.fixture(autouse=True)
+    def prepared(self, workspace: None) -> None:
         write_pnm(self.path("scene.ppm"), scene())
 
     def test_the_simulated_camera_writes_its_mosaic(self) -> None:
@@ -85,10 +87,10 @@ class Mosaic(Workspace):
         self.done("noise", "scene.ppm", "-o", "clean.dng", "--camera", "--noiseless")
         data = self.bytes_of("a.dng")
         tags = entries(data)
-        self.assertEqual((tags[256][3], tags[257][3], tags[258][3], tags[262][3]), (WIDTH, HEIGHT, 16, 32803))
-        self.assertEqual(tags[50717][3], WHITE)
-        self.assertEqual(struct.unpack_from("<8I", data, tags[50714][3])[::2], (BLACK * 100,) * 4)
-        self.assertNotIn(NOISE_PROFILE, entries(self.bytes_of("clean.dng")))
+        assert (tags[256][3], tags[257][3], tags[258][3], tags[262][3]) == (WIDTH, HEIGHT, 16, 32803)
+        assert tags[50717][3] == WHITE
+        assert struct.unpack_from("<8I", data, tags[50714][3])[::2] == (BLACK * 100,) * 4
+        assert NOISE_PROFILE not in entries(self.bytes_of("clean.dng"))
 
         # The profile is the truth.
         profile = struct.unpack_from("<6d", data, tags[NOISE_PROFILE][3])
@@ -96,40 +98,40 @@ class Mosaic(Workspace):
         dark = range(WIDTH * (2 * HEIGHT // 3 + 2), WIDTH * HEIGHT)
         level = sum(clean[i] for i in dark) / len(dark) / (WHITE - BLACK)
         variance = sum((noisy[i] - clean[i]) ** 2 for i in dark) / len(dark) / (WHITE - BLACK) ** 2
-        self.assertAlmostEqual(variance / (profile[0] * level + profile[1]), 1, delta=0.05)
+        assert variance / (profile[0] * level + profile[1]) == pytest.approx(1, abs=0.05)
 
     def test_the_same_seed_gives_the_same_file(self) -> None:
         for name, seed in (("a.dng", "5"), ("b.dng", "5"), ("c.dng", "6")):
             self.done("noise", "scene.ppm", "-o", name, "--camera", "--seed", seed, "-q")
-        self.assertEqual(self.bytes_of("a.dng"), self.bytes_of("b.dng"))
-        self.assertNotEqual(self.bytes_of("a.dng"), self.bytes_of("c.dng"))
+        assert self.bytes_of("a.dng") == self.bytes_of("b.dng")
+        assert self.bytes_of("a.dng") != self.bytes_of("c.dng")
 
     def test_other_pictures_do_not_become_raw_files(self) -> None:
         for arguments in (("scene.ppm", "-o", "a.dng"), ("noise", "scene.ppm", "--gaussian", "5", "-o", "a.dng")):
             result = self.run_here(*arguments)
-            self.assertEqual((result.code, result.err_lines),
-                             (1, ["ungrain: a.dng: a DNG file is made from a camera raw file, and this is none; write .tif"]))
-        self.assertFalse(self.path("a.dng").exists())
+            assert (result.code, result.err_lines) == (
+                1, ["ungrain: a.dng: a DNG file is made from a camera raw file, and this is none; write .tif"])
+        assert not self.path("a.dng").exists()
 
     def test_listed(self) -> None:
         rows = {row["format"]: row for row in map(json.loads, self.done("formats", "--json").out_lines)}
-        self.assertEqual((rows["DNG"]["written"], rows["DNG"]["types"]), (True, ["u16"]))
-        self.assertEqual((rows["camera raw"]["read"], rows["camera raw"]["written"]), (rows["DNG"]["read"], False))
-        self.assertLessEqual({".cr2", ".nef", ".arw"}, set(rows["camera raw"]["extensions"]))
+        assert (rows["DNG"]["written"], rows["DNG"]["types"]) == (True, ["u16"])
+        assert (rows["camera raw"]["read"], rows["camera raw"]["written"]) == (rows["DNG"]["read"], False)
+        assert {".cr2", ".nef", ".arw"} <= set(rows["camera raw"]["extensions"])
 
-    @unittest.skipIf(reads_raw(), "this build has LibRaw")
+    @pytest.mark.skipif(reads_raw(), reason="this build has LibRaw")
     def test_without_LibRaw(self) -> None:
         self.done("noise", "scene.ppm", "-o", "a.dng", "--camera")
         result = self.run_here("a.dng", "-o", "b.dng")
-        self.assertEqual(result.code, 1)
-        self.assertEqual(len(result.err_lines), 1, result)
-        self.assertRegex(result.err_lines[0], r"^ungrain: a\.dng: a DNG file \(camera raw\): this build lacks LibRaw")
+        assert result.code == 1
+        assert len(result.err_lines) == 1, result
+        assert re.search(r"^ungrain: a\.dng: a DNG file \(camera raw\): this build lacks LibRaw", result.err_lines[0])
 
 
-@unittest.skipUnless(reads_raw(), "this build has no LibRaw")
-class Raw(Workspace):
-    def setUp(self) -> None:
-        super().setUp()
+@pytest.mark.skipif(not reads_raw(), reason="this build has no LibRaw")
+class TestRaw(Workspace):
+    @pytest.fixture(autouse=True)
+    def prepared(self, workspace: None) -> None:
         write_pnm(self.path("scene.ppm"), scene())
         self.done("noise", "scene.ppm", "-o", "clean.dng", "--camera", "--noiseless", "-q")
         self.done("noise", "scene.ppm", "-o", "a.dng", "--camera", "--iso", "6400", "-q")
@@ -141,61 +143,61 @@ class Raw(Workspace):
 
     def fails(self, *arguments: str, words: str) -> None:
         result = self.run_here(*arguments)
-        self.assertEqual(result.code, 1, result)
-        self.assertEqual(len(result.err_lines), 1, result)
-        self.assertRegex(result.err_lines[0], words)
+        assert result.code == 1, result
+        assert len(result.err_lines) == 1, result
+        assert re.search(words, result.err_lines[0])
         self.assert_tidy()
 
     def test_denoised(self) -> None:
         (line,) = self.done("a.dng", "--json").out_lines
         told = json.loads(line)
-        self.assertRegex(told["note"], "as the file says")
-        self.assertEqual((told["format"], told["width"], told["height"]), ("DNG", WIDTH // 2, HEIGHT // 2))
+        assert re.search("as the file says", told["note"])
+        assert (told["format"], told["width"], told["height"]) == ("DNG", WIDTH // 2, HEIGHT // 2)
         for gain in self.gains("a.ungrain.dng"):
-            self.assertGreater(gain, 5)
+            assert gain > 5
         before, after = entries(self.bytes_of("a.dng")), entries(self.bytes_of("a.ungrain.dng"))
-        self.assertEqual(set(before) - set(after), {NOISE_PROFILE})  # the noise is another
+        assert set(before) - set(after) == {NOISE_PROFILE}  # the noise is another
         data = self.bytes_of("a.ungrain.dng")
-        self.assertEqual(struct.unpack_from("<8I", data, after[50714][3])[::2], (BLACK * 100,) * 4)
+        assert struct.unpack_from("<8I", data, after[50714][3])[::2] == (BLACK * 100,) * 4
 
     def test_dark_areas_keep_their_mean(self) -> None:
         self.done("a.dng", "-o", "b.dng", "-q")
         noisy, result = mosaic(self.path("a.dng")), mosaic(self.path("b.dng"))
         dark = range(WIDTH * (2 * HEIGHT // 3 + 16), WIDTH * HEIGHT)
         before, after = (sum(samples[i] for i in dark) / len(dark) for samples in (noisy, result))
-        self.assertLess(before, 0.05 * (WHITE - BLACK))
-        self.assertAlmostEqual(after / before, 1, delta=0.01)
+        assert before < 0.05 * (WHITE - BLACK)
+        assert after / before == pytest.approx(1, abs=0.01)
 
     def test_noise_is_measured_without_a_profile(self) -> None:
         retag(self.path("a.dng"), NOISE_PROFILE, 51099)
         told = json.loads(self.done("a.dng", "-o", "b.dng", "--json").out_lines[0])
-        self.assertRegex(told["note"], "measured")
+        assert re.search("measured", told["note"])
         for gain in self.gains("b.dng"):
-            self.assertGreater(gain, 5)
+            assert gain > 5
 
     def test_channels_share_their_groups(self) -> None:
         self.done("a.dng", "-o", "b.dng", "-q")
         self.done("a.dng", "-o", "c.dng", "-q", "--colour", "per-channel")
-        self.assertGreater(sum(self.gains("b.dng")), sum(self.gains("c.dng")))
+        assert sum(self.gains("b.dng")) > sum(self.gains("c.dng"))
 
     def test_other_methods_and_given_strengths(self) -> None:
         self.done("a.dng", "-o", "b.dng", "-q", "--method", "bilateral")
-        self.assertGreater(min(self.gains("b.dng")), 2)
+        assert min(self.gains("b.dng")) > 2
         self.done("a.dng", "-o", "c.dng", "-q", "--sigma", "5")
-        self.assertGreater(min(self.gains("c.dng")), 2)
+        assert min(self.gains("c.dng")) > 2
         self.done("a.dng", "-o", "d.dng", "-q", "--sigma", "0")
-        self.assertEqual(mosaic(self.path("d.dng")), mosaic(self.path("a.dng")))
+        assert mosaic(self.path("d.dng")) == mosaic(self.path("a.dng"))
 
-    @unittest.skipIf(needs_format(".tif"), needs_format(".tif"))
+    @pytest.mark.skipif(not writes(".tif"), reason=needs_format(".tif"))
     def test_developed(self) -> None:
         for name in ("clean", "a"):
             self.done(f"{name}.dng", "-o", f"{name}-as-it-is.tif", "--sigma", "0", "-q")
         self.done("a.dng", "-o", "b.tif", "-q")
         (truth,), (noisy,), (result,) = (read_tiff(self.path(name))
                                          for name in ("clean-as-it-is.tif", "a-as-it-is.tif", "b.tif"))
-        self.assertEqual((result.width, result.height, result.channels, result.white), (WIDTH, HEIGHT, 3, 65535))
+        assert (result.width, result.height, result.channels, result.white) == (WIDTH, HEIGHT, 3, 65535)
         gain = psnr(truth.samples, result.samples, 65535) - psnr(truth.samples, noisy.samples, 65535)
-        self.assertGreater(gain, 5)
+        assert gain > 5
         self.done("a.dng", "-o", "b.ppm", "--depth", "u8", "-q")
 
     def test_outputs_that_cannot_be(self) -> None:
@@ -206,18 +208,18 @@ class Raw(Workspace):
     def test_other_cameras_files_become_dng(self) -> None:
         self.path("a.dng").rename(self.path("a.CR2"))
         self.done("a.CR2", "-q")
-        self.assertTrue(self.path("a.ungrain.dng").exists())
+        assert self.path("a.ungrain.dng").exists()
 
     def test_streams(self) -> None:
         self.done("a.dng", "-o", "b.dng", "-q")
         with self.path("a.dng").open("rb") as source, self.path("c.dng").open("wb") as target:
-            self.assertEqual(self.run_here("-", "-o", "-", "-q", stdin=source, stdout=target).code, 0)
-        self.assertEqual(self.bytes_of("b.dng"), self.bytes_of("c.dng"))
+            assert self.run_here("-", "-o", "-", "-q", stdin=source, stdout=target).code == 0
+        assert self.bytes_of("b.dng") == self.bytes_of("c.dng")
 
-    def test_truncated(self) -> None:
+    def test_truncated(self, subtests: pytest.Subtests) -> None:
         whole = self.bytes_of("a.dng")
         for size in (100, len(whole) // 2, len(whole) - 300):
-            with self.subTest(size):
+            with subtests.test(size=size):
                 self.path("b.dng").write_bytes(whole[:size])
                 self.fails("b.dng", "-o", "c.dng", words=r"b\.dng: .*(damaged|truncated)")
         # More rows than the file has.
@@ -234,7 +236,7 @@ class Raw(Workspace):
         for data in (nan, whole[:-30]):
             self.path("a.dng").write_bytes(data)
             told = json.loads(self.done("a.dng", "-o", "b.dng", "--json").out_lines[0])
-            self.assertRegex(told["note"], "its noise profile is damaged and not used; .*measured")
+            assert re.search("its noise profile is damaged and not used; .*measured", told["note"])
 
     def test_files_that_are_no_tiff_keep_what_LibRaw_knows(self) -> None:
         """An Olympus file is a TIFF file but for its mark."""
@@ -242,21 +244,17 @@ class Raw(Workspace):
         data[2:4] = b"RO"
         self.path("a.orf").write_bytes(data)
         self.done("a.orf", "-q")
-        self.assertTrue(self.path("a.ungrain.dng").exists())
+        assert self.path("a.ungrain.dng").exists()
         if needs_format(".tif"):
             return
         self.done("a.orf", "-o", "a.tif", "-q")
         written = self.bytes_of("a.tif")
         tags = entries(written)
-        self.assertEqual(written[tags[271][3]:][:8], b"ungrain\0")
+        assert written[tags[271][3]:][:8] == b"ungrain\0"
         (count,) = struct.unpack_from("<H", written, tags[34665][3])
         inner = dict(struct.unpack_from("<HxxxxxxI", written, tags[34665][3] + 2 + 12 * i) for i in range(count))
-        self.assertEqual(inner[34855], 6400)
+        assert inner[34855] == 6400
 
     def test_compared_and_measured(self) -> None:
-        self.assertIn("a.dng", self.done("compare", "clean.dng", "a.dng").out_lines[-1])
+        assert "a.dng" in self.done("compare", "clean.dng", "a.dng").out_lines[-1]
         self.done("estimate", "a.dng")
-
-
-if __name__ == "__main__":
-    unittest.main()

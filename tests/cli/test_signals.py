@@ -7,9 +7,10 @@ import re
 import signal
 import subprocess
 import time
-import unittest
 
-from support import Workspace, ends_by, picture, start, temporaries, wait_until, write_pnm
+import pytest
+
+from support import SOON, Workspace, ends_by, picture, start, temporaries, wait_until, write_pnm
 
 FILES = 5
 # The reference is slow enough to be interrupted: about half a second a file.
@@ -31,9 +32,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-class Signals(Workspace):
-    def setUp(self) -> None:
-        super().setUp()
+@pytest.mark.measured
+class TestSignals(Workspace):
+    @pytest.fixture(autouse=True)
+    def prepared(self, workspace: None) -> None:
         self.path("in").mkdir()
         for number in range(FILES):
             write_pnm(self.path(f"in/{number}.pgm"), picture(96, 72, seed=number + 1))
@@ -48,7 +50,7 @@ class Signals(Workspace):
         process.send_signal(number)
         sent = time.monotonic()
         code, printed, errors = ends_by(process)
-        self.assertLess(time.monotonic() - sent, 5)
+        assert time.monotonic() - sent < SOON
         return code, printed, errors
 
     def finished(self) -> list[str]:
@@ -58,26 +60,26 @@ class Signals(Workspace):
         """Each is what an undisturbed run makes of its input."""
         for name in names:
             self.done(f"in/{name}", "-o", "alone.pgm", "-q", *SLOW)
-            self.assertEqual(self.bytes_of("alone.pgm"), self.bytes_of(f"out/{name}"), name)
+            assert self.bytes_of("alone.pgm") == self.bytes_of(f"out/{name}"), name
 
     def check_interrupted(self, number: int, *more: str) -> None:
         code, printed, errors = self.interrupt_in_second_file(number, *more)
-        self.assertEqual(code, 1, errors)
+        assert code == 1, errors
         match = re.fullmatch(rf"ungrain: interrupted: (\d) of {FILES} files done, no half-written file left\n", errors)
-        self.assertIsNotNone(match, errors)
+        assert match is not None, errors
         done = int(match[1])
-        self.assertIn(done, range(1, FILES))
-        self.assertEqual(len(printed.splitlines()), done)
-        self.assertEqual(len(self.finished()), done)
+        assert done in range(1, FILES)
+        assert len(printed.splitlines()) == done
+        assert len(self.finished()) == done
         self.assert_tidy()
 
         before = {name: os.stat(self.path(f"out/{name}")).st_mtime_ns for name in self.finished()}
         again = self.done("in", "-o", "out", *SLOW, "--resume")
-        self.assertEqual(sum(line.endswith("already done") for line in again.out_lines), done, again.out)
-        self.assertEqual(len(again.out_lines), FILES)
+        assert sum(line.endswith("already done") for line in again.out_lines) == done, again.out
+        assert len(again.out_lines) == FILES
         for name, made in before.items():
-            self.assertEqual(os.stat(self.path(f"out/{name}")).st_mtime_ns, made, f"{name} was made again")
-        self.assertEqual(self.finished(), [f"{n}.pgm" for n in range(FILES)])
+            assert os.stat(self.path(f"out/{name}")).st_mtime_ns == made, f"{name} was made again"
+        assert self.finished() == [f"{n}.pgm" for n in range(FILES)]
         self.assert_tidy()
         self.assert_results(["0.pgm", f"{FILES - 1}.pgm"])
 
@@ -92,8 +94,8 @@ class Signals(Workspace):
 
     def test_hang_up(self) -> None:
         code, _, errors = self.interrupt_in_second_file(signal.SIGHUP)
-        self.assertEqual(code, 1)
-        self.assertRegex(errors, r"\Aungrain: interrupted: \d of 5 files done")
+        assert code == 1
+        assert re.search(r"\Aungrain: interrupted: \d of 5 files done", errors)
         self.assert_tidy()
 
     def test_second_interrupt_ends_at_once(self) -> None:
@@ -106,10 +108,10 @@ class Signals(Workspace):
         process.send_signal(signal.SIGINT)
         sent = time.monotonic()
         code, _, errors = ends_by(process)
-        self.assertLess(time.monotonic() - sent, 1)
-        self.assertEqual(code, 1)
-        self.assertLessEqual(len(errors.splitlines()), 1, errors)
-        self.assertFalse(self.path("out.pgm").exists())
+        assert time.monotonic() - sent < SOON
+        assert code == 1
+        assert len(errors.splitlines()) <= 1, errors
+        assert not self.path("out.pgm").exists()
         self.assert_tidy()
 
     def test_kill_leaves_no_half_file(self) -> None:
@@ -118,13 +120,13 @@ class Signals(Workspace):
         wait_until(lambda: (out / "0.pgm").exists() and temporaries(out), process)
         process.kill()
         ends_by(process)
-        self.assertEqual(process.returncode, -signal.SIGKILL)
+        assert process.returncode == -signal.SIGKILL
         self.assert_results(self.finished())
         again = self.done("in", "-o", "out", *SLOW, "--resume")
-        self.assertTrue(again.out_lines[0].endswith("already done"), again.out)
-        self.assertEqual(self.finished(), [f"{n}.pgm" for n in range(FILES)])
+        assert again.out_lines[0].endswith("already done"), again.out
+        assert self.finished() == [f"{n}.pgm" for n in range(FILES)]
         # The file that was being written when the program was killed is not taken for an image, and is gone.
-        self.assertNotIn("ungrain-", again.out)
+        assert "ungrain-" not in again.out
         self.assert_tidy()
 
     def kill_in_first_file(self, *command: str) -> None:
@@ -132,7 +134,7 @@ class Signals(Workspace):
         wait_until(lambda: temporaries(self.folder), process)
         process.kill()
         ends_by(process)
-        self.assertNotEqual(temporaries(self.folder), [])
+        assert temporaries(self.folder) != []
 
     def test_what_a_kill_left_is_removed_by_the_next_run_in_the_folder(self) -> None:
         self.kill_in_first_file("in/0.pgm", "-o", "in/a.pgm")
@@ -145,7 +147,7 @@ class Signals(Workspace):
     def test_what_a_kill_left_is_removed_where_all_is_done(self) -> None:
         self.done("gray.pgm", "-o", "out.pgm", "-q", "--resume")
         self.kill_in_first_file("in/0.pgm", "-o", "other.pgm")
-        self.assertIn("already done", self.done("gray.pgm", "-o", "out.pgm", "--resume").out)
+        assert "already done" in self.done("gray.pgm", "-o", "out.pgm", "--resume").out
         self.assert_tidy()
 
     def test_files_of_a_living_process_stay(self) -> None:
@@ -153,10 +155,10 @@ class Signals(Workspace):
         wait_until(lambda: len(temporaries(self.folder)) == 2, living)  # the file, and its lock before it
         files = temporaries(self.folder)
         self.done("gray.pgm", "-o", "gray.out.pgm", "-q", "--method", "box")
-        self.assertIsNone(living.poll(), "it was to be alive still")
-        self.assertEqual(temporaries(self.folder), files)
-        self.assertEqual(ends_by(living)[0], 0)
-        self.assertTrue(self.path("out.pgm").exists())
+        assert living.poll() is None, "it was to be alive still"
+        assert temporaries(self.folder) == files
+        assert ends_by(living)[0] == 0
+        assert self.path("out.pgm").exists()
         self.assert_tidy()
 
     def test_interrupt_in_place(self) -> None:
@@ -165,8 +167,8 @@ class Signals(Workspace):
         wait_until(lambda: temporaries(self.path("in")), process)
         process.send_signal(signal.SIGINT)
         code, _, _ = ends_by(process)
-        self.assertEqual(code, 1)
-        self.assertEqual(self.bytes_of("in/0.pgm"), before)
+        assert code == 1
+        assert self.bytes_of("in/0.pgm") == before
         self.assert_tidy()
 
     def test_interrupt_ignored_in_the_background(self) -> None:
@@ -176,10 +178,10 @@ class Signals(Workspace):
         wait_until(lambda: temporaries(self.folder), process)
         process.send_signal(signal.SIGHUP)
         code, _, errors = ends_by(process)
-        self.assertEqual((code, errors), (0, ""))
-        self.assertTrue(self.path("out.pgm").exists())
+        assert (code, errors) == (0, "")
+        assert self.path("out.pgm").exists()
 
-    def test_interrupt_of_noise_and_compare(self) -> None:
+    def test_interrupt_of_noise_and_compare(self, subtests: pytest.Subtests) -> None:
         write_pnm(self.path("large.pgm"), picture(200, 100))
         # Made large quickly: the same rows again and again.
         rows = self.bytes_of("large.pgm")[-20000:]
@@ -188,19 +190,15 @@ class Signals(Workspace):
         commands = {"noise": ["noise", "large.pgm", "-o", "out.pgm", "--poisson", "50"],
                     "compare": ["compare", "large.pgm", "large.pgm"]}
         for name, command in commands.items():
-            with self.subTest(name):
+            with subtests.test(name=name):
                 process = start(*command, folder=self.folder)
                 wait_until(lambda: watches(process), process)
                 time.sleep(0.1)
                 process.send_signal(signal.SIGINT)
                 sent = time.monotonic()
                 code, printed, errors = ends_by(process)
-                self.assertLess(time.monotonic() - sent, 3)
-                self.assertEqual((code, printed), (1, ""), errors)
-                self.assertRegex(errors, r"\Aungrain: interrupted[^\n]*\n\Z")
-                self.assertFalse(self.path("out.pgm").exists())
+                assert time.monotonic() - sent < SOON
+                assert (code, printed) == (1, ""), errors
+                assert re.search(r"\Aungrain: interrupted[^\n]*\n\Z", errors)
+                assert not self.path("out.pgm").exists()
                 self.assert_tidy()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import stat
 import subprocess
 import time
-import unittest
+from collections.abc import Iterator
 from pathlib import Path
 
-from support import (PROGRAM, Workspace, ends_by, needs_format, picture, read_npy, read_pnm, wait_until, write_npy,
+import pytest
+
+from support import (LONGEST, PROGRAM, Workspace, ends_by, needs_format, picture, read_npy, read_pnm, wait_until, write_npy,
                      write_pfm, write_png, write_pnm, write_tiff, writes)
 from test_bmp import write_bmp
 from test_signals import watches
@@ -21,15 +24,13 @@ IDENTITY = ("--method", "bilateral", "--sigma-range", "0")  # gives every sample
 SLOW = ("--method", "bilateral", "--device", "reference", "--radius", "16")
 
 
-class Streams(Workspace):
-    def setUp(self) -> None:
-        super().setUp()
+class TestStreams(Workspace):
+    @pytest.fixture(autouse=True)
+    def own_temporaries(self, workspace: None) -> Iterator[None]:
         self.path("tmp").mkdir()
         self.environment = {**os.environ, "TMPDIR": str(self.path("tmp"))}
-
-    def tearDown(self) -> None:
-        self.assertEqual(os.listdir(self.path("tmp")), [], "something is left in TMPDIR")
-        super().tearDown()
+        yield
+        assert os.listdir(self.path("tmp")) == [], "something is left in TMPDIR"
 
     def pipe(self, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess:
         return subprocess.run([PROGRAM, *arguments], input=given, capture_output=True, cwd=self.folder, timeout=20,
@@ -38,7 +39,7 @@ class Streams(Workspace):
     def piped(self, *arguments: str, given: bytes) -> bytes:
         """The standard output of a run that must succeed."""
         result = self.pipe(*arguments, given=given)
-        self.assertEqual(result.returncode, 0, result.stderr)
+        assert result.returncode == 0, result.stderr
         return result.stdout
 
     def start(self, *arguments: str, **popen) -> subprocess.Popen:
@@ -47,66 +48,66 @@ class Streams(Workspace):
                                 stderr=subprocess.PIPE, **popen)
 
     def assert_refused(self, result: subprocess.CompletedProcess, status: int, pattern: str) -> None:
-        self.assertEqual((result.returncode, result.stdout), (status, b""), result.stderr)
-        self.assertRegex(result.stderr.decode(), rf"\Aungrain: {pattern}[^\n]*\n\Z")
+        assert (result.returncode, result.stdout) == (status, b""), result.stderr
+        assert re.search(rf"\Aungrain: {pattern}[^\n]*\n\Z", result.stderr.decode())
 
-    def test_every_format_is_that_of_the_input(self) -> None:
+    def test_every_format_is_that_of_the_input(self, subtests: pytest.Subtests) -> None:
         write_pfm(self.path("a.pfm"), picture(9, 7).scaled(1, whole=False))
         write_npy(self.path("a.npy"), picture(9, 7, 3), "u2")
         write_bmp(self.path("a.bmp"), picture(9, 7, 3))
         write_pnm(self.path("a.pam"), picture(9, 7, 2))
         for name in ("gray.pgm", "colour.ppm", "a.pfm", "a.npy", "a.bmp", "a.pam"):
-            with self.subTest(name):
+            with subtests.test(name=name):
                 data = self.bytes_of(name)
                 self.done(name, "-o", "file" + Path(name).suffix, "-q", *IDENTITY)
                 expected = self.bytes_of("file" + Path(name).suffix)
-                self.assertEqual(self.piped("-", "-o", "-", "-q", *IDENTITY, given=data), expected)
-                self.assertEqual(self.piped(name, "-o", "-", "-q", *IDENTITY, given=b""), expected)
+                assert self.piped("-", "-o", "-", "-q", *IDENTITY, given=data) == expected
+                assert self.piped(name, "-o", "-", "-q", *IDENTITY, given=b"") == expected
                 self.piped("-", "-o", "again" + Path(name).suffix, *IDENTITY, given=data)
-                self.assertEqual(self.bytes_of("again" + Path(name).suffix), expected)
+                assert self.bytes_of("again" + Path(name).suffix) == expected
 
-    def test_formats_of_the_library(self) -> None:
-        for extension, write in ((".png", lambda path: write_png(path, picture(9, 7, 3))),
-                                 (".tif", lambda path: write_tiff(path, [picture(9, 7), picture(9, 7, seed=2)]))):
-            with self.subTest(extension):
-                if not writes(extension):
-                    self.skipTest(needs_format(extension))
-                data = write(self.path("a" + extension)).read_bytes()
-                self.done("a" + extension, "-o", "b" + extension, "-q", *IDENTITY)
-                self.assertEqual(self.piped("-", "-o", "-", *IDENTITY, given=data), self.bytes_of("b" + extension))
+    @pytest.mark.parametrize("extension, write", [
+        (".png", lambda path: write_png(path, picture(9, 7, 3))),
+        (".tif", lambda path: write_tiff(path, [picture(9, 7), picture(9, 7, seed=2)])),
+    ])
+    def test_formats_of_the_library(self, extension: str, write) -> None:
+        if not writes(extension):
+            pytest.skip(needs_format(extension))
+        data = write(self.path("a" + extension)).read_bytes()
+        self.done("a" + extension, "-o", "b" + extension, "-q", *IDENTITY)
+        assert self.piped("-", "-o", "-", *IDENTITY, given=data) == self.bytes_of("b" + extension)
 
     def test_format(self) -> None:
         data = self.bytes_of("gray.pgm")
         for format in ("npy", ".npy"):
             self.path("out.npy").write_bytes(self.piped("-", "-o", "-", "--format", format, *IDENTITY, given=data))
-            self.assertEqual(read_npy(self.path("out.npy"))[1].samples, picture(24, 18).samples)
+            assert read_npy(self.path("out.npy"))[1].samples == picture(24, 18).samples
         self.path("out.pgm").write_bytes(self.piped("-", "-o", "-", *IDENTITY, given=b"P4\n8 1\n\x0f"))
-        self.assertEqual(read_pnm(self.path("out.pgm")).samples, [255] * 4 + [0] * 4)
+        assert read_pnm(self.path("out.pgm")).samples == [255] * 4 + [0] * 4
 
     def test_reports_go_to_the_standard_error(self) -> None:
         data = self.bytes_of("gray.pgm")
         result = self.pipe("-", "-o", "-", given=data)
-        self.assertRegex(result.stderr.decode(), r"\Astandard input -> standard output  24x18 u8 gray [^\n]*\n\Z")
-        self.assertEqual(self.pipe("-", "-o", "-", "-q", given=data).stderr, b"")
+        assert re.search(r"\Astandard input -> standard output  24x18 u8 gray [^\n]*\n\Z", result.stderr.decode())
+        assert self.pipe("-", "-o", "-", "-q", given=data).stderr == b""
         report = json.loads(self.pipe("-", "-o", "-", "--json", given=data).stderr)
-        self.assertEqual((report["input"], report["output"], report["status"]), ("-", "-", "done"))
+        assert (report["input"], report["output"], report["status"]) == ("-", "-", "done")
         result = self.pipe("-", "-o", "out.pgm", given=data)
-        self.assertRegex(result.stdout.decode(), r"\Astandard input -> out.pgm  ")
-        self.assertEqual(result.stderr, b"")
+        assert re.search(r"\Astandard input -> out.pgm  ", result.stdout.decode())
+        assert result.stderr == b""
 
     def test_other_commands(self) -> None:
         data = self.bytes_of("gray.pgm")
         self.done("noise", "gray.pgm", "-o", "noisy.pgm", "--gaussian", "9")
         noisy = self.pipe("noise", "-", "-o", "-", "--gaussian", "9", given=data)
-        self.assertEqual((noisy.returncode, noisy.stdout), (0, self.bytes_of("noisy.pgm")))
-        self.assertEqual(noisy.stderr, b"standard input -> standard output  gaussian 9\n")
+        assert (noisy.returncode, noisy.stdout) == (0, self.bytes_of("noisy.pgm"))
+        assert noisy.stderr == b"standard input -> standard output  gaussian 9\n"
         estimate = self.piped("estimate", "-", given=data).decode()
-        self.assertEqual(estimate.replace("standard input", "gray.pgm"), self.done("estimate", "gray.pgm").out)
+        assert estimate.replace("standard input", "gray.pgm") == self.done("estimate", "gray.pgm").out
         compared = self.piped("compare", "gray.pgm", "-", given=noisy.stdout).decode()
-        self.assertEqual(compared.replace("standard input", "noisy.pgm"),
-                         self.done("compare", "gray.pgm", "noisy.pgm").out)
+        assert compared.replace("standard input", "noisy.pgm") == self.done("compare", "gray.pgm", "noisy.pgm").out
         self.piped("compare", "-", "noisy.pgm", "--html", "page.html", given=data)
-        self.assertIn("Comparison with standard input", self.path("page.html").read_text())
+        assert "Comparison with standard input" in self.path("page.html").read_text()
 
     def test_what_is_wrong_with_the_input_is_told_by_its_name(self) -> None:
         data = self.bytes_of("gray.pgm")
@@ -117,9 +118,9 @@ class Streams(Workspace):
         self.assert_refused(self.pipe("-", "-o", "-", "--depth", "f32", given=data), 1,
                             "standard output: PGM cannot hold f32 samples")
         failed = self.pipe("-", "-o", "-", "--json", given=data[:50])
-        self.assertRegex(json.loads(failed.stderr.decode().splitlines()[1])["message"], r"\Astandard input: trunc")
+        assert re.search(r"\Astandard input: trunc", json.loads(failed.stderr.decode().splitlines()[1])["message"])
 
-    def test_usage(self) -> None:
+    def test_usage(self, subtests: pytest.Subtests) -> None:
         data = self.bytes_of("gray.pgm")
         self.path("out").mkdir()
         for arguments, pattern in ((("-", "-", "-o", "-"), r"the standard input \(-\) can be read once"),
@@ -131,9 +132,9 @@ class Streams(Workspace):
                                    (("-", "-o", "-", "--resume"), "--resume is for files"),
                                    (("-", "-o", "x.pgm", "--format", "pgm"), r"--format is for the standard output"),
                                    (("-", "-o", "-", "--format", "doc"), r"--format takes one of pgm, .* got 'doc'")):
-            with self.subTest(arguments):
+            with subtests.test(arguments=arguments):
                 self.assert_refused(self.pipe(*arguments, given=data), 2, pattern)
-        self.assertEqual(os.listdir(self.path("out")), [])
+        assert os.listdir(self.path("out")) == []
 
     def test_a_folder_goes_to_no_stream(self) -> None:
         self.path("two").mkdir()
@@ -143,33 +144,32 @@ class Streams(Workspace):
 
     def test_a_terminal_is_refused(self) -> None:
         main, terminal = pty.openpty()
-        self.addCleanup(os.close, main)
-        process = self.start("gray.pgm", "-o", "-", stdout=terminal)
-        self.assertEqual(ends_by(process)[::2], (2, "ungrain: the standard output is a terminal: send it to a file or "
-                                                    "a program, or name a file\n"))
-        process = self.start("-", "-o", "out.pgm", stdin=terminal)
-        os.close(terminal)
-        self.assertEqual(ends_by(process)[::2], (2, "ungrain: the standard input is a terminal, not an image\n"))
+        with os.fdopen(main, "rb"):
+            process = self.start("gray.pgm", "-o", "-", stdout=terminal)
+            assert ends_by(process)[::2] == (2, "ungrain: the standard output is a terminal: send it to a file or "
+                                                "a program, or name a file\n")
+            process = self.start("-", "-o", "out.pgm", stdin=terminal)
+            os.close(terminal)
+            assert ends_by(process)[::2] == (2, "ungrain: the standard input is a terminal, not an image\n")
 
     def test_closed_output(self) -> None:
         done = subprocess.run(["sh", "-c", f'"{PROGRAM}" gray.pgm -o - >&-'], cwd=self.folder, env=self.environment,
                               capture_output=True, timeout=20)
-        self.assertEqual((done.returncode, done.stderr), (1, b"ungrain: standard output: is closed\n"))
+        assert (done.returncode, done.stderr) == (1, b"ungrain: standard output: is closed\n")
 
     def test_full_output(self) -> None:
         with open("/dev/full", "wb") as full:
             process = self.start("gray.pgm", "-o", "-", stdout=full)
-        self.assertEqual(ends_by(process)[::2],
-                         (1, "ungrain: standard output: cannot be written: No space left on device\n"))
+        assert ends_by(process)[::2] == (1, "ungrain: standard output: cannot be written: No space left on device\n")
 
     def test_reader_goes_away(self) -> None:
         write_pnm(self.path("large.pgm"), picture(700, 500))
         process = self.start("large.pgm", "-o", "-", "-q", "--method", "median", "--radius", "1")
-        self.assertEqual(process.stdout.read(2), b"P5")
+        assert process.stdout.read(2) == b"P5"
         process.stdout.close()
         process.stdout = None
         code, _, errors = ends_by(process)
-        self.assertEqual((code, errors), (1, "ungrain: standard output: cannot be written: Broken pipe\n"))
+        assert (code, errors) == (1, "ungrain: standard output: cannot be written: Broken pipe\n")
 
     def test_no_room_for_the_copy(self) -> None:
         self.environment["TMPDIR"] = str(self.path("nowhere"))
@@ -179,26 +179,24 @@ class Streams(Workspace):
     def copies(self) -> list[Path]:
         return [path for path in self.path("tmp").glob("ungrain-*/input")]
 
-    def test_interrupted_while_waiting_for_the_input(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with self.subTest(number):
-                process = self.start("-", "-o", "-")
-                process.stdin.write(b"P5\n")
-                process.stdin.flush()
-                wait_until(self.copies, process)
-                copy = self.copies()[0]
-                self.assertEqual(stat.S_IMODE(copy.stat().st_mode), 0o600)
-                self.assertEqual(stat.S_IMODE(copy.parent.stat().st_mode), 0o700)
-                self.interrupt(process, number)
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_interrupted_while_waiting_for_the_input(self, number: signal.Signals) -> None:
+        process = self.start("-", "-o", "-")
+        process.stdin.write(b"P5\n")
+        process.stdin.flush()
+        wait_until(self.copies, process)
+        copy = self.copies()[0]
+        assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+        assert stat.S_IMODE(copy.parent.stat().st_mode) == 0o700
+        self.interrupt(process, number)
 
-    def test_interrupted_while_it_works(self) -> None:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_interrupted_while_it_works(self, number: signal.Signals) -> None:
         write_pnm(self.path("slow.pgm"), picture(300, 200))
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with self.subTest(number):
-                with open(self.path("slow.pgm"), "rb") as slow:
-                    process = self.start("-", "-o", "-", *SLOW, stdin=slow)
-                wait_until(lambda: list(self.path("tmp").glob("ungrain-*/.result*")), process)
-                self.interrupt(process, number)
+        with open(self.path("slow.pgm"), "rb") as slow:
+            process = self.start("-", "-o", "-", *SLOW, stdin=slow)
+        wait_until(lambda: list(self.path("tmp").glob("ungrain-*/.result*")), process)
+        self.interrupt(process, number)
 
     def test_interrupted_while_nobody_reads(self) -> None:
         write_pnm(self.path("large.pgm"), picture(700, 500))
@@ -206,8 +204,8 @@ class Streams(Workspace):
         wait_until(lambda: list(self.path("tmp").glob("ungrain-*/result.pgm")), process)
         time.sleep(0.2)
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=10)
-        self.assertEqual(process.returncode, 1)
+        process.wait(timeout=LONGEST)
+        assert process.returncode == 1
         process.communicate()
 
     def test_second_interrupt(self) -> None:
@@ -218,17 +216,13 @@ class Streams(Workspace):
         process.send_signal(signal.SIGINT)
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        self.assertEqual(ends_by(process)[0], 1)
+        assert ends_by(process)[0] == 1
 
     def interrupt(self, process: subprocess.Popen, number: int) -> None:
-        self.assertTrue(watches(process))
+        assert watches(process)
         process.send_signal(number)
-        process.wait(timeout=10)
+        process.wait(timeout=LONGEST)
         code, out, errors = ends_by(process)
-        self.assertEqual((code, out), (1, ""))
-        self.assertRegex(errors, r"\Aungrain: interrupted[^\n]*\n\Z")
-        self.assertEqual(os.listdir(self.path("tmp")), [])
-
-
-if __name__ == "__main__":
-    unittest.main()
+        assert (code, out) == (1, "")
+        assert re.search(r"\Aungrain: interrupted[^\n]*\n\Z", errors)
+        assert os.listdir(self.path("tmp")) == []

@@ -6,7 +6,8 @@ import math
 import os
 import random
 import struct
-import unittest
+
+import pytest
 
 from support import Workspace, npy_bytes
 from test_nifti import nifti, samples_of
@@ -34,9 +35,9 @@ def psnr(found: list[float], clean: list[float]) -> float:
     return 10 * math.log10(255 ** 2 * len(clean) / sum((a - b) ** 2 for a, b in zip(found, clean)))
 
 
-class Volumes(Workspace):
-    def setUp(self) -> None:
-        super().setUp()
+class TestVolumes(Workspace):
+    @pytest.fixture(autouse=True)
+    def prepared(self, workspace: None) -> None:
         self.clean = ball()
         self.noisy = noisy(self.clean, 12)
         self.write("a.npy", self.noisy)
@@ -52,21 +53,21 @@ class Volumes(Workspace):
 
     def test_bm4d_is_the_default(self) -> None:
         report = json.loads(self.done("volume", "a.npy", "-o", "b.npy", "--sigma", "12", "--json").out)
-        self.assertEqual((report["method"], report["width"], report["height"], report["depth"], report["pages"]),
-                         ("bm4d", WIDTH, HEIGHT, DEPTH, 1))
-        self.assertGreater(psnr(self.read("b.npy"), self.clean), psnr(self.noisy, self.clean) + 5)
+        assert (report["method"], report["width"], report["height"], report["depth"], report["pages"]) == (
+            "bm4d", WIDTH, HEIGHT, DEPTH, 1)
+        assert psnr(self.read("b.npy"), self.clean) > psnr(self.noisy, self.clean) + 5
         line = self.done("volume", "a.npy", "-o", "b.npy", "--sigma", "12").out
-        self.assertIn(f"{WIDTH}x{HEIGHT}x{DEPTH} f32 gray", line)
+        assert f"{WIDTH}x{HEIGHT}x{DEPTH} f32 gray" in line
 
     def test_the_flag_is_the_command(self) -> None:
         self.done("volume", "a.npy", "-o", "b.npy", "--sigma", "12", "-q")
         self.done("a.npy", "--volume", "-o", "c.npy", "--sigma", "12", "-q")
-        self.assertEqual(self.bytes_of("b.npy"), self.bytes_of("c.npy"))
+        assert self.bytes_of("b.npy") == self.bytes_of("c.npy")
 
     def test_quality(self) -> None:
         for quality, profile in (("fast", "fast"), ("normal", "normal"), ("best", "high")):
             report = json.loads(self.done("volume", "a.npy", "--quality", quality, "--sigma", "12", "--json").out)
-            self.assertEqual((report["method"], report["params"]["profile"]), ("bm4d", profile))
+            assert (report["method"], report["params"]["profile"]) == ("bm4d", profile)
 
     def test_series(self) -> None:
         """Volumes of a series do not see each other."""
@@ -78,17 +79,17 @@ class Volumes(Workspace):
             self.done("volume", "two.npy", "--slices", str(DEPTH), "-o", "r2.npy", *arguments)
             self.done("volume", "a.npy", "-o", "ra.npy", *arguments)
             self.done("volume", "other.npy", "-o", "rb.npy", *arguments)
-            self.assertEqual(self.read("r2.npy"), self.read("ra.npy") + self.read("rb.npy"), method)
+            assert self.read("r2.npy") == self.read("ra.npy") + self.read("rb.npy"), method
 
     def test_windows_have_a_depth(self) -> None:
         params = lambda *arguments: json.loads(self.done("volume", "a.npy", "--json", *arguments).out)["params"]
-        self.assertEqual(params("-m", "median", "--radius", "2")["radius_t"], "2")
-        self.assertEqual(params("-m", "median", "--radius", "2", "--spacing", "1,1,2")["radius_t"], "1")
-        self.assertEqual(params("-m", "box", "--radius", "3")["radius_z"], "3")
-        self.assertEqual(params("-m", "box", "--radius", "3", "--radius-z", "1")["radius_z"], "1")
-        self.assertEqual(params("-m", "gaussian", "--sigma", "2", "--spacing", "1,1,4")["sigma_z"], "0.5")
-        self.assertEqual(params("--sigma", "9", "--spacing", "0.5,0.5,1.5")["search_z"], "5")
-        self.assertEqual(params("--sigma", "9", "--search-z", "5")["search_z"], "5")
+        assert params("-m", "median", "--radius", "2")["radius_t"] == "2"
+        assert params("-m", "median", "--radius", "2", "--spacing", "1,1,2")["radius_t"] == "1"
+        assert params("-m", "box", "--radius", "3")["radius_z"] == "3"
+        assert params("-m", "box", "--radius", "3", "--radius-z", "1")["radius_z"] == "1"
+        assert params("-m", "gaussian", "--sigma", "2", "--spacing", "1,1,4")["sigma_z"] == "0.5"
+        assert params("--sigma", "9", "--spacing", "0.5,0.5,1.5")["search_z"] == "5"
+        assert params("--sigma", "9", "--search-z", "5")["search_z"] == "5"
 
     def test_noise_is_measured_beside_a_mask(self) -> None:
         """Zeros around the object, and slices without it, do not count."""
@@ -101,15 +102,15 @@ class Volumes(Workspace):
                                                  struct.pack(f"<{len(values)}h", *map(int, values))))
         for method in ("bm4d", "nlm3d", "bilateral"):
             report = json.loads(self.done("volume", "m.npy", "-m", method, "-o", "r.npy", "--json").out)
-            self.assertTrue(report["noise_found"], method)
+            assert report["noise_found"], method
             strength = next(each["value"] for name, each in report["strengths"].items() if name.startswith("sigma"))
-            self.assertAlmostEqual(strength, 60, delta=8, msg=method)
+            assert strength == pytest.approx(60, abs=8), method
 
     def test_memory_changes_no_bit(self) -> None:
         self.write("long.npy", noisy(ball(60), 12), 60)
         self.done("volume", "long.npy", "-o", "b.npy", "--sigma", "12", "-q", "--search", "5")
         self.done("volume", "long.npy", "-o", "c.npy", "--sigma", "12", "-q", "--search", "5", "--memory", "1M", "--threads", "1")
-        self.assertEqual(self.bytes_of("b.npy"), self.bytes_of("c.npy"))
+        assert self.bytes_of("b.npy") == self.bytes_of("c.npy")
 
     def test_slices_too_large_for_the_memory(self) -> None:
         """They are filtered in parts, with the same bits."""
@@ -123,32 +124,32 @@ class Volumes(Workspace):
             arguments = ("volume", "wide.npy", "-m", method, "--sigma", "8", "--search", "5", "--json", "--threads", "1")
             whole = json.loads(self.done(*arguments, "-o", "b.npy").out)
             parts = json.loads(self.done(*arguments, "-o", "c.npy", "--memory", memory).out)
-            self.assertLess(parts["buffer_bytes"], whole["buffer_bytes"])
-            self.assertEqual(self.bytes_of("b.npy"), self.bytes_of("c.npy"), method)
+            assert parts["buffer_bytes"] < whole["buffer_bytes"]
+            assert self.bytes_of("b.npy") == self.bytes_of("c.npy"), method
 
     def test_nifti_keeps_its_header(self) -> None:
         samples = bytes(min(255, max(0, round(value))) for value in self.noisy)
         content = nifti(WIDTH, HEIGHT, DEPTH, samples)
         self.path("a.nii").write_bytes(content)
         self.done("volume", "a.nii", "-o", "b.nii.gz", "--sigma", "12", "-q")
-        self.assertEqual(len(samples_of(self.path("b.nii.gz"))), len(samples))
+        assert len(samples_of(self.path("b.nii.gz"))) == len(samples)
         self.done("volume", "a.nii", "-o", "b.nii", "--sigma", "12", "-q")
-        self.assertEqual(self.bytes_of("b.nii")[40:60], content[40:60])  # the sizes
-        self.assertEqual(self.bytes_of("b.nii")[80:92], content[80:92])  # those of voxels
+        assert self.bytes_of("b.nii")[40:60] == content[40:60]  # the sizes
+        assert self.bytes_of("b.nii")[80:92] == content[80:92]  # those of voxels
         # Its voxels are four times as deep as wide.
         report = json.loads(self.done("volume", "a.nii", "--sigma", "12", "--json").out)
-        self.assertEqual((report["params"]["aspect"], report["params"]["search_z"]), ("4", "3"))
+        assert (report["params"]["aspect"], report["params"]["search_z"]) == ("4", "3")
 
     def test_sigma_map(self) -> None:
         """One number everywhere is that sigma; a map of another size is refused."""
         self.write("map.npy", [12.0] * len(self.noisy))
         self.done("volume", "a.npy", "--range", "255", "-o", "b.npy", "--sigma-map", "map.npy", "-q")
         self.done("volume", "a.npy", "--range", "255", "-o", "c.npy", "--sigma", "12", "-q")
-        self.assertEqual(self.read("b.npy"), self.read("c.npy"))
+        assert self.read("b.npy") == self.read("c.npy")
         self.write("small.npy", [12.0] * (WIDTH * HEIGHT * 5), 5)
         result = self.run_here("volume", "a.npy", "--sigma-map", "small.npy")
-        self.assertEqual(result.code, 1)
-        self.assertIn("sigma_map", result.err)
+        assert result.code == 1
+        assert "sigma_map" in result.err
 
     def test_rician_noise(self) -> None:
         draw = random.Random(4)
@@ -162,8 +163,8 @@ class Volumes(Workspace):
         result = self.read("b.npy")
         inner = lambda first, end: [result[i] for i in range(len(result)) if first <= i % WIDTH < end]
         mean = lambda list_: sum(list_) / len(list_)
-        self.assertLess(mean(inner(0, 8)), 0.02 * sigma)  # 12.5 before
-        self.assertAlmostEqual(mean(inner(12, WIDTH)), 120, delta=0.6)
+        assert mean(inner(0, 8)) < 0.02 * sigma  # 12.5 before
+        assert mean(inner(12, WIDTH)) == pytest.approx(120, abs=0.6)
 
     def test_refused(self) -> None:
         for arguments, message in (
@@ -174,19 +175,19 @@ class Volumes(Workspace):
                 (("a.npy", "-m", "ridge"), "ridge is not for volumes"),
         ):
             result = self.run_here("volume", *arguments)
-            self.assertNotEqual(result.code, 0)
-            self.assertEqual(len(result.err_lines), 1, result.err)
-            self.assertIn(message, result.err)
+            assert result.code != 0
+            assert len(result.err_lines) == 1, result.err
+            assert message in result.err
         self.write("flat.npy", self.noisy[:WIDTH * HEIGHT * 3], 3)
         result = self.run_here("volume", "flat.npy", "--sigma", "12")
-        self.assertIn("has no cube of", result.err)
+        assert "has no cube of" in result.err
 
 
-class ZarrVolumes(Workspace):
+class TestZarrVolumes(Workspace):
     """Zarr arrays are handed over to Python; one that prints its last argument stands in for the real one."""
 
-    def setUp(self) -> None:
-        super().setUp()
+    @pytest.fixture(autouse=True)
+    def prepared(self, workspace: None) -> None:
         python = self.path("python-that-tells")
         python.write_text('#!/bin/sh\nfor last; do :; done\nprintf %s "$last"\n')
         python.chmod(0o755)
@@ -205,17 +206,17 @@ class ZarrVolumes(Workspace):
         for name, value in {"input": "in.ome.zarr", "output": "out.zarr", "volume": True, "method": "nlm3d", "spacing": [0.2, 0.2, 1],
                             "words": {"search": "5"}, "workers": 4, "memory": (1 << 30) // 4, "nonfinite": "keep", "range": 4095,
                             "device": "cpu", "quiet": True, "block": 256, "scheduler": None, "overwrite": False}.items():
-            self.assertEqual(told[name], value, name)
+            assert told[name] == value, name
         told = self.told("in.ome.zarr", "--volume", "--quality", "fast")
-        self.assertEqual((told["method"], told["words"]), ("bm4d", {"profile": "fast"}))
-        self.assertEqual((told["workers"], told["memory"]), (os.cpu_count(), 0))
+        assert (told["method"], told["words"]) == ("bm4d", {"profile": "fast"})
+        assert (told["workers"], told["memory"]) == (os.cpu_count(), 0)
 
     def test_where_the_result_goes(self) -> None:
         for arguments, output in ((("in.ome.zarr",), "in.ungrain.ome.zarr"), (("group",), "group.ungrain.zarr"),
                                   (("in.ome.zarr", "-o", "new.zarr"), "new.zarr"), (("in.ome.zarr", "-o", "out.zarr"), "out.zarr"),
                                   (("in.ome.zarr", "-o", "folder"), "folder/in.ome.zarr"), (("group", "-o", "-.zarr"), "-.zarr"),
                                   (("s3://bucket/in.zarr", "-o", "s3://bucket/out.zarr"), "s3://bucket/out.zarr")):
-            self.assertEqual(self.told("volume", *arguments)["output"], output)
+            assert self.told("volume", *arguments)["output"] == output
 
     def test_options_without_a_meaning_are_refused(self) -> None:
         for arguments, message in (
@@ -227,12 +228,8 @@ class ZarrVolumes(Workspace):
                 (("-o", "-"), "-: of a Zarr array the result is one, too"),
                 (("--patch-sigma", "1"), "there is no option --patch-sigma")):
             result = self.run_here("volume", "in.ome.zarr", *arguments, env=self.environment)
-            self.assertEqual((result.code, result.out, len(result.err_lines)), (2, "", 1), result.err)
-            self.assertIn(message, result.err)
+            assert (result.code, result.out, len(result.err_lines)) == (2, "", 1), result.err
+            assert message in result.err
         result = self.run_here("volume", "in.ome.zarr", env={**os.environ, "UNGRAIN_PYTHON": "/nowhere/python"})
-        self.assertEqual(result.code, 1)
-        self.assertIn("Zarr needs Python: /nowhere/python cannot be run", result.err)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        assert result.code == 1
+        assert "Zarr needs Python: /nowhere/python cannot be run" in result.err

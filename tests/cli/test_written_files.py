@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
-import unittest
+
+import pytest
 
 from support import Result, Workspace
 
@@ -14,9 +16,9 @@ UNWRITTEN = r"\Aungrain: the journal out/\.ungrain-done\.jsonl: {}: not written,
 UNUSABLE = r"\Aungrain: the journal out/\.ungrain-done\.jsonl: {}: --resume cannot use it\n\Z"
 
 
-class Journal(Workspace):
-    def setUp(self) -> None:
-        super().setUp()
+class TestJournal(Workspace):
+    @pytest.fixture(autouse=True)
+    def prepared(self, workspace: None) -> None:
         self.path("out").mkdir()
         self.journal = self.path("out") / JOURNAL
 
@@ -28,31 +30,31 @@ class Journal(Workspace):
 
     def check_unwritten(self, problem: str, **options) -> None:
         result = self.batch(**options)
-        self.assertEqual(result.code, 1, result)
-        self.assertRegex(result.err, UNWRITTEN.format(problem))
-        self.assertEqual(len(result.out_lines), 2, result)
-        self.assertEqual(self.results(), ["colour.ppm", "gray.pgm"])
+        assert result.code == 1, result
+        assert re.search(UNWRITTEN.format(problem), result.err)
+        assert len(result.out_lines) == 2, result
+        assert self.results() == ["colour.ppm", "gray.pgm"]
         for name in self.results():
             self.path(f"out/{name}").unlink()
 
     def check_unusable(self, problem: str) -> None:
         result = self.batch("--resume")
-        self.assertEqual((result.code, result.out), (1, ""), result)
-        self.assertRegex(result.err, UNUSABLE.format(problem))
-        self.assertEqual(self.results(), [], "work began")
+        assert (result.code, result.out) == (1, ""), result
+        assert re.search(UNUSABLE.format(problem), result.err)
+        assert self.results() == [], "work began"
 
     def test_link(self) -> None:
         self.path("mine").write_text("mine\n")
         self.journal.symlink_to("../mine")
         self.check_unwritten("is a symbolic link")
         self.check_unusable("is a symbolic link")
-        self.assertEqual(self.path("mine").read_text(), "mine\n")
+        assert self.path("mine").read_text() == "mine\n"
 
     def test_link_to_nowhere(self) -> None:
         self.journal.symlink_to("../new")
         self.check_unwritten("is a symbolic link")
         self.check_unusable("is a symbolic link")
-        self.assertFalse(self.path("new").exists())
+        assert not self.path("new").exists()
 
     def test_pipe(self) -> None:
         os.mkfifo(self.journal)
@@ -62,17 +64,17 @@ class Journal(Workspace):
     def test_pipe_with_a_reader(self) -> None:
         os.mkfifo(self.journal)
         reader = os.open(self.journal, os.O_RDONLY | os.O_NONBLOCK)
-        self.addCleanup(os.close, reader)
-        self.check_unwritten("is not a regular file")
-        self.check_unusable("is not a regular file")
-        self.assertEqual(os.read(reader, 100), b"")
+        with os.fdopen(reader, "rb", buffering=0):
+            self.check_unwritten("is not a regular file")
+            self.check_unusable("is not a regular file")
+            assert os.read(reader, 100) == b""
 
     def test_folder(self) -> None:
         self.journal.mkdir()
         self.check_unwritten("is not a regular file")
         self.check_unusable("is not a regular file")
 
-    @unittest.skipIf(os.geteuid() == 0, "root may read and write any file")
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write any file")
     def test_forbidden(self) -> None:
         self.journal.touch(mode=0)
         self.check_unwritten("Permission denied")
@@ -86,19 +88,19 @@ class Journal(Workspace):
     def test_told_in_json_mode_too(self) -> None:
         self.journal.symlink_to("../new")
         result = self.batch("--json")
-        self.assertEqual((result.code, len(result.out_lines)), (1, 2), result)
-        self.assertRegex(result.err, UNWRITTEN.format("is a symbolic link"))
+        assert (result.code, len(result.out_lines)) == (1, 2), result
+        assert re.search(UNWRITTEN.format("is a symbolic link"), result.err)
 
     def test_huge_line_takes_no_memory(self) -> None:
-        self.assertEqual(self.batch("--resume").code, 0)
+        assert self.batch("--resume").code == 0
         lines = self.journal.read_text()
         with open(self.journal, "wb") as file:
             file.write(b'{"output": "')
             file.seek(700 << 20)  # a hole
             file.write(b"\n" + lines.encode())
         result = self.batch("--resume", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (600 << 20,) * 2))
-        self.assertEqual((result.code, result.err), (0, ""))
-        self.assertEqual(sum(line.endswith("already done") for line in result.out_lines), 2, result)
+        assert (result.code, result.err) == (0, "")
+        assert sum(line.endswith("already done") for line in result.out_lines) == 2, result
 
     def test_huge_file(self) -> None:
         with open(self.journal, "wb") as file:
@@ -106,44 +108,39 @@ class Journal(Workspace):
         self.check_unusable("has 1099511627776 bytes, 1 GiB at most is read")
 
     def test_line_after_one_that_was_cut_off(self) -> None:
-        self.assertEqual(self.batch().code, 0)
+        assert self.batch().code == 0
         whole = self.journal.read_text()
         self.journal.write_text(whole[:40])
-        self.assertEqual(self.batch().code, 0)
+        assert self.batch().code == 0
         again = self.batch("--resume")
-        self.assertEqual(sum(line.endswith("already done") for line in again.out_lines), 2, again)
+        assert sum(line.endswith("already done") for line in again.out_lines) == 2, again
 
 
-class Permissions(Workspace):
+class TestPermissions(Workspace):
     def mode(self, name: str) -> int:
         return self.path(name).stat().st_mode & 0o7777
 
     def made(self, *command: str) -> None:
         self.done(*command, "-q", preexec_fn=lambda: os.umask(0o022))
 
-    def test_results_of_private_files_are_private(self) -> None:
-        for mode, expected in ((0o600, 0o600), (0o640, 0o640), (0o644, 0o644), (0o755, 0o644)):
-            with self.subTest(oct(mode)):
-                self.path("gray.pgm").chmod(mode)
-                self.made("gray.pgm", "-o", "box.pgm", *BOX)
-                self.made("noise", "gray.pgm", "-o", "noisy.pgm", "--gaussian", "5")
-                self.assertEqual((self.mode("box.pgm"), self.mode("noisy.pgm")), (expected, expected))
-                self.path("box.pgm").unlink()
-                self.path("noisy.pgm").unlink()
+    @pytest.mark.parametrize("mode, expected", [(0o600, 0o600), (0o640, 0o640), (0o644, 0o644), (0o755, 0o644)])
+    def test_results_of_private_files_are_private(self, mode: int, expected: int) -> None:
+        self.path("gray.pgm").chmod(mode)
+        self.made("gray.pgm", "-o", "box.pgm", *BOX)
+        self.made("noise", "gray.pgm", "-o", "noisy.pgm", "--gaussian", "5")
+        assert (self.mode("box.pgm"), self.mode("noisy.pgm")) == (expected, expected)
+        self.path("box.pgm").unlink()
+        self.path("noisy.pgm").unlink()
 
     def test_page_is_as_private_as_the_most_private_picture(self) -> None:
         self.made("noise", "gray.pgm", "-o", "noisy.pgm", "--gaussian", "5")
         self.path("noisy.pgm").chmod(0o600)
         result = self.run_here("compare", "gray.pgm", "noisy.pgm", "--html", "page.html")
-        self.assertEqual((result.code, self.mode("page.html")), (0, 0o600), result)
+        assert (result.code, self.mode("page.html")) == (0, 0o600), result
 
     def test_replaced_file_keeps_its_permissions(self) -> None:
         self.path("gray.pgm").chmod(0o600)
         self.path("box.pgm").touch()
         self.path("box.pgm").chmod(0o664)
         self.made("gray.pgm", "-o", "box.pgm", *BOX)
-        self.assertEqual(self.mode("box.pgm"), 0o664)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        assert self.mode("box.pgm") == 0o664
