@@ -29,20 +29,23 @@ test: build
 bench: build
 	@tools/bench $(PRESET) $(if $(QUICK),--quick) $(if $(RECORD),--record) $(ARGS)
 
-# The address, undefined-behaviour and thread sanitizers over all C++ tests.
+# The address, undefined-behaviour and thread sanitizers over all C++ tests. FAST=1: without the thread sanitizer and the slowest tests.
 sanitize: setup
-	@tools/sanitize $(JOBS)
+	@tools/setup clang
+	@tools/sanitize $(JOBS) $(if $(FAST),fast)
 
 # Damaged inputs for the parsers; FUZZ_SECONDS for each, 600 unless told.
 fuzz: setup
-	@tools/setup fuzz
+	@tools/setup clang
 	@tools/fuzz $(FUZZ_SECONDS) $(ARGS)
 
-lint: build
-	@tools/lint $(PRESET)
+lint: setup
+	@tools/setup clang
+	@tools/lint
 
 format:
-	@clang-format -i $$(git ls-files '*.h' '*.cpp' '*.cu' '*.cuh')
+	@tools/venv build/lint-venv.log lint-venv
+	@build/lint-venv/bin/clang-format -i $$(git ls-files '*.h' '*.cpp' '*.cu' '*.cuh')
 
 docs: build
 	@$(BUILD)/bin/ungrain methods --markdown > docs/methods.md

@@ -95,7 +95,7 @@ std::string line_text(const FilePair& files, const Outcome& outcome) {
     line += fmt::format("  {} pixels were not finite", outcome.report.nonfinite_pixels);
   }
   if (!outcome.in.note.empty()) line += fmt::format("  ({})", outcome.in.note);
-  line += "\n";
+  line += '\n';
   if (!outcome.not_kept.empty()) {
     line +=
         io::one_line(fmt::format("{}: metadata not kept: {}", shown_output(files.output), outcome.not_kept)) +

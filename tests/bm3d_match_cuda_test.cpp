@@ -16,8 +16,8 @@
 namespace ungrain::testing {
 namespace {
 
-using cuda::ReferenceGrid;
 using cuda::GroupMatchCall;
+using cuda::ReferenceGrid;
 
 constexpr float no_limit = std::numeric_limits<float>::infinity();
 constexpr int most_wanted = 64;
@@ -65,7 +65,7 @@ using Group = std::vector<Place>;
 
 // What is asked for, without memory; all references.
 GroupMatchCall call_for(const Picture& picture, int patch, int spacing, int search, int count,
-                       float max_distance = no_limit) {
+                        float max_distance = no_limit) {
   GroupMatchCall call;
   call.image = picture.extent;
   call.plane.rect = {0, 0, picture.extent.width, picture.extent.height};

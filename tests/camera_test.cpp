@@ -54,7 +54,8 @@ Image photograph(const Image& image, const CameraSettings& settings) {
 
 std::vector<float> samples_of(const Image& image) {
   const auto* first = image.samples<float>();
-  return {first, first + image.bytes() / sizeof(float)};
+  const std::size_t count = image.bytes() / sizeof(float);
+  return {first, first + count};
 }
 
 CameraSettings without_processing() {

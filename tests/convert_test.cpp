@@ -10,9 +10,9 @@
 #include <gtest/gtest.h>
 
 #include "core/convert_simd.h"
-#include "ungrain/half.h"
 #include "cpu/separable_kernels.h"
 #include "cpu/simd.h"
+#include "ungrain/half.h"
 
 namespace ungrain {
 namespace {

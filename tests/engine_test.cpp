@@ -613,10 +613,8 @@ TEST(SlowAxis, ResultsAreOfAnyType) {
       Engine engine(pipeline, slice_spec, {.threads = 1, .band_rows = band}, std::move(backend));
       Sequence out(4);
       engine.run(in.views(), out.views());
-      const int now =
-          static_cast<int>(static_cast<float>(255 * static_cast<float>(in.images[2].at(3, 5, 0))));
-      const int then =
-          static_cast<int>(static_cast<float>(255 * static_cast<float>(in.images[1].at(3, 6, 0))));
+      const int now = static_cast<int>(255 * static_cast<float>(in.images[2].at(3, 5, 0)));
+      const int then = static_cast<int>(255 * static_cast<float>(in.images[1].at(3, 6, 0)));
       EXPECT_EQ(out.images[2].at(3, 5, 0), 1000 * now + then);
       seen.push_back(out.hashes());
     }

@@ -273,7 +273,7 @@ TEST_F(NiftiTest, EveryTypeIsReadInBothVersionsAndByteOrders) {
 }
 
 TEST_F(NiftiTest, ScaledSamplesBecomeFloats) {
-  const auto open = [&](Nifti nifti) { return InputFile::open(file("a.nii", nifti.bytes())); };
+  const auto open = [&](const Nifti& nifti) { return InputFile::open(file("a.nii", nifti.bytes())); };
   const auto bytes = open({.slope = 0.5, .intercept = -1, .samples = "\0\xff"s});
   EXPECT_EQ(bytes->info().note, "u8 samples converted to f32, slope 0.5 and intercept -1 applied");
   EXPECT_EQ(bytes->info().spec.type, PixelType::f32);
@@ -324,7 +324,8 @@ TEST_F(NiftiTest, ColoursAreRgbAndRgba) {
 }
 
 TEST_F(NiftiTest, FurtherAxesArePages) {
-  const auto open = [&](std::vector<std::int64_t> dims, std::vector<double> spacing = {1, 1, 1}) {
+  const auto open = [&](const std::vector<std::int64_t>& dims,
+                        const std::vector<double>& spacing = {1, 1, 1}) {
     std::size_t count = 1;
     for (const std::int64_t length : dims) count *= static_cast<std::size_t>(length);
     std::string samples(count, '\0');
@@ -351,7 +352,7 @@ TEST_F(NiftiTest, FurtherAxesArePages) {
 
 TEST_F(NiftiTest, PagesThatAreSelectedKnowTheirVolume) {
   const auto name = file("a.nii", Nifti{.dims = {1, 1, 4, 3}, .samples = "abcdefghijkl"}.bytes());
-  const auto depth = [&](std::vector<std::pair<int, int>> ranges) {
+  const auto depth = [&](const std::vector<std::pair<int, int>>& ranges) {
     OpenOptions options;
     for (const auto& [first, last] : ranges) options.pages.add(first, last);
     return InputFile::open(name, options)->info().volume->depth;

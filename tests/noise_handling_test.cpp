@@ -50,7 +50,7 @@ MethodParams with(MethodParams params, const NoiseHandling& noise) {
   return params;
 }
 
-Image filtered(const MethodParams& params, const Image& in, Options options = {.device = cpu}) {
+Image filtered(const MethodParams& params, const Image& in, const Options& options = {.device = cpu}) {
   Image out(in.spec());
   Denoiser::create(params, in.spec(), options).run(in.view(), out.view());
   return out;
@@ -604,7 +604,8 @@ TEST(Resolve, GivesAModelWhereOneWasFound) {
   const ImageSpec spec = floats(512, 384, 1, 1);
   Image bars(spec);  // of eight levels
   for (std::size_t i = 0; i < samples_of(bars); ++i) {
-    bars.samples<float>()[i] = 0.06F + 0.12F * static_cast<float>(i % 512 / 64);
+    const auto bar = i % 512 / 64;
+    bars.samples<float>()[i] = 0.06F + 0.12F * static_cast<float>(bar);
   }
   const Image noisy = noisy_of(bars, {NoiseKind::poisson, 200, 3});
   const Resolved found = resolve_with_noise(NlmParams{}, noisy.view());

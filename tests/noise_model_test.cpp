@@ -60,7 +60,10 @@ Image with_noise(const Image& clean, double sigma, std::uint64_t seed = 1) {
 }
 
 // Every level on a slope without texture: gray at all levels from 30 to 230.
-double slope(int x, int y, int /*channel*/) { return 30 + 200.0 * (x / 16 * 16 + 0 * y) / 512; }
+double slope(int x, int /*y*/, int /*channel*/) {
+  const int stripe = x / 16;
+  return 30 + 200.0 * (16 * stripe) / 512;
+}
 double gray_128(int, int, int) { return 128; }
 
 constexpr int side = 512;

@@ -30,7 +30,8 @@ constexpr ImageSpec rgba(int width, int height, PixelType type) {
 template <class Sample>
 std::vector<Sample> samples_of(const Image& image) {
   const auto* first = image.samples<Sample>();
-  return {first, first + image.bytes() / sizeof(Sample)};
+  const std::size_t count = image.bytes() / sizeof(Sample);
+  return {first, first + count};
 }
 
 // A float image whose samples are whole multiples of 1/256 from 0 to 255/256, without a file or a generator.

@@ -136,7 +136,7 @@ TEST(VideoScenes, AreDenoisedAsIfTheyWereAlone) {
       std::vector<TestImage> expected;
       std::vector<ImageView> out;
       for (int i = 0; i < scene.frames; ++i) {
-        in.push_back(whole.in[static_cast<std::size_t>(scene.first + i)].view());
+        in.emplace_back(whole.in[static_cast<std::size_t>(scene.first + i)].view());
         expected.emplace_back(gray(), Layout::interleaved);
       }
       for (TestImage& image : expected) out.push_back(image.view());

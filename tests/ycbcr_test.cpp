@@ -137,7 +137,8 @@ class YcbcrMethods : public ::testing::TestWithParam<MethodSubject> {};
 
 TEST_P(YcbcrMethods, FilterLumaAndChromaApart) {
   const MethodSubject& subject = GetParam();
-  if (subject.variant.params.method() == "bm3d") GTEST_SKIP() << "luma's groups serve chroma: bm3d_time_test.cpp";
+  if (subject.variant.params.method() == "bm3d")
+    GTEST_SKIP() << "luma's groups serve chroma: bm3d_time_test.cpp";
   if (subject.device.kind == Device::Kind::cuda) UNGRAIN_NEEDS_GPU();
   const bool slow = subject.variant.small || subject.device.kind == Device::Kind::reference;
   for (const Subsampling chroma : {yuv420, yuv422, yuv444, yuv410}) {
@@ -339,9 +340,9 @@ TEST(Ycbcr, SequencesLookAlongBothPlanes) {
     chroma.emplace_back(chroma_spec(spec), Layout::interleaved);
   }
   for (std::size_t frame = 0; frame < in.size(); ++frame) {
-    frames.push_back(in[frame].frame.view());
-    lumas.push_back(in[frame].luma.view());
-    chromas.push_back(in[frame].chroma.view());
+    frames.emplace_back(in[frame].frame.view());
+    lumas.emplace_back(in[frame].luma.view());
+    chromas.emplace_back(in[frame].chroma.view());
     out.push_back(made[frame].view());
     luma_out.push_back(luma[frame].view());
     chroma_out.push_back(chroma[frame].view());
@@ -442,7 +443,7 @@ TEST(YcbcrNoise, ListsAndModelsAreDivided) {
                filtered(NlmParams{.sigma = 9}, in.chroma, options), "one sigma");
   EXPECT_THROW(run(Bm3dParams{.sigma = {12, 5}}), Error);
 
-  const auto with_model = [](const ImageSpec& of, std::vector<double> sigma) {
+  const auto with_model = [](const ImageSpec& of, const std::vector<double>& sigma) {
     MethodParams params = Bm3dParams{};
     NoiseHandling noise;
     noise.model = std::make_shared<const NoiseModel>(white_noise_model(of, sigma));

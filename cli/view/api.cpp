@@ -330,7 +330,8 @@ std::shared_ptr<Picture> Api::picture(int number, Treatment treatment, int page)
   std::size_t count = 0;
   for (auto it = pictures_.begin(); it != pictures_.end();) {
     held += (*it)->bytes();
-    const bool kept = ++count == 1 || (count <= pictures_held && held <= settings_.memory / 2);
+    ++count;
+    const bool kept = count == 1 || (count <= pictures_held && held <= settings_.memory / 2);
     it = kept ? std::next(it) : pictures_.erase(it);
   }
   return pictures_.front();

@@ -382,12 +382,12 @@ nb::list noise_kinds_call() {
 // 8-bit pixels of three samples, packed; the result replaces them.
 using PackedPixels = nb::ndarray<std::uint8_t, nb::shape<-1, -1, 3>, nb::c_contig, nb::device::cpu>;
 
-void to_lab(PackedPixels image) {
+void to_lab(const PackedPixels& image) {
   const nb::gil_scoped_release unlocked;
   bgr_to_lab(image.data(), image.data(), image.shape(0) * image.shape(1));
 }
 
-void from_lab(PackedPixels image) {
+void from_lab(const PackedPixels& image) {
   const nb::gil_scoped_release unlocked;
   lab_to_bgr(image.data(), image.data(), image.shape(0) * image.shape(1));
 }

@@ -125,8 +125,8 @@ Descriptor derived(std::optional<Number> Params::*member, std::string name, cons
 }
 
 template <class Params, class Enum>
-Descriptor choice(Enum Params::*member, std::string name, std::vector<std::pair<std::string, Enum>> options,
-                  std::string help) {
+Descriptor choice(Enum Params::*member, std::string name,
+                  const std::vector<std::pair<std::string, Enum>>& options, std::string help) {
   Descriptor d;
   d.info.name = std::move(name);
   d.info.help = std::move(help);
@@ -151,7 +151,7 @@ Descriptor choice(Enum Params::*member, std::string name, std::vector<std::pair<
 // A choice that may be left unset; `rule` then computes it, as for a derived number.
 template <class Params, class Enum>
 Descriptor derived_choice(std::optional<Enum> Params::*member, std::string name,
-                          std::vector<std::pair<std::string, Enum>> options, std::string rule_text,
+                          const std::vector<std::pair<std::string, Enum>>& options, std::string rule_text,
                           std::optional<Enum> (*rule)(const Params&, const ImageSpec&), std::string help) {
   Descriptor d;
   d.info.name = std::move(name);

@@ -36,7 +36,6 @@ enum class Products { wide, pairs, dots };
 constexpr int column_bits = 6;
 constexpr int place_bits = 12;
 constexpr int distance_bits = 20;
-constexpr std::int32_t farthest = (1 << distance_bits) - 1;  // largest distance of a key: no candidate
 constexpr std::int32_t excluded_score = -(1 << 30);
 constexpr int most_parts = 4;
 constexpr int words_beyond = 8;  // right of a patch's corner
@@ -84,10 +83,16 @@ using Sums = hn::Vec<Signed>;
 using Keys = hn::Vec<Unsigned>;
 constexpr Signed ds;
 constexpr Unsigned du;
-constexpr Halves dh;
+[[maybe_unused]] constexpr Halves dh;  // not on every processor
 constexpr int lanes = static_cast<int>(HWY_MIN(HWY_LANES(std::int32_t), std::size_t{longest_match_vector}));
 
+// clang declares the instruction to every function from version 16 on, before that only where all code may
+// use it.
+#if defined(__clang__) && __clang_major__ < 16 && !defined(__ARM_FEATURE_DOTPROD)
+#define UNGRAIN_ARM_DOTS 0
+#else
 #define UNGRAIN_ARM_DOTS (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)
+#endif
 #define UNGRAIN_BYTE_DOTS (HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX2 || UNGRAIN_ARM_DOTS)
 #define UNGRAIN_BYTE_PAIRS (HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
 

@@ -58,7 +58,7 @@ std::vector<std::string> texts_of(hid_t object, const char* name) {
     const char* text = bytes.data() + i * size;
     std::size_t longest = size;
     if (by_pointer) {
-      std::memcpy(&text, bytes.data() + i * size, sizeof text);
+      std::memcpy(static_cast<void*>(&text), bytes.data() + i * size, sizeof text);
       longest = text == nullptr ? 0 : std::strlen(text);
     }
     texts.emplace_back(text == nullptr ? "" : text, text == nullptr ? 0 : ::strnlen(text, longest));

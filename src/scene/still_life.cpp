@@ -166,7 +166,7 @@ Rgb weave(double u, double v, double detail, double pixel) {
   const double along = warp_on_top ? v : u;
   // How far the yarn has come up out of the cloth: it dives at either end of its float of two.
   const int shift = warp_on_top ? column : row;
-  const double in_float = (fraction((along + shift) / 4 + (warp_on_top ? 0.0 : 0.5))) * 2;
+  const double in_float = fraction((along + shift) / 4 + (warp_on_top ? 0.0 : 0.5)) * 2;
   const double rise = clamp01(4 * in_float * (1 - in_float));
   const double round = 1 - 0.75 * square(across);
   const double twist = fraction(along * 1.3 + across * 0.45 + hash01(shift, warp_on_top, 5));

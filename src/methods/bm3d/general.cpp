@@ -769,7 +769,7 @@ void to_opponent(const StageCall& call) {
 
 template <class Value>
 Stage stage(const char* name, const Bm3dSettings& settings, const ImageSpec& spec, int index,
-            std::vector<int> reads) {
+            const std::vector<int>& reads) {
   const auto step = std::make_shared<const Step<Value>>(settings, spec, index);
   const int reach = bm3d_reach(settings, index);
   return {.name = name,
