@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -33,8 +34,7 @@ inline double nanoseconds(clockid_t clock) {
 }
 
 inline double quantile(std::vector<double> values, double share) {
-  const auto middle =
-      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+  const auto middle = values.begin() + std::lround(share * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }

@@ -215,7 +215,7 @@ void expect_equal(const std::vector<Group>& groups, const std::vector<Group>& ex
 }
 
 // Groups of any size are the first of the largest ones.
-void expect_exact(const Picture& picture, int patch, int spacing, int search, std::vector<int> counts,
+void expect_exact(const Picture& picture, int patch, int spacing, int search, const std::vector<int>& counts,
                   float max_distance = no_limit) {
   const std::vector<Group> expected =
       exact_groups(picture, call_for(picture, patch, spacing, search, most_wanted, max_distance));

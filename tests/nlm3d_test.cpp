@@ -54,7 +54,7 @@ TestImage solid(const ImageSpec& spec, std::uint32_t seed = 1) {
   return image;
 }
 
-TestImage run(const NlmVolumeParams& params, const TestImage& in, Options options) {
+TestImage run(const NlmVolumeParams& params, const TestImage& in, const Options& options) {
   const ImageSpec spec = in.view().spec;
   TestImage out(spec, Layout::interleaved);
   Denoiser::create(resolve(params, in.view()), spec, options).run(in.view(), out.view());
