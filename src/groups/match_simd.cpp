@@ -36,7 +36,8 @@ enum class Products { wide, pairs, dots };
 constexpr int column_bits = 6;
 constexpr int place_bits = 12;
 constexpr int distance_bits = 20;
-constexpr std::int32_t farthest = (1 << distance_bits) - 1;  // largest distance of a key: no candidate
+[[maybe_unused]] constexpr std::int32_t farthest =
+    (1 << distance_bits) - 1;  // largest distance of a key: no candidate
 constexpr std::int32_t excluded_score = -(1 << 30);
 constexpr int most_parts = 4;
 constexpr int words_beyond = 8;  // right of a patch's corner
@@ -84,7 +85,7 @@ using Sums = hn::Vec<Signed>;
 using Keys = hn::Vec<Unsigned>;
 constexpr Signed ds;
 constexpr Unsigned du;
-constexpr Halves dh;
+[[maybe_unused]] constexpr Halves dh;
 constexpr int lanes = static_cast<int>(HWY_MIN(HWY_LANES(std::int32_t), std::size_t{longest_match_vector}));
 
 #define UNGRAIN_ARM_DOTS (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)

@@ -40,7 +40,7 @@ class FrameFilesReader : public FrameReader {
     // Up to the first gap.
     info_.frames = 0;
     while (numbers_.count(first_ + info_.frames) > 0) ++info_.frames;
-    check_frame_memory(pattern_.name(), info_.spec);
+    check_frame_memory(pattern_.name().string(), info_.spec);
   }
 
   const ClipInfo& info() const override { return info_; }

@@ -115,7 +115,8 @@ bool replace_open_file(const fs::path& from, const fs::path& to) {
   std::copy_n(reinterpret_cast<const std::byte*>(&flags), sizeof flags, memory.data());
   info->FileNameLength = static_cast<DWORD>(name.size() * sizeof(wchar_t));
   std::copy(name.begin(), name.end(), info->FileName);
-  return SetFileInformationByHandle(handle.get(), FileRenameInfoEx, info, static_cast<DWORD>(bytes)) != 0;
+  constexpr auto rename_info_ex = static_cast<FILE_INFO_BY_HANDLE_CLASS>(22);  // not in every header
+  return SetFileInformationByHandle(handle.get(), rename_info_ex, info, static_cast<DWORD>(bytes)) != 0;
 }
 
 }  // namespace
