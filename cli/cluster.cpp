@@ -1,9 +1,6 @@
 // ungrain cluster: Dask is a Python library, so the Python package does the work, with the options that were
 // read here. This process becomes the Python process (exec), which then owns signals, the terminal and the
 // exit status.
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
@@ -13,7 +10,7 @@
 #include "cluster.h"
 #include "cluster_options.h"
 #include "commands.h"
-#include "signals.h"
+#include "platform/processes.h"
 #include "ungrain/error.h"
 
 namespace ungrain::cli {
@@ -37,14 +34,9 @@ if __name__ == "__main__":
 void become_python(const std::string& what, const std::string& options) {
   const char* named = std::getenv("UNGRAIN_PYTHON");
   const std::string python = named != nullptr && *named != '\0' ? named : "python3";
-  std::vector<std::string> words{python, "-c", hand_over, what, options};
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  unwatch_signals();
-  execvp(python.c_str(), pointers.data());
+  const int problem = platform::become_program({python, "-c", hand_over, what, options});
   throw Error(ErrorCode::unsupported,
-              fmt::format("{} needs Python: {} cannot be run ({})", what, python, std::strerror(errno)));
+              fmt::format("{} needs Python: {} cannot be run ({})", what, python, std::strerror(problem)));
 }
 
 int cluster_command(const Arguments& arguments) {

@@ -15,6 +15,7 @@
 #include "opened_file.h"
 #include "page_rows.h"
 #include "page_slices.h"
+#include "platform/processes.h"
 #include "signals.h"
 #include "streams.h"
 #include "ungrain/error.h"
@@ -333,7 +334,7 @@ class FileRun {
 void prepare_gpu_start(std::size_t files) {
   // CUDA makes 8 queues when it starts and frees them when it ends, which is most of that time. The work of
   // one file is as fast with one, that of several files with two (docs/speed.md).
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", files == 1 ? "1" : "2", 0);
+  platform::set_default_environment("CUDA_DEVICE_MAX_CONNECTIONS", files == 1 ? "1" : "2");
 }
 
 GpuStart::~GpuStart() {

@@ -1,7 +1,5 @@
 #include "files.h"
 
-#include <glob.h>
-
 #include <algorithm>
 #include <map>
 
@@ -9,6 +7,7 @@
 
 #include "commands.h"
 #include "io/image_file.h"
+#include "platform/files.h"
 #include "streams.h"
 #include "ungrain/error.h"
 
@@ -33,16 +32,6 @@ std::string ome_mark(const fs::path& path) {
 fs::path plain_stem(const fs::path& path) {
   const fs::path stem = io::file_stem(path);
   return ome_mark(path).empty() ? stem : stem.stem();
-}
-
-std::vector<fs::path> matches_of(const std::string& pattern) {
-  std::vector<fs::path> found;
-  glob_t result{};
-  if (glob(pattern.c_str(), 0, nullptr, &result) == 0) {
-    for (std::size_t i = 0; i < result.gl_pathc; ++i) found.emplace_back(result.gl_pathv[i]);
-  }
-  globfree(&result);
-  return found;
 }
 
 // DICOM files may have any name, and a folder of them has no extension.
@@ -168,7 +157,7 @@ std::vector<fs::path> expand_inputs(const std::vector<std::string>& arguments, b
       }
       inputs.insert(inputs.end(), images.begin(), images.end());
     } else if (!fs::exists(argument, error) && argument.find_first_of("*?[") != std::string::npos) {
-      const std::vector<fs::path> matches = matches_of(argument);
+      const std::vector<fs::path> matches = platform::matching_files(argument);
       if (matches.empty()) throw UsageError(fmt::format("{}: no file matches", argument));
       inputs.insert(inputs.end(), matches.begin(), matches.end());
     } else {

@@ -1,9 +1,5 @@
 #include "journal.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -17,6 +13,7 @@
 
 #include "io/image_file.h"
 #include "json_text.h"
+#include "platform/files.h"
 #include "signals.h"
 #include "ungrain/error.h"
 
@@ -52,10 +49,10 @@ std::string stamp_of_folder(const fs::path& folder) {
 
 // Changes whenever the file, or one of a folder's files, does; empty if there is no file.
 std::string stamp_of(const fs::path& file) {
-  struct stat status {};
-  if (stat(file.c_str(), &status) != 0) return "";
-  if (S_ISDIR(status.st_mode)) return stamp_of_folder(file);
-  return fmt::format("{}:{}.{:09}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  const std::optional<platform::FileStatus> status = platform::status_of(file);
+  if (!status) return "";
+  if (status->kind == platform::FileKind::folder) return stamp_of_folder(file);
+  return fmt::format("{}:{}.{:09}", status->size, status->seconds, status->nanoseconds);
 }
 
 std::string origin(const fs::path& input, const std::string& input_stamp, const std::string& output_stamp,
@@ -65,31 +62,34 @@ std::string origin(const fs::path& input, const std::string& input_stamp, const 
   return json_text({(error ? input : known).string(), input_stamp, output_stamp, settings});
 }
 
+// Without waiting: a named pipe of that name would wait for its other end.
+constexpr platform::Opening reading{.follow_links = false, .wait = false};
+constexpr platform::Opening appending{
+    .write = true, .create = true, .append = true, .follow_links = false, .wait = false, .mode = 0666};
+
 // An open journal, or the reason why it is not open.
 class JournalFile {
  public:
-  JournalFile(const fs::path& path, int flags)
-      // Without O_NONBLOCK a named pipe would wait for its other end; regular files ignore it.
-      : descriptor_(::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666)) {
+  JournalFile(const fs::path& path, const platform::Opening& how)
+      : descriptor_(platform::open_file(path, how)) {
     if (descriptor_ < 0) {
       missing_ = errno == ENOENT || errno == ENOTDIR;
       fail(errno);
-      struct stat status {};
-      if (::lstat(path.c_str(), &status) == 0) check_kind(status);
+      if (const auto status = platform::link_status_of(path)) check_kind(*status);
       return;
     }
-    struct stat status {};
-    if (::fstat(descriptor_, &status) != 0) {
+    const std::optional<platform::FileStatus> status = platform::status_of(descriptor_);
+    if (!status) {
       fail(errno);
       return;
     }
-    check_kind(status);
-    size_ = static_cast<std::uint64_t>(status.st_size);
+    check_kind(*status);
+    size_ = status->size;
   }
   JournalFile(const JournalFile&) = delete;
   JournalFile& operator=(const JournalFile&) = delete;
   ~JournalFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
+    if (descriptor_ >= 0) platform::close_file(descriptor_);
   }
 
   const std::string& problem() const { return problem_; }  // empty: none
@@ -98,9 +98,9 @@ class JournalFile {
 
   // As many bytes as there are, up to `size`; 0 at the end and where there is a problem.
   std::size_t read(char* to, std::size_t size, std::uint64_t offset) {
-    ssize_t got = 0;
+    std::ptrdiff_t got = 0;
     do {
-      got = ::pread(descriptor_, to, size, static_cast<off_t>(offset));
+      got = platform::read_at(descriptor_, to, size, offset);
     } while (got < 0 && errno == EINTR);
     if (got < 0) fail(errno);
     return got < 0 ? 0 : static_cast<std::size_t>(got);
@@ -109,7 +109,7 @@ class JournalFile {
   // In one write, so that lines of processes that share the folder do not mix.
   void append(std::string_view line) {
     while (!line.empty() && problem_.empty()) {
-      const ssize_t put = ::write(descriptor_, line.data(), line.size());
+      const std::ptrdiff_t put = platform::write_some(descriptor_, line.data(), line.size());
       if (put >= 0) {
         line.remove_prefix(static_cast<std::size_t>(put));
       } else if (errno != EINTR) {
@@ -125,10 +125,10 @@ class JournalFile {
 
  private:
   void fail(int error_number) { problem_ = std::generic_category().message(error_number); }
-  void check_kind(const struct stat& status) {
-    if (S_ISLNK(status.st_mode)) {
+  void check_kind(const platform::FileStatus& status) {
+    if (status.kind == platform::FileKind::link) {
       problem_ = "is a symbolic link";
-    } else if (!S_ISREG(status.st_mode)) {
+    } else if (status.kind != platform::FileKind::file) {
       problem_ = "is not a regular file";
     }
   }
@@ -197,7 +197,7 @@ void Journal::read(const std::vector<fs::path>& outputs) {
   }
   for (const auto& [folder, names] : wanted) {
     const fs::path path = fs::path(folder) / journal_name;
-    JournalFile file(path, O_RDONLY);
+    JournalFile file(path, reading);
     if (file.missing()) continue;
     if (!file.problem().empty()) refuse(path, file.problem());
     constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30U;  // some million lines
@@ -226,7 +226,7 @@ std::string Journal::record(const fs::path& input, const fs::path& output) {
   if (unwritable_.contains(path.string())) return "";
   const nlohmann::json entry{{"output", output.filename().string()},
                              {"from", origin(input, stamp_of(input), stamp_of(output), settings_)}};
-  JournalFile file(path, O_RDWR | O_APPEND | O_CREAT);
+  JournalFile file(path, appending);
   // Ends a line that a crash cut off, so that ours is not joined to it.
   if (file.problem().empty()) file.append((file.ends_inside_line() ? "\n" : "") + json_text(entry) + '\n');
   if (file.problem().empty()) return "";

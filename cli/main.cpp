@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "output.h"
+#include "platform/console.h"
 #include "signals.h"
 #include "ungrain/error.h"
 #include "ungrain/parameters.h"
@@ -87,7 +88,7 @@ int main(int argc, char** argv) {
   cli::hold_standard_streams();
   cli::watch_signals();
   try {
-    const int status = cli::run({argv + 1, argv + argc});
+    const int status = cli::run(platform::arguments_of(argc, argv));
     return cli::finish_output() ? status : cli::exit_failed;
   } catch (const cli::UsageError& error) {
     cli::print_error(error.what());

@@ -1,13 +1,11 @@
 #include "output.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
 
 #include "io/failure.h"
+#include "platform/console.h"
 #include "streams.h"
 
 namespace ungrain::cli {
@@ -31,13 +29,7 @@ bool& reports_aside() {
 
 }  // namespace
 
-void hold_standard_streams() {
-  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(descriptor, F_GETFD) != -1) continue;
-    if (descriptor == STDOUT_FILENO) output_closed() = true;
-    if (open("/dev/null", O_RDWR) == -1) return;
-  }
-}
+void hold_standard_streams() { output_closed() = platform::prepare_standard_streams(); }
 
 bool standard_output_was_closed() { return output_closed(); }
 

@@ -1,8 +1,5 @@
 #include "progress.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
@@ -11,14 +8,15 @@
 #include <fmt/format.h>
 
 #include "output.h"
+#include "platform/console.h"
 
 namespace ungrain::cli {
 namespace {
 
 int terminal_width() {
-  winsize size{};
   constexpr int usual = 80;
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : usual;
+  const int width = platform::terminal_width();
+  return width > 0 ? width : usual;
 }
 
 std::string time_text(double seconds) {
@@ -50,7 +48,10 @@ bool put_bar(std::string head, double share, const std::string& tail) {
 }  // namespace
 
 ProgressBar::ProgressBar(bool wanted, int files, double work, int jobs)
-    : shown_(wanted && isatty(STDERR_FILENO) == 1), files_(files), work_(work), jobs_(jobs) {}
+    : shown_(wanted && platform::is_terminal(platform::standard_error)),
+      files_(files),
+      work_(work),
+      jobs_(jobs) {}
 
 ProgressBar::~ProgressBar() { clear(); }
 
@@ -123,7 +124,9 @@ void ProgressBar::clear() {
 }
 
 FrameBar::FrameBar(bool wanted, std::string name, std::int64_t frames)
-    : shown_(wanted && isatty(STDERR_FILENO) == 1), name_(std::move(name)), frames_(frames) {}
+    : shown_(wanted && platform::is_terminal(platform::standard_error)),
+      name_(std::move(name)),
+      frames_(frames) {}
 
 FrameBar::~FrameBar() { clear(); }
 

@@ -8,8 +8,6 @@ namespace ungrain::cli {
 // Called before any thread is started: from then on the first SIGINT, SIGTERM or SIGHUP sets interrupted(),
 // and the program ends by itself without partial files; the second signal ends it at once.
 void watch_signals();
-// Restores the signals as the program found them, for the program that this process becomes.
-void unwatch_signals();
 
 const CancelToken& interrupted();
 

@@ -1,14 +1,8 @@
 #include "streams.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -18,6 +12,8 @@
 #include "files.h"
 #include "io/scratch_folder.h"
 #include "output.h"
+#include "platform/console.h"
+#include "platform/files.h"
 #include "signals.h"
 #include "ungrain/error.h"
 
@@ -53,7 +49,7 @@ class Descriptor {
   explicit Descriptor(int number) : number_(number) {}
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { ::close(number_); }
+  ~Descriptor() { platform::close_file(number_); }
   int number() const { return number_; }
 
  private:
@@ -62,12 +58,11 @@ class Descriptor {
 
 // Waits until a call would not block. Another thread handles signals, so they do not interrupt calls: this
 // polls.
-void wait_for(int descriptor, short events) {
+void wait_for(int descriptor, bool (*is_ready)(int, int)) {
   constexpr int milliseconds = 50;
   for (;;) {
     if (interrupted().cancelled()) throw Error(ErrorCode::cancelled, "interrupted");
-    pollfd wanted{descriptor, events, 0};
-    if (::poll(&wanted, 1, milliseconds) != 0) return;
+    if (is_ready(descriptor, milliseconds)) return;
   }
 }
 
@@ -75,8 +70,8 @@ bool passing(int error_number) { return error_number == EINTR || error_number ==
 
 void write_all(const char* stream, int descriptor, const char* from, std::size_t size, std::size_t most) {
   while (size > 0) {
-    wait_for(descriptor, POLLOUT);
-    const ssize_t put = ::write(descriptor, from, std::min(size, most));
+    wait_for(descriptor, platform::wait_writable);
+    const std::ptrdiff_t put = platform::write_some(descriptor, from, std::min(size, most));
     if (put < 0 && passing(errno)) continue;
     if (put < 0) fail(stream, "cannot be written", errno);
     from += put;
@@ -88,8 +83,8 @@ void write_all(const char* stream, int descriptor, const char* from, std::size_t
 template <class Use>
 bool read_some(const char* stream, int descriptor, Use use) {
   static thread_local std::array<char, std::size_t{1} << 18U> block;
-  wait_for(descriptor, POLLIN);
-  const ssize_t got = ::read(descriptor, block.data(), block.size());
+  wait_for(descriptor, platform::wait_readable);
+  const std::ptrdiff_t got = platform::read_some(descriptor, block.data(), block.size());
   if (got < 0 && passing(errno)) return true;
   if (got < 0) fail(stream, "cannot be read", errno);
   use(block.data(), static_cast<std::size_t>(got));
@@ -98,18 +93,19 @@ bool read_some(const char* stream, int descriptor, Use use) {
 
 std::filesystem::path copy_of_input() {
   std::filesystem::path path = scratch().file("input");
-  const Descriptor copy(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  const Descriptor copy(
+      platform::open_file(path, {.read = false, .write = true, .create = true, .must_be_new = true}));
   if (copy.number() < 0) fail(input_text, "no temporary file can be made for it", errno);
   const auto keep = [&](const char* bytes, std::size_t size) {
     for (std::size_t done = 0; done < size;) {
-      const ssize_t put = ::write(copy.number(), bytes + done, size - done);
+      const std::ptrdiff_t put = platform::write_some(copy.number(), bytes + done, size - done);
       if (put < 0 && passing(errno)) continue;
       if (put < 0)
-        fail(input_text, fmt::format("cannot be copied to {}", path.parent_path().native()), errno);
+        fail(input_text, fmt::format("cannot be copied to {}", path.parent_path().string()), errno);
       done += static_cast<std::size_t>(put);
     }
   };
-  while (read_some(input_text, STDIN_FILENO, keep)) {
+  while (read_some(input_text, platform::standard_input, keep)) {
   }
   return path;
 }
@@ -137,7 +133,7 @@ void check_format(const std::string& format, const std::string& output) {
 
 void check_output() {
   if (standard_output_was_closed()) throw Error(ErrorCode::io, "standard output: is closed");
-  if (::isatty(STDOUT_FILENO) == 1) {
+  if (platform::is_terminal(platform::standard_output)) {
     throw UsageError("the standard output is a terminal: send it to a file or a program, or name a file");
   }
   put_reports_aside();
@@ -150,7 +146,7 @@ void check_streams(const std::vector<std::string>& inputs, const std::string& ou
   check_format(format, output);
   const auto streamed = std::count(inputs.begin(), inputs.end(), stream_name);
   if (streamed > 1) throw UsageError("the standard input (-) can be read once, and is named twice");
-  if (streamed > 0 && ::isatty(STDIN_FILENO) == 1) {
+  if (streamed > 0 && platform::is_terminal(platform::standard_input)) {
     throw UsageError("the standard input is a terminal, not an image");
   }
   if (output == stream_name) check_output();
@@ -166,8 +162,8 @@ std::string shown_output(const std::filesystem::path& name) {
 
 std::string with_stream_names(std::string_view message) {
   std::string text(message);
-  replace_all(text, stream_files().input.native(), input_text);
-  replace_all(text, stream_files().output.native(), output_text);
+  replace_all(text, stream_files().input.string(), input_text);
+  replace_all(text, stream_files().output.string(), output_text);
   return text;
 }
 
@@ -190,14 +186,13 @@ ResultFile::ResultFile(const std::filesystem::path& named, const std::string& in
 
 void ResultFile::deliver() const {
   if (!streamed_) return;
-  const Descriptor result(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor result(platform::open_file(path_, {}));
   if (result.number() < 0) fail(output_text, "its temporary file is gone", errno);
-  // A pipe that is ready takes this many bytes without blocking.
-  struct stat status {};
-  const bool regular = ::fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode);
-  const std::size_t most = regular ? std::size_t{1} << 20U : PIPE_BUF;
+  const std::optional<platform::FileStatus> status = platform::status_of(platform::standard_output);
+  const bool regular = status && status->kind == platform::FileKind::file;
+  const std::size_t most = regular ? std::size_t{1} << 20U : platform::pipe_block();
   while (read_some(output_text, result.number(), [&](const char* bytes, std::size_t size) {
-    write_all(output_text, STDOUT_FILENO, bytes, size, most);
+    write_all(output_text, platform::standard_output, bytes, size, most);
   })) {
   }
 }

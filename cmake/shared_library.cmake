@@ -44,8 +44,9 @@ endif()
 
 set_target_properties(${shared} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${UNGRAIN_ABI_VERSION})
 target_compile_definitions(${shared} INTERFACE UNGRAIN_SHARED=1)
-if(NOT WIN32)
-  set_target_properties(ungrain PROPERTIES DEFINE_SYMBOL "")  # only a DLL needs it: both forms are compiled alike
+set_target_properties(ungrain PROPERTIES DEFINE_SYMBOL "")  # both forms are compiled alike
+if(WIN32)  # the functions of the C API are marked for export in both: a DLL without marks would export everything
+  target_compile_definitions(ungrain PRIVATE ungrain_EXPORTS)
 endif()
 if(UNIX AND NOT APPLE)
   # Templates of the standard library and of fmt that were instantiated in the library are weak symbols, which visibility

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -345,8 +346,8 @@ TEST_F(EstimateBits, CutMomentsAreThoseOfHalfAGaussian) {
     use_simd_target(target);
     CutMoments moments;
     find_cut_moments(centres.data(), {weights.data(), offsets.data(), count}, 1000, moments);
-    EXPECT_NEAR(moments.mean[0], 1 / std::sqrt(2 * M_PI), 1e-5) << target;
-    EXPECT_NEAR(moments.second[0], 0.5 - 0.5 / M_PI, 1e-5) << target;
+    EXPECT_NEAR(moments.mean[0], 1 / std::sqrt(2 * std::numbers::pi), 1e-5) << target;
+    EXPECT_NEAR(moments.second[0], 0.5 - 0.5 / std::numbers::pi, 1e-5) << target;
     for (std::size_t i = 1; i < cut_areas; ++i) {  // nothing is cut
       EXPECT_NEAR(moments.mean[i], centres[i], 1e-9) << target;
       EXPECT_NEAR(moments.second[i], 1, 1e-6) << target;

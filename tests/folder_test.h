@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,16 +11,15 @@
 #include <string>
 #include <vector>
 
+#include "platform/files.h"
 #include "ungrain/error.h"
 
 namespace ungrain::testing {
 
 class FolderTest : public ::testing::Test {
  protected:
-  FolderTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "ungrain-test-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
+  FolderTest()
+      : folder_(platform::make_private_folder(std::filesystem::temp_directory_path(), "ungrain-test-")) {}
   ~FolderTest() override {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);

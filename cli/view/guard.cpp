@@ -5,8 +5,8 @@
 #include <cctype>
 
 #include <fmt/format.h>
-#include <sys/random.h>
 
+#include "platform/processes.h"
 #include "ungrain/error.h"
 
 namespace ungrain::cli::view {
@@ -59,7 +59,7 @@ std::string cookie_of(const std::string& header) {
 
 std::string random_token() {
   std::array<unsigned char, 16> bytes{};
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+  if (!platform::random_bytes(bytes.data(), bytes.size()))
     throw Error(ErrorCode::internal, "the system has no random numbers for a token");
   std::string token;
   for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);

@@ -1,19 +1,15 @@
 // ungrain view: a page in the browser that shows pictures before and after, with a server on this machine.
-#include <unistd.h>
-
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "arguments.h"
 #include "commands.h"
-#include "io/child_process.h"
 #include "option_values.h"
 #include "output.h"
+#include "platform/processes.h"
 #include "signals.h"
 #include "ungrain/error.h"
 #include "ungrain/memory.h"
@@ -50,23 +46,6 @@ void parse_address(const std::string& text, ViewSettings& settings) {
     settings.address = text;
   }
   if (settings.address.empty()) throw UsageError("--listen takes ADDRESS, PORT or ADDRESS:PORT");
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
-// Nobody is waiting for the browser: where there is none, the printed address serves as well.
-void open_browser(const std::string& address) {
-  if (std::getenv("DISPLAY") == nullptr && std::getenv("WAYLAND_DISPLAY") == nullptr) return;
-  const pid_t child = fork();
-  if (child != 0) return;
-  if (fork() == 0) {
-    unwatch_signals();
-    execlp("xdg-open", "xdg-open", address.c_str(), static_cast<char*>(nullptr));
-  }
-  _exit(0);
 }
 
 }  // namespace
@@ -106,18 +85,19 @@ int view_command(const Arguments& arguments) {
   const std::string token = needs_token ? view::random_token() : "";
   const std::unique_ptr<view::HttpServer> server = view::make_http_server();
   const int port = server->bind(settings.address, settings.port);
-  view::Api api(shelf, view::Guard({host_name(), settings.address}, token),
+  view::Api api(shelf, view::Guard({platform::host_name(), settings.address}, token),
                 {.output = settings.output,
                  .device = settings.device,
                  .memory = settings.memory,
                  .upload_limit = settings.upload_limit});
   const bool everywhere = settings.address == "0.0.0.0";
-  const std::string address = fmt::format("http://{}:{}/{}", everywhere ? host_name() : settings.address,
-                                          port, token.empty() ? "" : "?token=" + token);
+  const std::string address =
+      fmt::format("http://{}:{}/{}", everywhere ? platform::host_name() : settings.address, port,
+                  token.empty() ? "" : "?token=" + token);
   put(address + "\n");
   flush_output();
   if (!settings.quiet) print_error("Ctrl-C ends it");
-  if (!settings.no_browser) open_browser(address);
+  if (!settings.no_browser) platform::open_in_browser(address);
   std::atomic<bool> ended = false;
   std::thread watch([&] {
     while (!ended) {  // a server that has not begun to listen does not know yet that it is to stop

@@ -2,27 +2,21 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "device/backends.h"
+#include "platform/machine.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
 namespace {
 
 std::string processor_description() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  std::string model = "processor";
-  for (std::string line; std::getline(cpuinfo, line);) {
-    if (line.starts_with("model name") && line.find(": ") != std::string::npos) {
-      model = line.substr(line.find(": ") + 2);
-      break;
-    }
-  }
-  return fmt::format("{}, {} threads", model, std::max(1U, std::thread::hardware_concurrency()));
+  const std::string model = platform::processor_name();
+  return fmt::format("{}, {} threads", model.empty() ? "processor" : model,
+                     std::max(1U, std::thread::hardware_concurrency()));
 }
 
 constexpr Device every_gpu{Device::Kind::cuda, Device::all_gpus};

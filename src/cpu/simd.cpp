@@ -8,11 +8,9 @@
 
 #if HWY_ARCH_X86
 #include <cpuid.h>
-#elif HWY_ARCH_ARM_A64 && defined(__linux__)
-#include <asm/hwcap.h>
-#include <sys/auxv.h>
 #endif
 
+#include "platform/machine.h"
 #include "ungrain/error.h"
 
 namespace ungrain {
@@ -38,12 +36,8 @@ bool processor_has_byte_dots() {
   unsigned ecx = 0;
   unsigned edx = 0;
   return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & avx_vnni) != 0;
-#elif HWY_ARCH_ARM_A64 && defined(__linux__)
-  return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
-#elif defined(__ARM_FEATURE_DOTPROD)
-  return true;
 #else
-  return false;
+  return platform::arm_has_byte_dots();
 #endif
 }
 

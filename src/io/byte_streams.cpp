@@ -1,19 +1,15 @@
 #include "io/byte_streams.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <climits>
 #include <cstring>
 #include <utility>
 
 #include "io/failure.h"
 #include "io/temporary_file.h"
+#include "platform/console.h"
+#include "platform/files.h"
 #include "ungrain/error.h"
 
 namespace ungrain::io {
@@ -25,11 +21,6 @@ bool passing(int error_number) { return error_number == EINTR || error_number ==
 
 [[noreturn]] void throw_cancelled() { throw Error(ErrorCode::cancelled, "interrupted"); }
 
-bool is_ready(int descriptor, short events) {
-  pollfd wanted{descriptor, events, 0};
-  return ::poll(&wanted, 1, poll_ms) != 0;
-}
-
 class FileSink : public ByteSink {
  public:
   FileSink(const std::filesystem::path& path, const FileAccess& access) : file_(path, access) {}
@@ -39,8 +30,7 @@ class FileSink : public ByteSink {
   }
   // Without what a write that failed has left.
   void finish() override {
-    if (::ftruncate(file_.descriptor(), static_cast<off_t>(offset_)) != 0)
-      fail(file_.target(), "cannot be written", errno);
+    if (!platform::resize_file(file_.descriptor(), offset_)) fail(file_.target(), "cannot be written", errno);
     file_.commit();
   }
 
@@ -63,30 +53,30 @@ OwnedDescriptor& OwnedDescriptor::operator=(OwnedDescriptor&& other) noexcept {
 }
 
 void OwnedDescriptor::close() noexcept {
-  if (number_ >= 0) ::close(std::exchange(number_, -1));
+  if (number_ >= 0) platform::close_file(std::exchange(number_, -1));
 }
 
 ByteSource::ByteSource(OwnedDescriptor descriptor, std::string name, StopWaiting stop)
     : descriptor_(std::move(descriptor)), name_(std::move(name)), stop_(std::move(stop)) {
-  struct stat status {};
-  if (::fstat(descriptor_.number(), &status) != 0) fail(name_, "cannot be examined", errno);
-  if (S_ISDIR(status.st_mode)) fail(name_, "is a folder, not a clip");
-  if (!S_ISREG(status.st_mode)) return;
-  size_ = static_cast<std::uint64_t>(status.st_size);
-  access_ = {.mode = status.st_mode & 0777U, .group = status.st_gid};
+  const std::optional<platform::FileStatus> status = platform::status_of(descriptor_.number());
+  if (!status) fail(name_, "cannot be examined", errno);
+  if (status->kind == platform::FileKind::folder) fail(name_, "is a folder, not a clip");
+  if (status->kind != platform::FileKind::file) return;
+  size_ = status->size;
+  access_ = {.mode = status->mode, .group = status->group};
 }
 
 std::unique_ptr<ByteSource> ByteSource::open(const std::filesystem::path& path, StopWaiting stop) {
-  OwnedDescriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  OwnedDescriptor descriptor(platform::open_file(path, {}));
   if (descriptor.number() < 0) {
     if (errno == ENOENT) fail(path, "there is no such file");
     fail(path, "cannot be opened", errno);
   }
-  return std::make_unique<ByteSource>(std::move(descriptor), path.native(), std::move(stop));
+  return std::make_unique<ByteSource>(std::move(descriptor), path.string(), std::move(stop));
 }
 
 std::unique_ptr<ByteSource> ByteSource::standard_input(StopWaiting stop) {
-  OwnedDescriptor descriptor(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+  OwnedDescriptor descriptor(platform::duplicate(platform::standard_input));
   if (descriptor.number() < 0) fail("standard input", "cannot be read", errno);
   return std::make_unique<ByteSource>(std::move(descriptor), "standard input", std::move(stop));
 }
@@ -95,8 +85,8 @@ std::size_t ByteSource::fetch(void* to, std::size_t size) {
   constexpr std::size_t largest_read = std::size_t{1} << 30U;
   for (;;) {
     if (stop_ && stop_()) throw_cancelled();
-    if (!is_ready(descriptor_.number(), POLLIN)) continue;
-    const ssize_t got = ::read(descriptor_.number(), to, std::min(size, largest_read));
+    if (!platform::wait_readable(descriptor_.number(), poll_ms)) continue;
+    const std::ptrdiff_t got = platform::read_some(descriptor_.number(), to, std::min(size, largest_read));
     if (got >= 0) return static_cast<std::size_t>(got);
     if (!passing(errno)) fail(name_, "cannot be read", errno);
   }
@@ -154,18 +144,17 @@ DescriptorSink::DescriptorSink(OwnedDescriptor descriptor, std::string name, Sto
 void DescriptorSink::write(const void* from, std::size_t size) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds patience{2};  // with a reader that takes nothing, after `stop`
-  struct stat status {};
-  const bool regular = ::fstat(descriptor_.number(), &status) == 0 && S_ISREG(status.st_mode);
-  // A pipe that is ready takes PIPE_BUF bytes without blocking.
-  const std::size_t most = regular ? std::size_t{1} << 20U : PIPE_BUF;
+  const std::optional<platform::FileStatus> status = platform::status_of(descriptor_.number());
+  const bool regular = status && status->kind == platform::FileKind::file;
+  const std::size_t most = regular ? std::size_t{1} << 20U : platform::pipe_block();
   const auto* bytes = static_cast<const char*>(from);
   Clock::time_point last = Clock::now();
   while (size > 0) {
-    if (!is_ready(descriptor_.number(), POLLOUT)) {
+    if (!platform::wait_writable(descriptor_.number(), poll_ms)) {
       if (stop_ && stop_() && Clock::now() - last > patience) throw_cancelled();
       continue;
     }
-    const ssize_t put = ::write(descriptor_.number(), bytes, std::min(size, most));
+    const std::ptrdiff_t put = platform::write_some(descriptor_.number(), bytes, std::min(size, most));
     if (put < 0 && passing(errno)) continue;
     if (put < 0) fail(name_, "cannot be written", errno);
     bytes += put;
@@ -176,17 +165,16 @@ void DescriptorSink::write(const void* from, std::size_t size) {
 
 std::unique_ptr<ByteSink> create_sink(const std::filesystem::path& path, const FileAccess& access,
                                       StopWaiting stop) {
-  struct stat status {};
-  const bool special =
-      ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+  const std::optional<platform::FileStatus> status = platform::status_of(path);
+  const bool special = status && status->kind == platform::FileKind::other;
   if (!special) return std::make_unique<FileSink>(path, access);
-  OwnedDescriptor descriptor(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  OwnedDescriptor descriptor(platform::open_file(path, {.read = false, .write = true}));
   if (descriptor.number() < 0) fail(path, "cannot be opened", errno);
-  return std::make_unique<DescriptorSink>(std::move(descriptor), path.native(), std::move(stop));
+  return std::make_unique<DescriptorSink>(std::move(descriptor), path.string(), std::move(stop));
 }
 
 std::unique_ptr<ByteSink> standard_output_sink(StopWaiting stop) {
-  OwnedDescriptor descriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  OwnedDescriptor descriptor(platform::duplicate(platform::standard_output));
   if (descriptor.number() < 0) fail("standard output", "cannot be written", errno);
   return std::make_unique<DescriptorSink>(std::move(descriptor), "standard output", std::move(stop));
 }

@@ -1,13 +1,12 @@
 // Another program that runs beside this one, found on PATH.
 #pragma once
 
-#include <sys/types.h>
-
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "io/byte_streams.h"
+#include "platform/processes.h"
 
 namespace ungrain::io {
 
@@ -33,7 +32,7 @@ class ChildProcess {
   std::string errors() const;  // all that it wrote on its standard error
 
  private:
-  pid_t process_ = -1;
+  platform::Process process_ = platform::no_process;
   int status_ = -1;
   OwnedDescriptor errors_;
 };
@@ -43,8 +42,6 @@ struct Pipe {
   OwnedDescriptor writing;
 };
 Pipe make_pipe();  // closed in other programs
-
-bool is_on_path(const std::string& program);
 
 // Runs the program to its end and returns what it printed. Throws Error(io) "NAME: PROGRAM: its last error".
 std::string output_of(const std::string& name, const std::vector<std::string>& command,

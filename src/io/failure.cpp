@@ -38,7 +38,7 @@ std::string last_line(std::string_view text) {
 }
 
 void fail(const std::filesystem::path& file, std::string_view what) {
-  throw Error(ErrorCode::io, one_line(fmt::format("{}: {}", file.native(), what)));
+  throw Error(ErrorCode::io, one_line(fmt::format("{}: {}", file.string(), what)));
 }
 
 void fail(const std::filesystem::path& file, std::string_view what, int error_number) {

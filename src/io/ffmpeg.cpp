@@ -1,7 +1,6 @@
 #include "io/ffmpeg.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
@@ -18,6 +17,7 @@
 #include "io/raw_matroska.h"
 #include "io/temporary_file.h"
 #include "io/y4m.h"
+#include "platform/files.h"
 #include "ungrain/error.h"
 
 namespace ungrain::io {
@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 using Section = std::map<std::string, std::string>;  // key=value lines between [STREAM] and [/STREAM]
 
 // So that a name such as -x.mkv or a:b.mkv is taken for a file.
-std::string file_word(const fs::path& file) { return "file:" + file.native(); }
+std::string file_word(const fs::path& file) { return "file:" + file.string(); }
 
 std::int64_t whole_in(const std::string& text, std::int64_t otherwise) {
   std::int64_t value = 0;
@@ -115,7 +115,7 @@ std::string note_of(const VideoStream& stream, bool has_data) {
 
 void check_programs(const fs::path& file) {
   for (const char* program : {"ffmpeg", "ffprobe"}) {
-    if (!is_on_path(program))
+    if (!platform::is_on_path(program))
       fail(file, fmt::format("reading and writing such files needs the program {}, which is not on PATH "
                              "(Debian's package is ffmpeg); Y4M files, frame files and raw frames need none",
                              program));
@@ -200,7 +200,7 @@ class DecodedVideo : public VideoReader {
     // Ends with the process, which is ended with this object: it needs no `stop`.
     times_ = std::make_unique<Timestamps>(std::move(times.reading), StopWaiting{});
     try {
-      frames_ = open_y4m(std::make_unique<ByteSource>(std::move(frames.reading), stream.file.native(), stop));
+      frames_ = open_y4m(std::make_unique<ByteSource>(std::move(frames.reading), stream.file.string(), stop));
     } catch (const Error& error) {
       fail_for(error);
     }
@@ -338,7 +338,7 @@ class EncodedVideo : public FrameWriter {
     Pipe pipe = make_pipe();
     process_ = std::make_unique<ChildProcess>(command(first_time),
                                               ChildProcess::Streams{.input = pipe.reading.number()});
-    bytes_ = std::make_unique<DescriptorSink>(std::move(pipe.writing), output_.file.native(), stop_);
+    bytes_ = std::make_unique<DescriptorSink>(std::move(pipe.writing), output_.file.string(), stop_);
     block_ = matroska_header(info_);
   }
 
@@ -441,12 +441,12 @@ std::int64_t frames_in(const Section& stream, const Section& format) {
 }  // namespace
 
 VideoStream probe_video(const fs::path& file, const StopWaiting& stop) {
-  struct stat status {};
-  if (::stat(file.c_str(), &status) != 0) {
+  const std::optional<platform::FileStatus> status = platform::status_of(file);
+  if (!status) {
     if (errno == ENOENT) fail(file, "there is no such file");
     fail(file, "cannot be opened", errno);
   }
-  if (S_ISDIR(status.st_mode))
+  if (status->kind == platform::FileKind::folder)
     fail(file, "is a folder, not a clip: name its frames, such as 'frames/f%05d.png'");
   check_programs(file);
   const std::string entries =
@@ -454,7 +454,7 @@ VideoStream probe_video(const fs::path& file, const StopWaiting& stop) {
       "color_transfer,color_primaries,chroma_location,field_order:stream_disposition=attached_pic:format="
       "duration";
   const std::string text = output_of(
-      file.native(), {"ffprobe", "-v", "error", "-show_entries", entries, "-of", "default", file_word(file)},
+      file.string(), {"ffprobe", "-v", "error", "-show_entries", entries, "-of", "default", file_word(file)},
       stop);
   const auto sections = sections_of(text);
   Section format;
@@ -478,7 +478,7 @@ VideoStream probe_video(const fs::path& file, const StopWaiting& stop) {
     stream.primaries = known(section, "color_primaries");
     stream.siting = known(section, "chroma_location");
     stream.frames = frames_in(section, format);
-    stream.access = {.mode = status.st_mode & 0777U, .group = status.st_gid};
+    stream.access = {.mode = status->mode, .group = status->group};
     if (const std::string order = known(section, "field_order"); !order.empty() && order != "progressive") {
       fail(file,
            "the frames are interlaced, and their fields would be mixed up: make them progressive first, for "

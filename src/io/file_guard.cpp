@@ -1,10 +1,5 @@
 #include "io/file_guard.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
@@ -13,23 +8,23 @@
 #include <string_view>
 #include <utility>
 
+#include "platform/files.h"
+
 namespace ungrain::io {
 namespace {
 
 namespace fs = std::filesystem;
+using platform::FileStatus;
 
 constexpr std::string_view guard_ending = ".lock";
 
 bool is_at(const fs::path& path, int descriptor) {
-  struct stat opened {};
-  struct stat named {};
-  return ::fstat(descriptor, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
-         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+  const std::optional<FileStatus> opened = platform::status_of(descriptor);
+  const std::optional<FileStatus> named = platform::link_status_of(path);
+  return opened && named && opened->device == named->device && opened->inode == named->inode;
 }
 
-bool is_our_file(const struct stat& status) {
-  return S_ISREG(status.st_mode) && status.st_uid == ::geteuid();
-}
+bool is_our_file(const FileStatus& status) { return status.kind == platform::FileKind::file && status.ours; }
 
 // ".photo.ungrain-1a2b3c4d.jpg.lock", as temporary_file.cpp names them.
 bool is_guard_name(std::string_view name) {
@@ -46,25 +41,22 @@ bool is_guard_name(std::string_view name) {
 }
 
 void remove_with_guarded(const fs::path& guard) {
-  const std::string& name = guard.native();
-  const std::string guarded = name.substr(0, name.size() - guard_ending.size());
-  struct stat status {};
-  if (::lstat(guarded.c_str(), &status) == 0 && (!is_our_file(status) || ::unlink(guarded.c_str()) != 0)) {
-    return;
-  }
-  ::unlink(guard.c_str());
+  const fs::path guarded = guard.parent_path() / guard.stem();
+  const std::optional<FileStatus> status = platform::link_status_of(guarded);
+  if (status && (!is_our_file(*status) || !platform::remove_file(guarded))) return;
+  platform::remove_file(guard);
 }
 
 void remove_if_dead(const fs::path& guard) {
   // Opened for writing, because NFS grants exclusive locks only to such descriptors.
-  const int descriptor = ::open(guard.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  const int descriptor = platform::open_file(guard, {.write = true, .follow_links = false, .wait = false});
   if (descriptor < 0) return;
-  struct stat status {};
-  const bool ours = ::fstat(descriptor, &status) == 0 && is_our_file(status) && status.st_size == 0;
-  if (ours && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 && is_at(guard, descriptor)) {
+  const std::optional<FileStatus> status = platform::status_of(descriptor);
+  const bool ours = status && is_our_file(*status) && status->size == 0;
+  if (ours && platform::lock_file(descriptor) == platform::Lock::taken_by_us && is_at(guard, descriptor)) {
     remove_with_guarded(guard);
   }
-  ::close(descriptor);
+  platform::close_file(descriptor);
 }
 
 }  // namespace
@@ -76,20 +68,20 @@ FileGuard::FileGuard(FileGuard&& other) noexcept
 
 FileGuard::~FileGuard() {
   if (descriptor_ < 0) return;
-  ::unlink(path_.c_str());
-  ::close(descriptor_);
+  platform::remove_file(path_);
+  platform::close_file(descriptor_);
 }
 
 std::optional<FileGuard> FileGuard::create(const fs::path& file) {
   fs::path path = file;
   path += guard_ending;
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int descriptor = platform::open_file(path, {.write = true, .create = true, .must_be_new = true});
   if (descriptor < 0) return std::nullopt;
   // Another process may have removed the guard as a leftover before it was locked. On a file system without
   // locks no process can lock it, so no process removes anything.
-  const bool taken = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const bool taken = platform::lock_file(descriptor) == platform::Lock::taken_by_others;
   if (taken || !is_at(path, descriptor)) {
-    ::close(descriptor);
+    platform::close_file(descriptor);
     errno = EEXIST;
     return std::nullopt;
   }
@@ -100,12 +92,12 @@ void remove_leftovers(const fs::path& folder) {
   static std::mutex mutex;
   static std::set<std::string> seen;
   const std::lock_guard lock(mutex);
-  if (!seen.insert(folder.native()).second) return;
+  if (!seen.insert(folder.string()).second) return;
   // Collected before any is removed: a folder may be listed incompletely while it changes.
   std::set<fs::path> guards;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (is_guard_name(entry->path().filename().native())) guards.insert(entry->path());
+    if (is_guard_name(entry->path().filename().string())) guards.insert(entry->path());
   }
   for (const fs::path& guard : guards) remove_if_dead(guard);
 }

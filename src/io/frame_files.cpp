@@ -40,7 +40,7 @@ class FrameFilesReader : public FrameReader {
     // Up to the first gap.
     info_.frames = 0;
     while (numbers_.count(first_ + info_.frames) > 0) ++info_.frames;
-    check_frame_memory(pattern_.name(), info_.spec);
+    check_frame_memory(pattern_.name().string(), info_.spec);
   }
 
   const ClipInfo& info() const override { return info_; }
@@ -154,12 +154,12 @@ std::string without_escapes(std::string text) {
 
 }  // namespace
 
-bool FramePattern::is_pattern(const fs::path& name) { return next_place(name.native(), 0).has_value(); }
+bool FramePattern::is_pattern(const fs::path& name) { return next_place(name.string(), 0).has_value(); }
 
 FramePattern::FramePattern(const fs::path& name) : name_(name), folder_(name.parent_path()) {
   if (is_pattern(folder_)) fail(name_, "the number of a frame stands in the file's name, not in a folder's");
-  folder_ = without_escapes(folder_.native());
-  const std::string file = name.filename().native();
+  folder_ = without_escapes(folder_.string());
+  const std::string file = name.filename().string();
   const std::optional<Place> place = next_place(file, 0);
   if (!place) fail(name_, "names no place for a number, such as %05d");
   if (next_place(file, place->to)) fail(name_, "has two places for a number");
@@ -185,7 +185,7 @@ std::optional<std::int64_t> FramePattern::number_in(const std::string& file_name
     return std::nullopt;
   std::int64_t number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (file(number).filename().native() != file_name) return std::nullopt;  // other zeros
+  if (file(number).filename().string() != file_name) return std::nullopt;  // other zeros
   return number;
 }
 

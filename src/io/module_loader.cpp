@@ -1,6 +1,5 @@
 #include "io/module_loader.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -8,6 +7,7 @@
 #include <string_view>
 
 #include "io/failure.h"
+#include "platform/processes.h"
 #include "ungrain/version.h"
 
 namespace ungrain::io {
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 // installation may have its libraries elsewhere, for example in lib/x86_64-linux-gnu.
 fs::path find_module(const std::string& file) {
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  const fs::path program = platform::program_file().parent_path();
   fs::path found;
   for (const char* folder : {"../lib/ungrain", UNGRAIN_MODULE_FOLDER}) {
     found = (program / folder / file).lexically_normal();
@@ -31,7 +31,7 @@ fs::path find_module(const std::string& file) {
 }  // namespace
 
 LoadedModule load_module(const char* name, const char* entry_name) {
-  const fs::path path = find_module(fmt::format("{}.so", name));
+  const fs::path path = find_module(std::string(name) + platform::library_ending);
   const auto failed = [&](std::string_view why) {
     const std::string repeated = path.string() + ": ";  // how the loader's messages begin
     if (why.starts_with(repeated)) why.remove_prefix(repeated.size());
@@ -40,13 +40,14 @@ LoadedModule load_module(const char* name, const char* entry_name) {
   };
   std::error_code error;
   if (!fs::exists(path, error)) return failed("there is no such file");
-  // Lazy: most functions of its libraries are never called. The module itself is linked to be bound at once,
-  // so that one of another build fails here and not in the middle of a file.
-  void* module = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (module == nullptr) return failed(dlerror());
+  // The module itself is linked to be bound at once, so that one of another build fails here and not in the
+  // middle of a file.
+  std::string why_not;
+  void* module = platform::load_library(path, why_not);
+  if (module == nullptr) return failed(why_not);
   using Entry = const ModuleVersion* (*)();
-  const auto entry = reinterpret_cast<Entry>(dlsym(module, entry_name));
-  if (entry == nullptr) return failed(dlerror());
+  const auto entry = reinterpret_cast<Entry>(platform::find_symbol(module, entry_name, why_not));
+  if (entry == nullptr) return failed(why_not);
   const ModuleVersion* functions = entry();
   if (functions->version != std::string_view(UNGRAIN_VERSION)) {
     return failed(

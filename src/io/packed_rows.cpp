@@ -13,7 +13,7 @@ namespace ungrain::io {
 namespace {
 
 [[noreturn]] void misuse(const std::filesystem::path& file, const std::string& what) {
-  throw Error(ErrorCode::invalid_argument, one_line(fmt::format("{}: {}", file.native(), what)));
+  throw Error(ErrorCode::invalid_argument, one_line(fmt::format("{}: {}", file.string(), what)));
 }
 
 bool rows_are_packed(const Strides& strides, const ImageSpec& spec) {

@@ -14,6 +14,7 @@
 #include "io/packed_rows.h"
 #include "io/tiff_exif.h"
 #include "io/tiff_values.h"
+#include "platform/processes.h"
 #include "ungrain/convert.h"
 
 namespace ungrain::io {
@@ -115,10 +116,10 @@ std::vector<TiffEntry> exif_entries_of(const libraw_data_t& data) {
   std::vector<TiffEntry> exif;
   if (data.idata.make[0] != 0) entries.push_back(tiff_text(tiff_tag::make, data.idata.make));
   if (data.idata.model[0] != 0) entries.push_back(tiff_text(tiff_tag::model, data.idata.model));
-  std::tm time{};
   std::array<char, 20> text{};
-  const bool dated = other.timestamp > 0 && localtime_r(&other.timestamp, &time) != nullptr &&
-                     std::strftime(text.data(), text.size(), "%Y:%m:%d %H:%M:%S", &time) > 0;
+  const std::optional<std::tm> time = platform::local_time(other.timestamp);
+  const bool dated =
+      other.timestamp > 0 && time && std::strftime(text.data(), text.size(), "%Y:%m:%d %H:%M:%S", &*time) > 0;
   if (dated) entries.push_back(tiff_text(tiff_tag::date_time, text.data()));
   if (other.artist[0] != 0) entries.push_back(tiff_text(tiff_tag::artist, other.artist));
   if (is_in(other.shutter, 1e-6, 2000))

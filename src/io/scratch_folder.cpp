@@ -1,11 +1,10 @@
 #include "io/scratch_folder.h"
 
-#include <stdlib.h>  // NOLINT: mkdtemp is POSIX, not <cstdlib>
-
 #include <cerrno>
 
 #include "io/failure.h"
 #include "io/temporary_file.h"
+#include "platform/files.h"
 
 namespace ungrain::io {
 
@@ -15,9 +14,8 @@ ScratchFolder::ScratchFolder() {
   std::error_code error;
   const fs::path parent = fs::temp_directory_path(error);
   if (error) fail("TMPDIR", "names no folder for temporary files", error.value());
-  std::string name = (parent / "ungrain-XXXXXX").native();
-  if (::mkdtemp(name.data()) == nullptr) fail(parent, "no temporary folder can be made in it", errno);
-  path_ = name;
+  path_ = platform::make_private_folder(parent, "ungrain-");
+  if (path_.empty()) fail(parent, "no temporary folder can be made in it", errno);
   track_temporary(path_);
 }
 

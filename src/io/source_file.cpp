@@ -1,56 +1,48 @@
 #include "io/source_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <utility>
 
 #include "io/failure.h"
+#include "platform/files.h"
 
 namespace ungrain::io {
 namespace {
 
-FileStamp stamp_of(const struct stat& status) {
-#ifdef __APPLE__
-  const auto& modified = status.st_mtimespec;
-#else
-  const auto& modified = status.st_mtim;
-#endif
-  return {.device = static_cast<std::uint64_t>(status.st_dev),
-          .inode = static_cast<std::uint64_t>(status.st_ino),
-          .size = static_cast<std::uint64_t>(status.st_size),
-          .seconds = static_cast<std::int64_t>(modified.tv_sec),
-          .nanoseconds = static_cast<std::int64_t>(modified.tv_nsec)};
+FileStamp stamp_of(const platform::FileStatus& status) {
+  return {.device = status.device,
+          .inode = status.inode,
+          .size = status.size,
+          .seconds = status.seconds,
+          .nanoseconds = status.nanoseconds};
 }
 
 }  // namespace
 
 SourceFile::SourceFile(std::filesystem::path path) : path_(std::move(path)) {
   // Non-blocking, so that opening a named pipe without a writer does not wait; regular files ignore it.
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  descriptor_ = platform::open_file(path_, {.wait = false});
   if (descriptor_ < 0) {
     if (errno == ENOENT) fail(path_, "there is no such file");
     fail(path_, "cannot be opened", errno);
   }
-  struct stat status {};
+  const std::optional<platform::FileStatus> status = platform::status_of(descriptor_);
   const char* problem = nullptr;
-  if (::fstat(descriptor_, &status) != 0) {
+  if (!status) {
     problem = "cannot be examined";
-  } else if (S_ISDIR(status.st_mode)) {
+  } else if (status->kind == platform::FileKind::folder) {
     problem = "is a folder, not an image";
-  } else if (!S_ISREG(status.st_mode)) {
+  } else if (status->kind != platform::FileKind::file) {
     problem = "is not a regular file";
-  } else if (status.st_size == 0) {
+  } else if (status->size == 0) {
     problem = "the file is empty";
   }
   if (problem != nullptr) {
-    ::close(descriptor_);
+    platform::close_file(descriptor_);
     fail(path_, problem);
   }
-  stamp_ = stamp_of(status);
-  access_ = {.mode = status.st_mode & 0777U, .group = status.st_gid};
+  stamp_ = stamp_of(*status);
+  access_ = {.mode = status->mode, .group = status->group};
 }
 
 SourceFile::SourceFile(SourceFile&& other) noexcept
@@ -60,7 +52,7 @@ SourceFile::SourceFile(SourceFile&& other) noexcept
       access_(other.access_) {}
 
 SourceFile::~SourceFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ >= 0) platform::close_file(descriptor_);
 }
 
 std::size_t SourceFile::read_some(void* to, std::size_t size, std::uint64_t offset) const {
@@ -68,8 +60,8 @@ std::size_t SourceFile::read_some(void* to, std::size_t size, std::uint64_t offs
   std::size_t done = 0;
   while (done < size) {
     const std::size_t part = std::min(size - done, largest_read);
-    const ssize_t got =
-        ::pread(descriptor_, static_cast<std::byte*>(to) + done, part, static_cast<off_t>(offset + done));
+    const std::ptrdiff_t got =
+        platform::read_at(descriptor_, static_cast<std::byte*>(to) + done, part, offset + done);
     if (got < 0) {
       if (errno == EINTR) continue;
       fail(path_, "cannot be read", errno);
@@ -85,10 +77,8 @@ void SourceFile::read(void* to, std::size_t size, std::uint64_t offset) const {
 }
 
 void check_unchanged(const std::filesystem::path& path, const FileStamp& stamp) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0 || stamp_of(status) != stamp) {
-    fail(path, "changed while it was read");
-  }
+  const std::optional<platform::FileStatus> status = platform::status_of(path);
+  if (!status || stamp_of(*status) != stamp) fail(path, "changed while it was read");
 }
 
 bool ByteStream::fill() {

@@ -1,13 +1,9 @@
 #include "io/temporary_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <mutex>
 #include <random>
 #include <set>
@@ -16,11 +12,14 @@
 
 #include "io/failure.h"
 #include "io/image_file.h"
+#include "platform/files.h"
 
 namespace ungrain::io {
 namespace {
 
 namespace fs = std::filesystem;
+using platform::FileKind;
+using platform::FileStatus;
 
 // The temporary files that exist.
 struct LiveFiles {
@@ -52,51 +51,43 @@ fs::path folder_of(const fs::path& file) {
 
 void check_target(const fs::path& named, const fs::path& target) {
   const fs::path folder = folder_of(target);
-  struct stat status {};
-  if (::stat(folder.c_str(), &status) != 0) {
-    if (errno == ENOENT) fail(named, fmt::format("the folder {} does not exist", folder.native()));
-    fail(named, fmt::format("the folder {} cannot be used", folder.native()), errno);
+  const std::optional<FileStatus> place = platform::status_of(folder);
+  if (!place) {
+    if (errno == ENOENT) fail(named, fmt::format("the folder {} does not exist", folder.string()));
+    fail(named, fmt::format("the folder {} cannot be used", folder.string()), errno);
   }
-  if (!S_ISDIR(status.st_mode)) fail(named, fmt::format("{} is not a folder", folder.native()));
-  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
-    fail(named, fmt::format("the folder {} is not writable", folder.native()), errno);
+  if (place->kind != FileKind::folder) fail(named, fmt::format("{} is not a folder", folder.string()));
+  if (!platform::may_write_folder(folder)) {
+    fail(named, fmt::format("the folder {} is not writable", folder.string()), errno);
   }
-  if (::stat(target.c_str(), &status) != 0) return;  // it is new
-  if (S_ISDIR(status.st_mode)) fail(named, "is a folder");
-  if (!S_ISREG(status.st_mode)) fail(named, "is not a regular file");
-  if (::faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0) fail(named, "is not writable", errno);
+  const std::optional<FileStatus> old = platform::status_of(target);
+  if (!old) return;  // it is new
+  if (old->kind == FileKind::folder) fail(named, "is a folder");
+  if (old->kind != FileKind::file) fail(named, "is not a regular file");
+  if (!platform::may_write_file(target)) fail(named, "is not writable", errno);
 }
 
 // ".photo.ungrain-1a2b3c4d.jpg" for photo.jpg: the extension tells encoders the format.
 std::string hidden_name(const fs::path& target) {
   constexpr std::size_t longest_stem = 200;  // most file systems end at 255 bytes
   thread_local std::minstd_rand random{std::random_device{}()};
-  return fmt::format(".{}.ungrain-{:08x}{}", file_stem(target).native().substr(0, longest_stem),
+  return fmt::format(".{}.ungrain-{:08x}{}", file_stem(target).string().substr(0, longest_stem),
                      static_cast<std::uint32_t>(random()), file_extension(target));
 }
 
 unsigned group_of_new_files(const fs::path& folder) {
-  struct stat status {};
-  const bool inherited = ::stat(folder.c_str(), &status) == 0 && (status.st_mode & S_ISGID) != 0;
-  return inherited ? status.st_gid : ::getegid();
+  const std::optional<FileStatus> status = platform::status_of(folder);
+  return status && status->passes_group_on ? status->group : platform::group_of_this_process();
 }
 
 // The mode for a file just created in `expected_group` with the mode that `access` gives. Some file systems
 // assign another group: then the mode for that group is set.
 unsigned limited_mode(int descriptor, const FileAccess& access, unsigned expected_group) {
-  struct stat status {};
-  if (::fstat(descriptor, &status) != 0) return 0600;
-  const unsigned mode = status.st_mode & 0777U;
-  const unsigned limited = mode & access.mode_in(status.st_gid);
-  if (status.st_gid != expected_group && ::fchmod(descriptor, limited) != 0) return mode;
+  const std::optional<FileStatus> status = platform::status_of(descriptor);
+  if (!status) return 0600;
+  const unsigned limited = status->mode & access.mode_in(status->group);
+  if (status->group != expected_group && !platform::set_permissions(descriptor, limited)) return status->mode;
   return limited;
-}
-
-void sync_folder(const fs::path& file) {
-  const int descriptor = ::open(folder_of(file).c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  ::fsync(descriptor);  // not every file system supports it; the pixels are on the disk already
-  ::close(descriptor);
 }
 
 }  // namespace
@@ -107,13 +98,13 @@ void remove_temporaries() noexcept {
   const std::unique_lock lock(files.mutex, std::try_to_lock);
   if (!lock.owns_lock()) return;
   // From the last to the first: a folder is registered before its contents.
-  for (auto path = files.paths.rbegin(); path != files.paths.rend(); ++path) std::remove(path->c_str());
+  for (auto path = files.paths.rbegin(); path != files.paths.rend(); ++path) platform::remove_file(*path);
 }
 
 void track_temporary(const fs::path& path) {
   LiveFiles& files = live_files();
   const std::lock_guard lock(files.mutex);
-  files.paths.insert(path.native());
+  files.paths.insert(path.string());
 }
 
 void remove_leftovers_beside(const fs::path& target) { remove_leftovers(folder_of(follow_links(target))); }
@@ -136,7 +127,10 @@ void TemporaryFile::create(const FileAccess& access) {
   for (int i = 0; i < tries && problem == EEXIST; ++i) {
     fs::path candidate = target_.parent_path() / hidden_name(target_);
     std::optional<FileGuard> guard = FileGuard::create(candidate);
-    if (guard) descriptor_ = ::open(candidate.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (guard) {
+      descriptor_ =
+          platform::open_file(candidate, {.write = true, .create = true, .must_be_new = true, .mode = mode});
+    }
     problem = errno;
     if (descriptor_ >= 0) {
       mode_ = limited_mode(descriptor_, access, group);
@@ -151,9 +145,9 @@ void TemporaryFile::create(const FileAccess& access) {
 }
 
 TemporaryFile::~TemporaryFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ >= 0) platform::close_file(descriptor_);
   if (!committed_) {
-    ::unlink(path_.c_str());
+    platform::remove_file(path_);
     remove_guard();
   }
 }
@@ -161,8 +155,8 @@ TemporaryFile::~TemporaryFile() {
 void TemporaryFile::remove_guard() {
   LiveFiles& files = live_files();
   const std::lock_guard lock(files.mutex);
-  files.paths.erase(path_.native());
-  files.paths.erase(guard_->path().native());
+  files.paths.erase(path_.string());
+  files.paths.erase(guard_->path().string());
   guard_.reset();
 }
 
@@ -171,8 +165,8 @@ void TemporaryFile::write(const void* from, std::size_t size, std::uint64_t offs
   std::size_t done = 0;
   while (done < size) {
     const std::size_t part = std::min(size - done, largest_write);
-    const ssize_t put = ::pwrite(descriptor_, static_cast<const std::byte*>(from) + done, part,
-                                 static_cast<off_t>(offset + done));
+    const std::ptrdiff_t put =
+        platform::write_at(descriptor_, static_cast<const std::byte*>(from) + done, part, offset + done);
     if (put < 0) {
       if (errno == EINTR) continue;
       fail(named_, "cannot be written", errno);
@@ -182,25 +176,23 @@ void TemporaryFile::write(const void* from, std::size_t size, std::uint64_t offs
 }
 
 void TemporaryFile::set_permissions(int descriptor) const {
-  struct stat status {};
-  const unsigned mode = ::stat(target_.c_str(), &status) == 0 ? status.st_mode & 0777U : mode_;
+  const std::optional<FileStatus> replaced = platform::status_of(target_);
   // A file system without permissions refuses; the picture matters more.
-  if (::fchmod(descriptor, mode) != 0) return;
+  platform::set_permissions(descriptor, replaced ? replaced->mode : mode_);
 }
 
 void TemporaryFile::commit() {
-  const int written = ::open(path_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+  const int written = platform::open_file(path_, {.write = true, .follow_links = false});
   if (written < 0) fail(named_, "its temporary file is gone", errno);
-  ::close(descriptor_);
+  platform::close_file(descriptor_);
   descriptor_ = written;
   set_permissions(written);
-  if (::fsync(written) != 0) fail(named_, "cannot be written", errno);
-  const int closed = ::close(std::exchange(descriptor_, -1));
-  if (closed != 0) fail(named_, "cannot be written", errno);
-  if (std::rename(path_.c_str(), target_.c_str()) != 0) fail(named_, "cannot be replaced", errno);
+  if (!platform::flush_to_disk(written)) fail(named_, "cannot be written", errno);
+  if (!platform::close_file(std::exchange(descriptor_, -1))) fail(named_, "cannot be written", errno);
+  if (!platform::replace_file(path_, target_)) fail(named_, "cannot be replaced", errno);
   committed_ = true;
   remove_guard();
-  sync_folder(target_);
+  platform::flush_folder(folder_of(target_));  // the pixels are on the disk already
 }
 
 }  // namespace ungrain::io

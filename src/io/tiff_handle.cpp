@@ -1,8 +1,6 @@
 #include "io/tiff_handle.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "io/failure.h"
+#include "platform/files.h"
 
 namespace ungrain::io {
 
@@ -45,8 +44,8 @@ struct TiffHandle::Client {
       } else {
         got = client.transfer(
             [&](std::size_t done) {
-              return ::pread(client.descriptor, static_cast<std::byte*>(to) + done,
-                             static_cast<std::size_t>(size) - done, static_cast<off_t>(client.at + done));
+              return platform::read_at(client.descriptor, static_cast<std::byte*>(to) + done,
+                                       static_cast<std::size_t>(size) - done, client.at + done);
             },
             static_cast<std::size_t>(size));
       }
@@ -63,8 +62,8 @@ struct TiffHandle::Client {
     if (client.file != nullptr) return -1;
     const std::size_t put = client.transfer(
         [&](std::size_t done) {
-          return ::pwrite(client.descriptor, static_cast<const std::byte*>(from) + done,
-                          static_cast<std::size_t>(size) - done, static_cast<off_t>(client.at + done));
+          return platform::write_at(client.descriptor, static_cast<const std::byte*>(from) + done,
+                                    static_cast<std::size_t>(size) - done, client.at + done);
         },
         static_cast<std::size_t>(size));
     client.at += put;
@@ -76,7 +75,7 @@ struct TiffHandle::Client {
   std::size_t transfer(Step step, std::size_t size) {
     std::size_t done = 0;
     while (done < size) {
-      const ssize_t moved = step(done);
+      const std::ptrdiff_t moved = step(done);
       if (moved < 0 && errno == EINTR) continue;
       if (moved < 0 && message.empty()) message = std::generic_category().message(errno);
       if (moved <= 0) break;
@@ -94,8 +93,8 @@ struct TiffHandle::Client {
   static toff_t size(thandle_t handle) {
     const Client& client = of(handle);
     if (client.file != nullptr) return client.file->size();
-    struct stat status {};
-    return ::fstat(client.descriptor, &status) == 0 ? static_cast<toff_t>(status.st_size) : 0;
+    const std::optional<platform::FileStatus> status = platform::status_of(client.descriptor);
+    return status ? static_cast<toff_t>(status->size) : 0;
   }
 };
 
@@ -122,9 +121,9 @@ TiffHandle::TiffHandle(const SourceFile& file, std::uint64_t directory)
   const OpenOptionsPointer options =
       quiet_options(client_.get(), &Client::keep_message, &Client::drop_message);
   // h: reads no directory yet; m: maps no memory, because a mapped file that shrinks would kill the program.
-  tiff_.reset(TIFFClientOpenExt(file.path().c_str(), "rhm", client_.get(), &Client::read, &Client::write,
-                                &Client::seek, &Client::close, &Client::size, nullptr, nullptr,
-                                options.get()));
+  tiff_.reset(TIFFClientOpenExt(file.path().string().c_str(), "rhm", client_.get(), &Client::read,
+                                &Client::write, &Client::seek, &Client::close, &Client::size, nullptr,
+                                nullptr, options.get()));
   if (!tiff_ || TIFFSetSubDirectory(tiff_.get(), directory) != 1) {
     fail(file.path(), fmt::format("damaged or truncated: {}", take_message()));
   }
@@ -135,7 +134,7 @@ TiffHandle::TiffHandle(int descriptor, const std::filesystem::path& named, const
   client_->descriptor = descriptor;
   const OpenOptionsPointer options =
       quiet_options(client_.get(), &Client::keep_message, &Client::drop_message);
-  tiff_.reset(TIFFClientOpenExt(named.c_str(), mode, client_.get(), &Client::read, &Client::write,
+  tiff_.reset(TIFFClientOpenExt(named.string().c_str(), mode, client_.get(), &Client::read, &Client::write,
                                 &Client::seek, &Client::close, &Client::size, nullptr, nullptr,
                                 options.get()));
   if (!tiff_) fail(named, fmt::format("cannot be written: {}", take_message()));

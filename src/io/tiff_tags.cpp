@@ -1,8 +1,5 @@
 #include "io/tiff_tags.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -12,6 +9,7 @@
 
 #include "io/failure.h"
 #include "io/tiff_exif.h"
+#include "platform/files.h"
 
 namespace ungrain::io {
 namespace {
@@ -19,18 +17,18 @@ namespace {
 class WritableFile {
  public:
   WritableFile(const std::filesystem::path& file, const std::filesystem::path& named)
-      : named_(named), descriptor_(::open(file.c_str(), O_WRONLY | O_CLOEXEC)) {
+      : named_(named), descriptor_(platform::open_file(file, {.read = false, .write = true})) {
     if (descriptor_ < 0) fail(named_, "cannot be written", errno);
   }
   WritableFile(const WritableFile&) = delete;
   WritableFile& operator=(const WritableFile&) = delete;
   ~WritableFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
+    if (descriptor_ >= 0) platform::close_file(descriptor_);
   }
 
   void write(std::span<const std::byte> from, std::uint64_t at) {
     while (!from.empty()) {
-      const ssize_t put = ::pwrite(descriptor_, from.data(), from.size(), static_cast<off_t>(at));
+      const std::ptrdiff_t put = platform::write_at(descriptor_, from.data(), from.size(), at);
       if (put < 0) {
         if (errno == EINTR) continue;
         fail(named_, "cannot be written", errno);
@@ -41,7 +39,7 @@ class WritableFile {
   }
 
   void close() {
-    if (::close(std::exchange(descriptor_, -1)) != 0) fail(named_, "cannot be written", errno);
+    if (!platform::close_file(std::exchange(descriptor_, -1))) fail(named_, "cannot be written", errno);
   }
 
  private:

@@ -1,8 +1,6 @@
 #include "io/vips_output.h"
 
 #include <fmt/format.h>
-#include <sched.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -21,6 +19,7 @@
 #include "io/temporary_file.h"
 #include "io/vips_metadata.h"
 #include "io/vips_session.h"
+#include "platform/files.h"
 
 namespace ungrain::io {
 namespace {
@@ -63,15 +62,6 @@ VipsInterpretation interpretation_of(const Format& format, const ImageSpec& spec
       break;
   }
   return VIPS_INTERPRETATION_MULTIBAND;
-}
-
-// An encoder that replaces our temporary file instead of writing to it must not make it readable by others.
-// The umask belongs to the whole process unless a thread unshares it. Where the system forbids that, commit()
-// still sets the permissions.
-void make_new_files_private() {
-#ifdef __linux__
-  if (unshare(CLONE_FS) == 0) umask(077);
-#endif
 }
 
 // Encoders pull rows and the program pushes them: the encoder runs in its own thread over an image whose
@@ -210,7 +200,9 @@ class VipsOutput final : public OutputFile {
   }
 
   void save() noexcept {
-    make_new_files_private();
+    // An encoder that replaces our temporary file instead of writing to it must not make it readable by
+    // others. Where the system has no such setting, commit() still sets the permissions.
+    platform::make_new_files_private();
     try {
       saved_ = saver_.run();
       if (saved_) {

@@ -1,9 +1,6 @@
 #include "io/wrapped_input.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,6 +11,7 @@
 
 #include "io/failure.h"
 #include "io/packed_rows.h"
+#include "platform/files.h"
 #include "ungrain/error.h"
 
 namespace ungrain::io {
@@ -32,7 +30,7 @@ class PageMemory {
   PageMemory(const PageMemory&) = delete;
   PageMemory& operator=(const PageMemory&) = delete;
   ~PageMemory() {
-    if (mapped_ != nullptr) ::munmap(mapped_, bytes_);
+    if (mapped_ != nullptr) platform::unmap(mapped_, bytes_);
   }
 
   std::byte* data() { return mapped_ != nullptr ? static_cast<std::byte*>(mapped_) : heap_.data(); }
@@ -40,20 +38,14 @@ class PageMemory {
  private:
   void map_file() {
     const std::filesystem::path folder = std::filesystem::temp_directory_path();
-    std::string name = (folder / "ungrain-XXXXXX").string();
-    const int descriptor = ::mkstemp(name.data());
+    const int descriptor = platform::open_unnamed_file(folder);
     if (descriptor < 0) fail(folder, "no temporary file can be made", errno);
-    ::unlink(name.c_str());
-    // Allocates the space at once: a disk that fills up later would kill the program.
-    const int refused = ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes_));
-    void* memory = MAP_FAILED;
-    if (refused == 0) memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    const int error = refused != 0 ? refused : errno;
-    ::close(descriptor);
-    if (memory == MAP_FAILED) {
+    mapped_ = platform::map_file(descriptor, bytes_);
+    const int error = errno;
+    platform::close_file(descriptor);
+    if (mapped_ == nullptr) {
       fail(folder, fmt::format("no room for a temporary file of {} bytes", bytes_), error);
     }
-    mapped_ = memory;
   }
 
   std::size_t bytes_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 #include <type_traits>
 
 #include "device/backends.h"
@@ -35,7 +36,7 @@ constexpr double least_factor = 0.85;
 
 double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
-double normal_density(double x) { return std::exp(-0.5 * x * x) / std::sqrt(2 * M_PI); }
+double normal_density(double x) { return std::exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi); }
 
 // Mean of Gaussian noise of deviation 1 around `level` after values below 0 became 0.
 double mean_after_cut(double level) { return level * normal_cdf(level) + normal_density(level); }

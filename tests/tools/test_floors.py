@@ -6,11 +6,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 INCLUDE = re.compile(r'^#include ["<]([a-z_]+)/', re.M)
 
 MAY_INCLUDE = {
-    "core": {"device", "noise"},
+    "platform": set(),
+    "core": {"device", "noise", "platform"},
     "device": {"core"},
-    "cpu": {"core", "device"},
+    "cpu": {"core", "device", "platform"},
     "cuda": {"core", "device"},
-    "methods": {"core", "noise", "cpu", "cuda", "groups", "motion"},
+    "methods": {"core", "noise", "cpu", "cuda", "groups", "motion", "platform"},
     "groups": {"core", "cpu", "cuda"},
     "motion": {"core", "cuda"},
     "noise": {"core", "device"},
@@ -18,13 +19,15 @@ MAY_INCLUDE = {
     "video": {"core"},
     "c": set(),
     "scene": set(),
-    "io": set(),
+    "io": {"platform"},
     "page": {"io"},
-    "cli": {"io", "page", "scene"},
+    "cli": {"io", "page", "platform", "scene"},
     "python": set(),
 }
 # The one list of backends and the noise estimate's kernels.
 BESIDES = {"src/device/backends.cpp": {"cpu", "cuda"}, "src/cuda/noise_pass.h": {"noise"}, "src/cuda/noise_pass.cu": {"noise"}}
+# The part of src/platform that belongs to the library; the rest belongs to src/io (CMakeLists.txt).
+OF_THE_LIBRARY = "platform/machine.h"
 # Arithmetic without any symbols: a constant that both kinds of kernel share, and functions with the same bits everywhere.
 SHARED = {"cpu/exp.h", "core/portable_math.h"}
 
@@ -53,10 +56,21 @@ class TestFloors:
 
     def test_what_is_linked_to_the_library_uses_public_headers_alone(self):
         """The program, its own libraries and the C API: a shared library hides the rest."""
-        inside = set(MAY_INCLUDE) - {"cli", "python", "c", "io", "page", "scene"}
+        inside = set(MAY_INCLUDE) - {"cli", "python", "c", "io", "page", "platform", "scene"}
         for folder in ("cli", "python", "c", "io", "page", "scene"):
             assert not (MAY_INCLUDE[folder] & inside), folder
         assert "../src" not in (ROOT / "python/CMakeLists.txt").read_text()
+
+    def test_the_library_and_the_program_share_nothing_of_the_platform(self, subtests):
+        """Each has its part of src/platform: a shared library would hide what the program asks for."""
+        for folder in MAY_INCLUDE:
+            for path in _sources(folder):
+                headers = set(re.findall(r'^#include "(platform/\w+\.h)"', path.read_text(), re.M))
+                with subtests.test(file=path.relative_to(ROOT).as_posix()):
+                    if folder in ("io", "cli"):
+                        assert OF_THE_LIBRARY not in headers
+                    elif folder != "platform":
+                        assert headers <= {OF_THE_LIBRARY}
 
     def test_public_headers_are_exported(self, subtests):
         """What a shared library exports is declared between these marks (ungrain/export.h)."""

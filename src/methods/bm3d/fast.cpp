@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <ctime>
 #include <deque>
 #include <limits>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "groups/tile_search.h"
 #include "methods/bm3d/filter_simd.h"
 #include "methods/bm3d/transforms.h"
+#include "platform/machine.h"
 
 namespace ungrain {
 namespace {
@@ -35,11 +35,7 @@ class PartClock {
   }
 
  private:
-  static std::int64_t now() {
-    timespec time = {};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-  }
+  static std::int64_t now() { return platform::thread_time_ns(); }
 
   Bm3dTimes* times_;
   int step_;
