@@ -36,7 +36,6 @@ enum class Products { wide, pairs, dots };
 constexpr int column_bits = 6;
 constexpr int place_bits = 12;
 constexpr int distance_bits = 20;
-constexpr std::int32_t farthest = (1 << distance_bits) - 1;  // largest distance of a key: no candidate
 constexpr std::int32_t excluded_score = -(1 << 30);
 constexpr int most_parts = 4;
 constexpr int words_beyond = 8;  // right of a patch's corner

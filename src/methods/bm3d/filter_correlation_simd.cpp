@@ -127,7 +127,7 @@ struct GroupNoise {
         const int dy = sign * down;
         const int dx = sign * (x[m] - x[n]) + tables.reach_x;
         pairs[found] = (dy * row + dx) * common_floats;
-        found += (dy <= tables.reach_y) & (static_cast<unsigned>(dx) < static_cast<unsigned>(row)) ? 1 : 0;
+        found += ((dy <= tables.reach_y) & (static_cast<unsigned>(dx) < static_cast<unsigned>(row))) ? 1 : 0;
       }
     }
     constexpr int at_once = common_floats / lanes < 8 ? common_floats / lanes : 8;
