@@ -33,7 +33,7 @@ const start = async () => {
   const { version, methods: known } = await team.describe();
   methods = known;
   by_id("version").textContent = version;
-  by_id("method").append(...methods.map(({ name, summary }) => made("option", { value: name, textContent: `${name}: ${summary}` })));
+  by_id("method").append(...methods.map(({ name, summary }) => made("option", { value: name, textContent: name, title: summary })));
   by_id("method").value = default_method;
   draw_method();
   by_id("choose").disabled = false;
@@ -41,6 +41,7 @@ const start = async () => {
 
 // ---- Settings
 
+const of_sequences = /_[tz]$/;  // parameters that do nothing to a single picture
 const method_now = () => methods.find(({ name }) => name === by_id("method").value);
 
 const control_of = (parameter, id) => {
@@ -71,7 +72,7 @@ const draw_method = () => {
   const { name, summary, parameters, presets } = method_now();
   by_id("summary").textContent = name === default_method ? `${summary}. What the program does where nothing else is asked for.` : summary;
   by_id("more-of").textContent = name;
-  by_id("parameters").replaceChildren(...parameters.map(option_of));
+  by_id("parameters").replaceChildren(...parameters.filter(({ name }) => !of_sequences.test(name)).map(option_of));
   by_id("preset-option").hidden = presets.length === 0;
   by_id("preset").replaceChildren(made("option", { value: "", textContent: "none" }), ...presets.map((preset) =>
     made("option", { textContent: preset.name })));
