@@ -8,7 +8,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: all setup build demo test bench sanitize fuzz lint format docs install wheel packages check-packages clean site integrations
+.PHONY: all setup build demo test bench sanitize fuzz lint format docs install wheel packages check-packages clean site integrations wasm
 all: build
 
 setup:
@@ -68,6 +68,11 @@ install: build
 # A wheel for other machines; CUDA=all-major for GPUs too. tools/release-wheel says what else can be chosen.
 wheel: setup
 	@tools/release-wheel $(PYTHON)
+
+# The page that denoises pictures in a browser: build/wasm/ungrain.html. TESTS=1: C++ tests in node, too.
+wasm:
+	@tools/setup wasm
+	@tools/wasm $(JOBS) $(if $(TESTS),tests)
 
 # Debian packages, and their trial in a bare system of their own (as root, with debootstrap).
 packages: setup

@@ -73,7 +73,12 @@ ungrain_find_or_fetch(
 foreach(part CONTRIB EXAMPLES INSTALL TESTS)
   set(HWY_ENABLE_${part} OFF CACHE INTERNAL "")
 endforeach()
+set(hwy_release 1.0.3)
+set(hwy_sha256 566fc77315878473d9a6bd815f7de78c73734acdcb745c3dde8579560ac5440e)
+if(EMSCRIPTEN)  # 1.0.3 has no vectors of doubles there
+  set(hwy_release 1.2.0)
+  set(hwy_sha256 7e0be78b8318e8bdbf6fa545d2ecb4c90f947df03f7aadc42c1967f019e63343)
+endif()
 ungrain_find_or_fetch(
-  hwy Highway 1.0.3 https://github.com/google/highway/archive/refs/tags/1.0.3.tar.gz
-  566fc77315878473d9a6bd815f7de78c73734acdcb745c3dde8579560ac5440e
+  hwy Highway ${hwy_release} https://github.com/google/highway/archive/refs/tags/${hwy_release}.tar.gz ${hwy_sha256}
   "Debian and Ubuntu: libhwy-dev, Fedora: highway-devel, Homebrew and vcpkg: highway, conda-forge: libhwy")

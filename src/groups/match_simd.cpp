@@ -94,6 +94,8 @@ constexpr int lanes = static_cast<int>(HWY_MIN(HWY_LANES(std::int32_t), std::siz
 #define UNGRAIN_ARM_DOTS (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)
 #endif
 #define UNGRAIN_BYTE_DOTS (HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX2 || UNGRAIN_ARM_DOTS)
+// Products of 16 bits are added in neighbouring pairs, which are of the same candidate.
+#define UNGRAIN_ADDS_NEIGHBOURS (HWY_ARCH_X86 || HWY_ARCH_WASM)
 #define UNGRAIN_BYTE_PAIRS (HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
 
 // For pixels of at most 8 bits. AVX2 and NEON have dot products on some processors only.
@@ -142,7 +144,7 @@ struct Dot {
 
   HWY_INLINE Dot() {}  // NOLINT: else it is made outside of the functions that may use vectors
 
-#if HWY_ARCH_X86
+#if UNGRAIN_ADDS_NEIGHBOURS
   Sums sum;
 
   HWY_INLINE void Start(Sums start) { sum = start; }
@@ -189,6 +191,9 @@ struct Dot {
         Sums none = hn::Zero(ds);
         sum = hn::ReorderWidenMulAccumulate(ds, hn::BitCast(dh, candidates[i]), hn::BitCast(dh, reference[i]),
                                             sum, none);
+#elif HWY_ARCH_WASM
+        sum = hn::Add(
+            sum, hn::WidenMulPairwiseAdd(ds, hn::BitCast(dh, candidates[i]), hn::BitCast(dh, reference[i])));
 #elif HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64
         const int16x8_t a = vreinterpretq_s16_s32(candidates[i].raw);
         const int16x8_t b = vreinterpretq_s16_s32(reference[i].raw);

@@ -166,7 +166,7 @@ void RowsSource::copy(std::span<const NoiseBlock> blocks, int first_channel, int
       order[n] = std::uint64_t(block.y) << 36U | std::uint64_t(block.x) << 8U | n;
     }
     std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count));
-    const auto number = [&](std::size_t n) { return first + (order[n] & 0xffU); };
+    const auto number = [&](std::size_t n) { return first + static_cast<std::size_t>(order[n] & 0xffU); };
     for (std::size_t n = 0; n < count; ++n) {
       constexpr std::size_t ahead = 3;
       if (n + ahead < count) {

@@ -1,0 +1,11 @@
+# The methods' own cases: each folder's cases.h defines `MethodCases <folder>_cases()`.
+file(GLOB case_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/methods/*/cases.h)
+set(case_includes "")
+set(case_calls "")
+foreach(header ${case_headers})
+  get_filename_component(folder ${header} DIRECTORY)
+  get_filename_component(method ${folder} NAME)
+  string(APPEND case_includes "#include \"${header}\"\n")
+  string(APPEND case_calls "${method}_cases(), ")
+endforeach()
+configure_file(${CMAKE_CURRENT_LIST_DIR}/all_cases.h.in ${PROJECT_BINARY_DIR}/tests/generated/all_cases.h @ONLY)
