@@ -94,7 +94,7 @@ void MethodOptions::add_quality(OptionTable& table, For what) {
         if (!found->profile.empty()) words_.given["profile"] = found->profile;
         check_one_choice(quality_given_);
       });
-  option.choices = names;
+  option.choices = std::move(names);
   option.chooses_method = true;
   option.yields = true;  // bilateral has one, too
 }

@@ -32,7 +32,7 @@ namespace {
 constexpr int whole_search = 7;
 constexpr int whole_group = 49;
 
-RidgeParams resolved(RidgeParams params, const ImageSpec& spec) {
+RidgeParams resolved(const RidgeParams& params, const ImageSpec& spec) {
   return resolve_derived(params, spec).as<RidgeParams>();
 }
 

@@ -10,6 +10,6 @@ namespace ungrain {
 
 std::span<const Method* const> all_methods();         // of images
 std::span<const Method* const> all_volume_methods();  // of volumes as solids
-const Method& find_method(std::string_view name);  // throws Error(invalid_argument) with the nearest name
+const Method& find_method(std::string_view name);     // throws Error(invalid_argument) with the nearest name
 
 }  // namespace ungrain

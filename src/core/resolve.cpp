@@ -304,9 +304,8 @@ struct MeasuredNoise::Impl {
 
     Resolved found(const MethodParams& params) const {
       if (!params.needs_image()) return {params, std::nullopt};
-      return NoiseResolver::measures(params)
-                 ? NoiseResolver::with_measured_noise(params, spec, noise, *cuts)
-                 : NoiseResolver::with_given_noise(params, spec, *cuts);
+      return NoiseResolver::measures(params) ? NoiseResolver::with_measured_noise(params, spec, noise, *cuts)
+                                             : NoiseResolver::with_given_noise(params, spec, *cuts);
     }
   };
 

@@ -1,8 +1,8 @@
 // Image files as streams of rows. Nothing outside this folder knows file formats.
 //
-// Our own code reads and writes PNM, PAM, PFM, BMP, NPY and NIfTI, and reads DICOM; libtiff, LibRaw and libhdf5
-// do theirs and libvips everything else, in builds that have them (UNGRAIN_HAVE_VIPS ...). On reading, a
-// file's content decides its format; on writing, the name's extension.
+// Our own code reads and writes PNM, PAM, PFM, BMP, NPY and NIfTI, and reads DICOM; libtiff, LibRaw and
+// libhdf5 do theirs and libvips everything else, in builds that have them (UNGRAIN_HAVE_VIPS ...). On
+// reading, a file's content decides its format; on writing, the name's extension.
 //
 // Every failure is Error(io): one line, the file's name first.
 #pragma once

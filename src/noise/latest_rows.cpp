@@ -163,7 +163,7 @@ void RowsSource::copy(std::span<const NoiseBlock> blocks, int first_channel, int
     std::array<std::uint64_t, part> order;  // row, column and number of each
     for (std::size_t n = 0; n < count; ++n) {
       const NoiseBlock& block = blocks[first + n];
-      order[n] = std::uint64_t(block.y) << 36U | std::uint64_t(block.x) << 8U | n;
+      order[n] = static_cast<std::uint64_t>(block.y) << 36U | static_cast<std::uint64_t>(block.x) << 8U | n;
     }
     std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count));
     const auto number = [&](std::size_t n) { return first + static_cast<std::size_t>(order[n] & 0xffU); };

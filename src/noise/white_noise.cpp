@@ -12,13 +12,13 @@
 #include <span>
 #include <string>
 
-#include "ungrain/half.h"
 #include "noise/block_batch_simd.h"
 #include "noise/block_spectrum.h"
 #include "noise/drawn_blocks.h"
 #include "noise/flat_blocks.h"
 #include "noise/flat_windows.h"
 #include "ungrain/error.h"
+#include "ungrain/half.h"
 
 namespace ungrain {
 namespace {

@@ -237,7 +237,7 @@ FunctionArguments Function::read(const VSMap& in, const VSAPI& api, const ImageS
       return argument.param.name == frames_around;
     });
     if (!given.has(radius->name) && !given.has("preset")) {
-      params.set(std::string(frames_around), static_cast<double>(frames));
+      params.set(frames_around, static_cast<double>(frames));
     }
   }
   params.scale_strengths(spec.white() / 255);

@@ -28,10 +28,10 @@ using cuda::Bm3dFinishCall;
 using cuda::Bm3dGeneral;
 using cuda::Bm3dGeneralCall;
 using cuda::Bm3dGeneralMatch;
-using cuda::ReferenceGrid;
 using cuda::Bm3dLevels;
-using cuda::GroupMatchCall;
 using cuda::Bm3dSums;
+using cuda::GroupMatchCall;
+using cuda::ReferenceGrid;
 
 constexpr int block_columns = 32;
 constexpr int block_rows = 8;
@@ -212,7 +212,7 @@ class CudaStep {
     const Rect& out = call.out.rect;
     const int before = reach_ + step_.patch - 1;
     const ReferenceGrid grid = grid_at(across_.first(out.x0 - before), across_.end(out.x1 - 1 + reach_),
-                                  down_.first(out.y0 - before), down_.end(out.y1 - 1 + reach_));
+                                       down_.first(out.y0 - before), down_.end(out.y1 - 1 + reach_));
     // Other stages may need more rows than this one.
     const int around = bm3d_reach(settings_, index_);
     const Rect needed{std::max(0, out.x0 - around), std::max(0, out.y0 - around),

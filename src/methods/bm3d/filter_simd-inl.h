@@ -14,8 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "methods/bm3d/filter_simd.h"
 #include "cpu/vector_targets.h"
+#include "methods/bm3d/filter_simd.h"
 
 #if defined(UNGRAIN_METHODS_BM3D_FILTER_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef UNGRAIN_METHODS_BM3D_FILTER_SIMD_INL_H_

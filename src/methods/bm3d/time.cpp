@@ -105,7 +105,7 @@ std::vector<std::vector<float>> time_transforms(int radius) {
   return all;
 }
 
-Pipeline time_pipeline(const Bm3dSettings& settings, const ImageSpec& spec, TimeStages stages) {
+Pipeline time_pipeline(const Bm3dSettings& settings, const ImageSpec& spec, const TimeStages& stages) {
   const TimeLayout layout = time_layout(settings, spec);
   const int planes = spec.colour_channels();
   const int units = static_cast<int>(layout.matched.size());

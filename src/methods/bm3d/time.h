@@ -118,6 +118,6 @@ struct TimeStages {
   Stage steps[2];
   Stage match_again;
 };
-Pipeline time_pipeline(const Bm3dSettings& settings, const ImageSpec& spec, TimeStages stages);
+Pipeline time_pipeline(const Bm3dSettings& settings, const ImageSpec& spec, const TimeStages& stages);
 
 }  // namespace ungrain

@@ -200,8 +200,8 @@ constexpr float largest = 1e17F;
 
 // The group's patches less their mean, with the patches' precisions as weights, and each multiplied with the
 // root of its precision. The mean is taken of differences from the reference: of equal patches it is exact.
-HWY_NOINLINE void GatherCentred(const Group& g, const CombineCall& call, const float* from, const float* roots,
-                              const Matrix& to) {
+HWY_NOINLINE void GatherCentred(const Group& g, const CombineCall& call, const float* from,
+                                const float* roots, const Matrix& to) {
   for (int i = 0; i < g.count; ++i) Gather(g, from + call.places[i], call.pitch, to.Row(i));
   float all = static_cast<float>(g.count);
   if (call.precisions != nullptr) {
