@@ -409,7 +409,7 @@ Pipeline bm3d_time_cpu(const Bm3dSettings& settings, const ImageSpec& spec) {
       }
     };
   }
-  return time_pipeline(settings, spec, std::move(stages));
+  return time_pipeline(settings, spec, stages);
 }
 
 }  // namespace ungrain

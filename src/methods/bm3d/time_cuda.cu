@@ -1233,7 +1233,7 @@ Pipeline bm3d_time_cuda(const Bm3dSettings& settings, const ImageSpec& spec) {
       for (const auto& part : parts) part->launch(call);
     };
   }
-  return time_pipeline(settings, spec, std::move(stages));
+  return time_pipeline(settings, spec, stages);
 }
 
 }  // namespace ungrain

@@ -568,7 +568,7 @@ Pipeline bm3d_time_reference(const Bm3dSettings& settings, const ImageSpec& spec
       if (settings.opponent && index + 1 == settings.steps) to_rgb(call.out);
     };
   }
-  return time_pipeline(settings, spec, std::move(stages));
+  return time_pipeline(settings, spec, stages);
 }
 
 }  // namespace ungrain
