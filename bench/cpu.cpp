@@ -50,9 +50,7 @@ std::vector<Size> parse_sizes(const std::string& text) {
   for (std::string word; std::getline(list, word, ',');) {
     Size size;
     int end = 0;
-    const int read =
-        std::sscanf(word.c_str(),  // NOLINT(bugprone-unchecked-string-to-number-conversion): looked at below
-                    "%dx%d%n", &size.width, &size.height, &end);
+    const int read = std::sscanf(word.c_str(), "%dx%d%n", &size.width, &size.height, &end);
     if (read != 2 || word.c_str()[end] != '\0')
       invalid(fmt::format("a size is WIDTHxHEIGHT, not '{}'", word));
     sizes.push_back(size);

@@ -61,7 +61,6 @@ struct Request {
 Size parse_size(const std::string& text, const char* option, int least, int most) {
   Size size;
   char rest = 0;
-  // NOLINTNEXTLINE(bugprone-unchecked-string-to-number-conversion): limits are looked at below
   if (std::sscanf(text.c_str(), "%dx%d%c", &size.width, &size.height, &rest) != 2) size = {};
   if (std::min(size.width, size.height) < least || std::max(size.width, size.height) > most) {
     throw CLI::ValidationError(option,

@@ -14,7 +14,7 @@ std::vector<DeviceInfo> discover() {
 bool is_started() { return false; }
 void start(int) {}
 
-std::unique_ptr<Backend> make_backend(std::vector<int>, int) {
+std::unique_ptr<Backend> make_backend(std::vector<int>, int) {  // NOLINT: as cuda_backend.cpp takes it
   throw Error(ErrorCode::no_device, "this build of ungrain has no CUDA support");
 }
 
