@@ -13,6 +13,7 @@
 #include "io/raw_file.h"
 #include "opened_file.h"
 #include "page_rows.h"
+#include "signals.h"
 #include "ungrain/convert.h"
 #include "ungrain/error.h"
 #include "ungrain/video.h"
@@ -534,6 +535,7 @@ double Workbench::seconds_per_pixel(const std::string& work) const {
 Variant::Variant(const Options& options, const Device& device) : options_(options) {
   if (options_.device.kind == Device::Kind::automatic) options_.device = device;
   options_.images = 0;
+  options_.cancel = interrupted();
 }
 
 double Variant::seconds_for(const Workbench& bench, double pixels) const {
