@@ -62,7 +62,8 @@ TEST(Bm3dModel, TheGeneralVersionIsTheReference) {
   }
 }
 
-// As the fast version is held against the reference without a model: single patches may be others.
+// As the fast version is held against the reference without a model: single patches may be others, more of them
+// on processors that search among pixels of 7 bits.
 TEST(Bm3dModel, TheFastVersionIsTheReferenceButForSomePatches) {
   for (const int channels : {1, 3}) {
     const Image noisy = noisy_of(scene_of(52, 44, channels), 20);
@@ -72,7 +73,7 @@ TEST(Bm3dModel, TheFastVersionIsTheReferenceButForSomePatches) {
         const Image fast = filtered(params, noisy, cpu);
         const Image slow = filtered(params, noisy, reference);
         EXPECT_LT(max_abs(slow.view(), fast.view()), 0.06 * 255) << channels << ' ' << steps;
-        EXPECT_GT(psnr(slow.view(), fast.view()), 50) << channels << ' ' << steps;
+        EXPECT_GT(psnr(slow.view(), fast.view()), 48) << channels << ' ' << steps;
       }
     }
   }

@@ -117,11 +117,14 @@ def assert_can_be_made(line: str) -> bool:
         for target in targets:
             assert re.search(rf"^{target}:", rules, re.M), f"the Makefile has no {target}"
         return True
-    if re.match(r"(tools|bench)/", words[0]) or words[0] == "tests/consumer/run":
+    if re.match(r"(tools|bench)/", words[0]) or words[0] in ("tests/consumer/run", ".ci/run"):
         assert os.access(ROOT / words[0], os.X_OK), f"{words[0]} is no program"
         return True
     if words[0] in ("python", "python3") and words[1].startswith("examples/"):
         assert (ROOT / words[1]).exists()  # python/tests/test_examples.py runs them
+        return True
+    if words[:3] == ["build/venv/bin/python", "-m", "pytest"] or (words[0] == "node" and words[1].endswith(".mjs")):
+        assert all((ROOT / word).exists() for word in words[1:] if "/" in word)
         return True
     if words[0] in ("c++", "g++") and "examples/" in line:
         named = re.search(r"examples/\w+\.cpp", line)[0]
