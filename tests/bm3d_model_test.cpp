@@ -62,8 +62,8 @@ TEST(Bm3dModel, TheGeneralVersionIsTheReference) {
   }
 }
 
-// As the fast version is held against the reference without a model: single patches may be others, more of them
-// on processors that search among pixels of 7 bits.
+// As the fast version is held against the reference without a model: single patches may be others, more of
+// them on processors that search among pixels of 7 bits.
 TEST(Bm3dModel, TheFastVersionIsTheReferenceButForSomePatches) {
   for (const int channels : {1, 3}) {
     const Image noisy = noisy_of(scene_of(52, 44, channels), 20);

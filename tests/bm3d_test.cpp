@@ -245,7 +245,8 @@ TEST(Bm3d, TheGeneralVersionIsTheReference) {
 }
 
 // The fast version searches among coarser pixels: it may choose other patches where they are about equally
-// near. Then single pixels differ, the quality does not: by at most 0.01 dB with pixels of 8 bits, 0.011 of 7.
+// near. Then single pixels differ, the quality does not: by at most 0.01 dB with pixels of 8 bits, 0.011
+// of 7.
 TEST(Bm3d, FastAndGeneralAreEquallyGood) {
   for (const int channels : {1, 3}) {
     const Image clean = scene_of(330, 250, channels);
