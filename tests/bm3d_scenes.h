@@ -7,6 +7,7 @@
 
 #include "core/engine.h"
 #include "cpu/cpu_backend.h"
+#include "groups/match_simd.h"
 #include "methods/bm3d/bm3d.h"
 #include "methods/bm3d/fast.h"
 #include "scene/scene.h"
@@ -33,6 +34,10 @@ inline Image noisy_of(const Image& clean, double sigma, std::uint64_t seed = 5) 
   add_noise(clean.view(), noisy.view(), {NoiseKind::gaussian, sigma, seed});
   return noisy;
 }
+
+// Whether this processor compares pixels of 7 bits where others compare 8: then more groups have other
+// patches.
+inline bool searches_7_bits() { return match_depth(false) < 127; }
 
 inline std::shared_ptr<const NoiseModel> shared(NoiseModel model) {
   return std::make_shared<const NoiseModel>(std::move(model));
