@@ -134,7 +134,8 @@ class StepKernels {
  public:
   // `matched`: where patches are looked for, and step 2's pilot.
   StepKernels(const Picture& picture, const GpuImage& matched, const Bm3dSettings& settings, int index)
-      : step_(index == 0 ? settings.first : settings.second), fast_(cuda::bm3d_fast_filter(settings, index)) {
+      : step_(index == 0 ? settings.first : settings.second),
+        fast_(cuda::bm3d_fast_filter(settings, index, 1)) {
     const ImageSpec spec = picture.noisy.view().spec;
     const Rect whole{0, 0, spec.width, spec.height};
     const auto plane_of = [&](const GpuImage& image) {
@@ -150,6 +151,7 @@ class StepKernels {
                    count(spec.width), count(spec.height)};
     match_.patch = step_.patch;
     match_.search = step_.search;
+    match_.nearly = true;  // as bm3d searches
     match_.count = step_.group;
     match_.max_distance = static_cast<float>(step_.max_distance * step_.patch * step_.patch);
     match_.middle = 0.5F;

@@ -60,7 +60,7 @@ TEST_P(Bm4dAgainstDefinition, OfEachNumberOfSteps) {
     // The last bit may decide whether a coefficient exceeds the threshold, and which cubes the second step
     // finds in the first one's result. Elsewhere results agree to 1e-5.
     EXPECT_LE(largest_difference_of(found, expected), 0.02 * setting.scale) << steps;
-    EXPECT_GE(volume_psnr(found, expected, setting.scale), steps == 1 ? 85 : 65) << steps;
+    EXPECT_GE(volume_psnr(found, expected, setting.scale), steps == 1 ? 80 : 65) << steps;
   }
 }
 

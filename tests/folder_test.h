@@ -25,7 +25,7 @@ class FolderTest : public ::testing::Test {
     std::filesystem::remove_all(folder_, ignored);
   }
 
-  std::filesystem::path path(const std::string& name) const { return folder_ / name; }
+  std::filesystem::path path(const std::string& name) const { return (folder_ / name).make_preferred(); }
 
   std::filesystem::path file(const std::string& name, const std::string& bytes) const {
     std::ofstream(path(name), std::ios::binary) << bytes;

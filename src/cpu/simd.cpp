@@ -28,18 +28,28 @@ std::vector<std::int64_t> targets_here() {
 }
 
 // Instructions that Highway's sets leave out because many processors lack them.
-bool processor_has_byte_dots() {
 #if HWY_ARCH_X86
-  constexpr unsigned avx_vnni = 1U << 4;
-  unsigned eax = 0;
-  unsigned ebx = 0;
-  unsigned ecx = 0;
-  unsigned edx = 0;
-  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & avx_vnni) != 0;
+struct ByteDots {
+  bool of_avx2 = false;
+  bool of_avx3 = false;
+
+  ByteDots() {
+    constexpr unsigned avx_vnni = 1U << 4;
+    constexpr unsigned avx512_vnni = 1U << 11;
+    unsigned eax = 0;
+    unsigned ebx = 0;
+    unsigned ecx = 0;
+    unsigned edx = 0;
+    of_avx3 = __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx & avx512_vnni) != 0;
+    of_avx2 = __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & avx_vnni) != 0;
+  }
+  bool of(std::int64_t target) const { return target == HWY_AVX2 ? of_avx2 : of_avx3; }
+};
 #else
-  return platform::arm_has_byte_dots();
+struct ByteDots {
+  static bool of(std::int64_t /*target*/) { return platform::arm_has_byte_dots(); }
+};
 #endif
-}
 
 // An extension of an instruction set, for bm3d; other filters use the set itself.
 struct Variant {
@@ -53,9 +63,10 @@ std::vector<Variant> variants_here() {
   const auto has = [&](std::int64_t target) { return (supported & target) != 0; };
 #if HWY_ARCH_X86
   std::vector<Variant> list = {{"AVX3_DL", HWY_AVX3_DL | HWY_AVX3, has(HWY_AVX3_DL)},
-                               {"AVX2_VNNI", HWY_AVX2, has(HWY_AVX2) && processor_has_byte_dots()}};
+                               {"AVX3_VNNI", HWY_AVX3, has(HWY_AVX3) && ByteDots().of(HWY_AVX3)},
+                               {"AVX2_VNNI", HWY_AVX2, has(HWY_AVX2) && ByteDots().of(HWY_AVX2)}};
 #else
-  std::vector<Variant> list = {{"NEON_DOT", HWY_NEON, has(HWY_NEON) && processor_has_byte_dots()}};
+  std::vector<Variant> list = {{"NEON_DOT", HWY_NEON, has(HWY_NEON) && ByteDots::of(HWY_NEON)}};
 #endif
   std::erase_if(list, [](const Variant& variant) { return !variant.here; });
   return list;
@@ -65,9 +76,9 @@ std::atomic<bool> byte_dots_allowed{true};
 
 }  // namespace
 
-bool byte_dots_in_use() {
-  static const bool there = processor_has_byte_dots();
-  return there && byte_dots_allowed.load(std::memory_order_relaxed);
+bool byte_dots_in_use(std::int64_t target) {
+  static const ByteDots there;
+  return there.of(target) && byte_dots_allowed.load(std::memory_order_relaxed);
 }
 
 std::vector<std::string> simd_variants() {

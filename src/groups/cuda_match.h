@@ -56,6 +56,9 @@ struct GroupMatchCall {
   float scale = 1;   // within about -128 ... 128: middle of the values, 255 / their range
   // Instead, whole numbers: needs patches of 8 x 8, no limit of distances and no corrections.
   MatchIntegers integers;
+  // Whether the next nearest may take the place of a few of the nearest, about one in 20 or fewer, which
+  // takes half the time. For up to 32 patches that are compared by halves.
+  bool nearly = false;
   // Results for reference j * count_i + i of the call: how many patches were found, at least 1, and their
   // offsets from the reference. The reference is first, then the nearest; ties in reading order.
   std::int8_t* offsets = nullptr;  // [reference][count][2]: dx, dy; those not found are 0; 16-byte aligned

@@ -1,8 +1,8 @@
 // What the kernels of the search by halves share: sizes, and the layout of a call. Private to them.
 //
-//   plane of floats --prepare--> words, norms --search--> offsets, found
+//   plane of floats --prepare--> words, norms --one or two passes--> offsets, found
 //                                                 |
-//                                 rank: sorts and queues in registers and shared memory
+//                     octet: distances; rank: sorts and queues in registers and shared memory
 //
 // Half the distance of two patches is |a|²/2 + |b|²/2 - a b. Pixels are halves of (pixel - middle) * scale,
 // and the norms are those of the rounded pixels. Distances are exact for the rounded image up to the rounding
@@ -24,6 +24,11 @@ constexpr int columns_of_block = 2 * octet;  // of references
 constexpr int few_classes = 8;               // in a lane
 constexpr int many_classes = 16;
 constexpr int most_with_few_classes = 32;
+constexpr int tile_columns = 16;  // of candidates
+// For one pass: bits of a candidate's column, and of its row, among those of an octet; and rows above the
+// windows with which every second tile begins.
+constexpr int place_bits = 6;
+constexpr int most_rows_before = 2;
 constexpr int most_wanted = 64;
 
 // Rows whose products are in flight at the same time.
@@ -42,7 +47,8 @@ static_assert(queue_length(few_classes, 8) >= 2 * most_wanted / 8 + most_added);
 // positions outside the image.
 constexpr float unfit = -1e30F;
 constexpr float outside = 1e33F;
-constexpr float far_beyond = 1e29F;  // bound of both
+constexpr float far_beyond = 1e29F;                 // bound of both
+constexpr float largest_half_distance = 134217728;  // 2^27, see largest_pixel in cuda_match_prepare.cu
 // Added to all half distances, so that rounding makes none negative.
 constexpr float bias = 256;
 
@@ -93,16 +99,28 @@ struct HalvesCall {
   unsigned inverse_side;  // of the search
   float farthest;         // half distance allowed, with the bias
 
+  int rows_before;  // the windows, in shared memory
+
   __host__ __device__ int reach() const { return call.search / 2; }
   // Octets begin at columns that are multiples of 8, so that a reference's result depends on its position
   // alone.
   __host__ __device__ int first_octet() const { return call.grid.first_i / octet * octet; }
   __host__ __device__ int end_i() const { return call.grid.first_i + call.grid.count_i; }
   int classes() const { return call.count <= most_with_few_classes ? few_classes : many_classes; }
+  bool one_pass() const {
+    const auto tiles = [](int places, int tile) { return (places + tile - 1) / tile * tile; };
+    const int columns = call.search + (octet_columns_of(word_pitch) - 1) * call.grid.spacing;
+    const int rows = call.search + call.grid.spacing + most_rows_before;
+    return call.nearly && classes() == few_classes && kernel_pitch() > 0 &&
+           tiles(columns, tile_columns) <= 1 << place_bits && tiles(rows, side) <= 1 << place_bits;
+  }
+  // Of shared memory, before the queues.
+  __host__ __device__ int image_words() const {
+    return 2 * copy_words + norm_pitch_of(word_pitch) * norm_rows;
+  }
   int shared_bytes() const {
-    const int queues = warps() * queue_length(classes(), warps()) * warp_size;
-    const int words_there = 2 * copy_words + norm_pitch_of(word_pitch) * norm_rows + queues;
-    return words_there * static_cast<int>(sizeof(std::uint32_t));
+    const int queues = one_pass() ? 0 : warps() * queue_length(classes(), warps()) * warp_size;
+    return (image_words() + queues) * static_cast<int>(sizeof(std::uint32_t));
   }
   // The pitch for which the kernel was compiled, or 0.
   int kernel_pitch() const {
@@ -139,6 +157,7 @@ inline dim3 grid_of(const HalvesCall& halves) {
 }
 
 void launch_prepare(const HalvesCall& halves, Stream stream);
-void launch_search(const HalvesCall& halves, Stream stream);
+void launch_one_pass(const HalvesCall& halves, Stream stream);
+void launch_two_passes(const HalvesCall& halves, Stream stream);
 
 }  // namespace ungrain::cuda::halves_match

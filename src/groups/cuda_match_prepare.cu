@@ -103,6 +103,7 @@ HalvesCall halves_call(const GroupMatchCall& call, int rows_of_block) {
                       : pitch <= middle_pitch ? middle_pitch
                       : pitch <= wide_pitch   ? wide_pitch
                                               : pitch;
+  halves.rows_before = halves.one_pass() ? most_rows_before : 0;
 
   // Rows and columns beyond the windows: a full group of rows in flight, one row of read-ahead, and full
   // tiles of columns.
@@ -111,16 +112,16 @@ HalvesCall halves_call(const GroupMatchCall& call, int rows_of_block) {
   const int last_j =
       (halves.end_j() - 1) / halves.octet_rows() * halves.octet_rows() + halves.octet_rows() - 1;
   halves.x0 = (grid.grid_x(halves.first_octet()) - reach) & ~1;
-  halves.y0 = grid.y(halves.first_row()) - reach;
+  halves.y0 = grid.y(halves.first_row()) - reach - halves.rows_before;
   const int width = grid.x(last_i) + reach + 26 - halves.x0;
   halves.width = (width + columns_step - 1) / columns_step * columns_step;
   halves.rows = grid.y(last_j) + reach + more_rows + side + 1 - halves.y0;
   lay_out(halves, call.scratch);
 
-  halves.word_rows = down + more_rows + side + 1;
+  halves.word_rows = halves.rows_before + down + more_rows + side + 1;
   // A warp loads from 7 neighbouring banks of each copy, so the copies are 16 banks apart.
   halves.copy_words = (halves.word_pitch * halves.word_rows + 15) / 32 * 32 + 16;
-  halves.norm_rows = down + more_rows + 1;
+  halves.norm_rows = halves.rows_before + down + more_rows + 1;
 
   constexpr int fewest_position_bits = 9;  // the remaining bits of a key fit a float
   halves.position_bits = fewest_position_bits;
@@ -197,7 +198,11 @@ bool suits(const GroupMatchCall& call) {
 void launch_match(const GroupMatchCall& call, Stream stream) {
   const HalvesCall halves = halves_call(call, rows_of_block(call));
   launch_prepare(halves, stream);
-  launch_search(halves, stream);
+  if (halves.one_pass()) {
+    launch_one_pass(halves, stream);
+  } else {
+    launch_two_passes(halves, stream);
+  }
 }
 
 }  // namespace ungrain::cuda::halves_match

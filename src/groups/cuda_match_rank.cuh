@@ -18,6 +18,8 @@ namespace ungrain::cuda::halves_match {
 
 __device__ inline float smaller(float a, float b) { return fminf(a, b); }
 __device__ inline float larger(float a, float b) { return fmaxf(a, b); }
+__device__ inline int smaller(int a, int b) { return min(a, b); }
+__device__ inline int larger(int a, int b) { return max(a, b); }
 __device__ inline unsigned smaller(unsigned a, unsigned b) { return min(a, b); }
 __device__ inline unsigned larger(unsigned a, unsigned b) { return max(a, b); }
 
@@ -124,13 +126,32 @@ __device__ float largest_of(const float (&numbers)[Each]) {
 
 // Of two sorted halves, in lanes g and g ^ Apart of runs of lanes, keeps the smaller numbers, in both lanes,
 // as a bitonic sequence.
-template <int Apart, int Each>
-__device__ void keep_smaller_half(float (&numbers)[Each]) {
-  float others[Each];
+template <int Apart, int Each, class T>
+__device__ void keep_smaller_half(T (&numbers)[Each]) {
+  T others[Each];
 #pragma unroll
   for (int i = 0; i < Each; ++i) others[i] = __shfl_xor_sync(all_lanes, numbers[Each - 1 - i], 4 * Apart);
 #pragma unroll
-  for (int i = 0; i < Each; ++i) numbers[i] = fminf(numbers[i], others[i]);
+  for (int i = 0; i < Each; ++i) numbers[i] = smaller(numbers[i], others[i]);
+}
+
+// Sorts the smallest `n` numbers of 8 lanes, each of which holds 8 that ascend. They end up in the first
+// lanes.
+template <class T>
+__device__ void sort_nearest(T (&numbers)[8], int n) {
+  order_across<1, true>(numbers);
+  merge<1>(numbers);
+  if (n <= 16) {
+    keep_smaller_half<3>(numbers);
+    merge<2>(numbers);
+    keep_smaller_half<7>(numbers);
+    merge<2>(numbers);
+    return;
+  }
+  order_across<3, true>(numbers);
+  merge<2>(numbers);
+  keep_smaller_half<7>(numbers);
+  merge<4>(numbers);
 }
 
 // The smallest and the n-th smallest number of 8 lanes. For the usual n and 8 numbers a lane this is cheaper
@@ -225,8 +246,12 @@ __device__ void sort_keys(const LaneQueue<Length>& queue, int which, unsigned po
   }
 }
 
-__device__ inline void store(const HalvesCall& halves, const unsigned (&keys)[8], unsigned position_mask,
-                             int i, int j, bool wanted, bool left_out) {
+// Stores the group of the reference (i, j). `keys`: number `place` of the group is keys[place % 8] of lane
+// place / 8; larger than `farthest` where there is no candidate. `offset_of(key)`: dx in the lower byte, dy
+// in the upper one.
+template <class Key, class OffsetOf>
+__device__ void store(const HalvesCall& halves, const Key (&keys)[8], Key farthest, const OffsetOf& offset_of,
+                      int i, int j, bool wanted, bool left_out) {
   const GroupMatchCall& call = halves.call;
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   const int first_place = lane / 4 * 8;
@@ -234,8 +259,8 @@ __device__ inline void store(const HalvesCall& halves, const unsigned (&keys)[8]
   int found = 0;
 #pragma unroll
   for (int k = 0; k < 8; ++k) {
-    const bool is_there = keys[k] != no_key && first_place + k < call.count;
-    offsets[k] = is_there ? halves.offset(keys[k] & position_mask) : 0;
+    const bool is_there = keys[k] <= farthest && first_place + k < call.count;
+    offsets[k] = is_there ? offset_of(keys[k]) : 0;
     found += is_there ? 1 : 0;
   }
 #pragma unroll

@@ -93,19 +93,20 @@ constexpr int lanes = static_cast<int>(HWY_MIN(HWY_LANES(std::int32_t), std::siz
 #else
 #define UNGRAIN_ARM_DOTS (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)
 #endif
-#define UNGRAIN_BYTE_DOTS (HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX2 || UNGRAIN_ARM_DOTS)
+#define UNGRAIN_BYTE_DOTS \
+  (HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || UNGRAIN_ARM_DOTS)
 // Products of 16 bits are added in neighbouring pairs, which are of the same candidate.
 #define UNGRAIN_ADDS_NEIGHBOURS (HWY_ARCH_X86 || HWY_ARCH_WASM)
 #define UNGRAIN_BYTE_PAIRS (HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
 
-// For pixels of at most 8 bits. AVX2 and NEON have dot products on some processors only.
+// For pixels of at most 8 bits. AVX3, AVX2 and NEON have dot products on some processors only.
 HWY_INLINE Products ProductsOfBytes() {
 #if HWY_TARGET == HWY_AVX3_DL
   return Products::dots;
 #elif UNGRAIN_BYTE_DOTS && UNGRAIN_BYTE_PAIRS
-  return byte_dots_in_use() ? Products::dots : Products::pairs;
+  return byte_dots_in_use(HWY_TARGET) ? Products::dots : Products::pairs;
 #elif UNGRAIN_BYTE_DOTS
-  return byte_dots_in_use() ? Products::dots : Products::wide;
+  return byte_dots_in_use(HWY_TARGET) ? Products::dots : Products::wide;
 #elif UNGRAIN_BYTE_PAIRS
   return Products::pairs;
 #else
@@ -169,7 +170,7 @@ struct Dot {
     if constexpr (By == Products::dots) {
 #pragma GCC unroll 2
       for (int i = 0; i < words; ++i) {
-#if HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3
         asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(candidates[i].raw), "v"(reference[i].raw));
 #elif HWY_TARGET == HWY_AVX2
         asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.raw) : "x"(candidates[i].raw), "x"(reference[i].raw));

@@ -187,7 +187,7 @@ class CudaStep {
         across_{padded_.width - step_.patch, step_.spacing},
         down_{padded_.height - step_.patch, step_.spacing},
         varies_(settings.sigma_map.data != nullptr),
-        fast_(cuda::bm3d_fast_filter(settings_, index)),
+        fast_(cuda::bm3d_fast_filter(settings_, index, white_)),
         general_(cuda::bm3d_general_filter(step_, index == 1, varies_ || is_correlated(settings_))) {
     for (int plane = 0; plane < planes_; ++plane)
       sigma_[plane] = fast_ ? cuda::fast_sigma(settings_, plane) : settings_.sigma[plane];
@@ -467,6 +467,7 @@ class CudaStep {
     match.max_distance = static_cast<float>(step_.max_distance * step_.patch * step_.patch);
     match.middle = static_cast<float>(white / 2);
     match.scale = static_cast<float>(255 / white);
+    match.nearly = true;
     return match;
   }
 

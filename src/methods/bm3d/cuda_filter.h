@@ -151,10 +151,11 @@ struct Bm3dFast {
   bool wiener = false;
   bool wavelet = false;
   bool model = false;
+  bool halves = false;  // whether coefficients may be halves
 };
 
 // Nothing if the step's settings need the general kernel. With a model the call's sigma must be fast_sigma().
-std::optional<Bm3dFast> bm3d_fast_filter(const Bm3dSettings& settings, int step);
+std::optional<Bm3dFast> bm3d_fast_filter(const Bm3dSettings& settings, int step, double white);
 // The least sigma of a group of the plane. With it weights are at most 1, as with one sigma.
 double fast_sigma(const Bm3dSettings& settings, int plane);
 // Sets the units in which no sum of a block overflows.

@@ -1,0 +1,308 @@
+// The fast filter of groups of 8 x 8 patches on a GPU: what a lane of a warp holds of a group, and what its
+// kernels share; see cuda_fast.cu.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "cuda/products.cuh"
+#include "cuda/warp.cuh"
+#include "methods/bm3d/cuda_filter.h"
+#include "methods/bm3d/cuda_halves.cuh"
+
+namespace ungrain::cuda::bm3d_fast {
+
+constexpr int patch = 8;
+constexpr int warps = 8;
+constexpr int threads = 32 * warps;
+// The range of 32-bit sums: an estimate of so many sigma times its weight.
+constexpr float largest_estimate = 32;
+// Words from one patch's corner to the next: avoids bank conflicts of lanes that read 8 patches at once.
+constexpr int corner_words = 12;
+constexpr std::size_t most_shared_bytes = 99 * 1024;  // available on every GPU from compute capability 8.0 on
+
+// Words of Wiener factors that a lane keeps in registers.
+constexpr int shares_in_registers = 16;
+constexpr int corner_table_words = 2 * 4 * 32;
+
+// Words of shared memory that a warp owns: places of patches, and Wiener factors or corners.
+constexpr int own_words(int most, bool wiener, bool wavelet) {
+  if (wiener) return most + std::max(0, most - shares_in_registers) * 32;
+  return most + (wavelet ? most * corner_words : 0);
+}
+
+struct FastCall {
+  Bm3dFilterCall filter;
+  Bm3dTile tile;
+  Bm3dFastTables tables;
+};
+
+// Calls work(n) for n = 0, 2, 4 ... below `size`, a power of two, and otherwise(n) for the rest up to Most.
+// One branch for every doubling.
+template <int Most, int Begin = 0, class Work, class Otherwise>
+__device__ __forceinline__ void for_pairs(int size, Work work, Otherwise otherwise) {
+  if constexpr (Begin < Most) {
+    constexpr int end = Begin == 0 ? 2 : 2 * Begin;
+    if (Begin == 0 || Begin < size) {
+#pragma unroll
+      for (int n = Begin; n < end; n += 2) work(n);
+      for_pairs<Most, end>(size, work, otherwise);
+    } else {
+#pragma unroll
+      for (int n = Begin; n < Most; n += 2) otherwise(n);
+    }
+  }
+}
+
+template <class T>
+__device__ T* bytes_after(T* start, int bytes) {
+  using Byte = std::conditional_t<std::is_const_v<T>, const char, char>;
+  return reinterpret_cast<T*>(reinterpret_cast<Byte*>(start) + bytes);
+}
+
+// Makes the value uniform for the compiler, so that branches on it are taken by the whole warp.
+__device__ inline int same_in_all_lanes(int value) { return __shfl_sync(all_lanes, value, 0); }
+
+// Returns the value, opaque to the compiler, so that it stays in a register instead of being loaded again
+// from constant memory. Lanes that read different constants are serialised.
+__device__ inline std::uint32_t kept_in_register(std::uint32_t value) {
+  return __shfl_sync(all_lanes, value, static_cast<int>(threadIdx.x) % 32);
+}
+
+// A zero that the compiler materialises only here. A known zero would be made for every group, before the
+// branch that needs it.
+__device__ inline float zero_here() {
+  float zero;
+  asm volatile("mov.f32 %0, 0f00000000;" : "=f"(zero));
+  return zero;
+}
+
+// Whether the lane holds coefficients of the low-low quadrant.
+__device__ inline bool in_corner(int lane) { return lane < 16 && (lane & 3) < 2; }
+
+// A group of up to Most patches: its places, the way from pixels to coefficients and back, and the sums.
+template <int Most, bool Wavelet>
+class PatchGroup {
+ public:
+  // `own`: the warp's words of shared memory. `corner_tables`: FastCall's, in shared memory.
+  __device__ PatchGroup(const FastCall& call, int plane, std::uint32_t* own,
+                        const std::uint32_t* corner_tables)
+      : call_(call),
+        places_(reinterpret_cast<int*>(own)),
+        own_(own + Most),
+        corner_tables_(corner_tables),
+        lane_(static_cast<int>(threadIdx.x) % 32),
+        inverse_sigma_(1 / call.filter.sigma[plane]),
+        inverse_noise_(1 / (call.filter.sigma[plane] * call.filter.strength)) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) matrices_[i] = kept_in_register(call.tables.matrices[i][lane_]);
+    const float* const window = call.filter.window;
+    const float of_row = window[lane_ / 4] * call.filter.sums.value_steps / call.filter.sums.weight_steps;
+    window_[0] = of_row * window[lane_ % 4];
+    window_[1] = of_row * window[lane_ % 4 + 4];
+  }
+
+  // Offset of a lane's first pixel in the tile's first patch.
+  __device__ static int lane_at(int pitch) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    return lane / 4 * pitch + lane % 4;
+  }
+
+  // Sets the patches of a group: `place` is the byte offset of that of this lane's number.
+  __device__ void set_places(int place) const {
+    __syncwarp();  // the last group's are no longer read
+    if (lane_ < Most) places_[lane_] = place;
+    __syncwarp();
+  }
+
+  // Adds the group to the block's sums: values from this lane's first pixel on, weights from the tile's first
+  // pixel on.
+  __device__ void add(int* values, int* weights, int place, int size) const {
+    if (lane_ < size) atomicAdd(bytes_after(weights, place), weight_);
+    const float factor = static_cast<float>(weight_) * deviation_;
+    const float scale[2] = {factor * window_[0], factor * window_[1]};
+    FourPlaces four;
+    const auto add_patch = [&](int n) {
+      int* const to = bytes_after(values, four.of(places_, n));
+      atomicAdd(to, rounded(parts_[n][0], scale[0]));
+      atomicAdd(to + 4, rounded(parts_[n][1], scale[1]));
+    };
+    for_pairs<Most>(
+        size,
+        [&](int n) {
+          add_patch(n);
+          if (n > 0 || size > 1) add_patch(n + 1);
+        },
+        [](int) {});
+  }
+
+ protected:
+  // Places of patches, read four at a time.
+  struct FourPlaces {
+    int4 places;
+    __device__ int of(const int* all, int n) {
+      if (n % 4 == 0) places = reinterpret_cast<const int4*>(all)[n / 4];
+      return n % 4 == 0 ? places.x : n % 4 == 1 ? places.y : n % 4 == 2 ? places.z : places.w;
+    }
+  };
+
+  // Two patches X of the group, as pairs of halves: M X^T, then (M X^T) M^T; see cuda/products.cuh. The
+  // forward and the inverse matrix are stacked: the same two registers serve all first products.
+  template <int Way>
+  __device__ std::uint32_t first_product(std::uint32_t halves) const {
+    std::uint32_t both[2];
+    multiply(both, matrices_[0], matrices_[2], halves);
+    return both[Way];
+  }
+  template <int Way, class T, int Size>
+  __device__ void second_product(T (&c)[Size], std::uint32_t first, std::uint32_t second) const {
+    multiply(c, first, second, matrices_[2 * Way + 1]);
+  }
+
+  // Calls take(n, first, second) with the pixels of patches n and n + 1, in units of 1 / scale, less the
+  // reference's mean, as pairs of halves; otherwise(n) where the group has no such patches. Returns whether
+  // all pixels are within `largest_pixel`. Sets mean_of_all_.
+  template <class Take, class Otherwise>
+  __device__ bool load(const float* image, int size, float scale, float largest_pixel, const Take& take,
+                       const Otherwise& otherwise) {
+    const float* const reference = bytes_after(image, places_[0]);
+    float mean = reference[0] + reference[4];
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) mean += __shfl_xor_sync(all_lanes, mean, apart);
+    mean *= scale / (patch * patch);
+    std::uint32_t largest = 0;
+    FourPlaces four;
+    for_pairs<Most>(
+        size,
+        [&](int n) {
+          const float* const first = bytes_after(image, four.of(places_, n));
+          const float* const second = bytes_after(image, four.of(places_, n + 1));
+          const std::uint32_t first_halves =
+              pack_halves(fmaf(first[0], scale, -mean), fmaf(first[4], scale, -mean));
+          std::uint32_t second_halves =
+              pack_halves(fmaf(second[0], scale, -mean), fmaf(second[4], scale, -mean));
+          // The second patch of a group of one is 0.
+          if (n == 0 && size == 1) second_halves = 0;
+          largest = larger_halves(larger_halves(largest, first_halves), second_halves);
+          take(n, first_halves, second_halves);
+        },
+        otherwise);
+    mean_of_all_ = patch * mean;
+    // A mean that is not finite would leave no numbers to compare.
+    return all_within(largest, fabsf(mean) < 1e30F ? largest_pixel : -1.0F);
+  }
+
+  __device__ static bool all_within(std::uint32_t largest, float limit) {
+    const float2 values = unpack_halves(largest);
+    return __all_sync(all_lanes, values.x <= limit && values.y <= limit);
+  }
+
+  // Whether the estimates fit the sums. `largest`: of the numbers between the products of the way back, which
+  // at most grow by sqrt 8, sqrt 8 x 1.2 for wavelets.
+  __device__ bool fit_sums(std::uint32_t largest) const {
+    constexpr float growth = 3.5F;
+    const float limit = largest_estimate / growth * call_.filter.sums.weight_steps;
+    return all_within(largest, limit * approximate_reciprocal(static_cast<float>(weight_) * deviation_));
+  }
+
+  // Number of patches in a difference of the transform along the group.
+  __device__ static constexpr int patches_in(int n) { return 2 * (n & -n); }
+
+  __device__ static float sum_over_warp(float value) {
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) value += __shfl_xor_sync(all_lanes, value, apart);
+    return value;
+  }
+
+  // Returns 1 for a kept coefficient.
+  __device__ static float take_away_up_to(float limit, float& coefficient) {
+    const float keep = one_above(fabsf(coefficient), limit);
+    coefficient = fmaf(-coefficient, keep, coefficient);
+    return keep;
+  }
+
+  // Levels 2 and 3 of wavelets, after the transform along the group. bior1.5 at sides 4 and 2 is Haar's,
+  // since its corrections wrap around and cancel. So both levels are one orthonormal 16 x 16 matrix, applied
+  // to the low-low quadrants of 16 patches by two products. In place: a lane reads and writes the same words.
+  __device__ float threshold_corner(int size, float limit, float limit_of_all) {
+    const int g = lane_ / 4;
+    const int t = lane_ % 4;
+    float kept = 0;
+#pragma unroll
+    for (int from = 0; from < Most; from += 16) {
+      if (from < size) {
+        std::uint32_t* const upper = own_ + (from + g) * corner_words + t;
+        std::uint32_t* const lower = upper + 8 * corner_words;
+        const std::uint32_t a[4] = {upper[0], lower[0], upper[4], lower[4]};
+        std::uint32_t left[4];
+        // The thresholds of the patches from + g and from + g + 8.
+        const float limits[2] = {limit_of(from + g, limit, limit_of_all),
+                                 limit_of(from + g + 8, limit, limit_of_all)};
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          float c[4];
+          multiply(c, a[0], a[1], a[2], a[3], corner_table(0, 2 * half), corner_table(0, 2 * half + 1));
+          if (half == 0 && from == 0 && lane_ == 0) c[0] += mean_of_all_;
+#pragma unroll
+          for (int i = 0; i < 4; ++i) kept += take_away_up_to(limits[i / 2], c[i]);
+          left[2 * half] = pack_halves(c[0], c[1]);
+          left[2 * half + 1] = pack_halves(c[2], c[3]);
+        }
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          float c[4];
+          multiply(c, left[0], left[1], left[2], left[3], corner_table(1, 2 * half),
+                   corner_table(1, 2 * half + 1));
+          upper[4 * half] = pack_halves(c[0], c[1]);
+          lower[4 * half] = pack_halves(c[2], c[3]);
+        }
+      }
+    }
+    return kept;
+  }
+
+  __device__ std::uint32_t corner_table(int back, int part) const {
+    return corner_tables_[(back * 4 + part) * 32 + lane_];
+  }
+
+  __device__ static float limit_of(int n, float limit, float limit_of_all) {
+    return n == 0 ? limit_of_all : limit * sqrtf(static_cast<float>(patches_in(n)));
+  }
+
+  // Square roots of 2, 4 ... 32.
+  __device__ static constexpr float constant_root(int power) {
+    return power == 2    ? 1.41421356F
+           : power == 4  ? 2.0F
+           : power == 8  ? 2.82842712F
+           : power == 16 ? 4.0F
+                         : 5.65685425F;
+  }
+
+  __device__ void set_weight(float kept) {
+    const float left = fmaxf(kept, 1.0F) * (deviation_ * deviation_);
+    weight_ = max(1, __float2int_rn(call_.filter.sums.weight_steps * approximate_reciprocal(left)));
+  }
+
+  // Rounds to the nearest whole number, below 2^22: the low bits of a float addition.
+  __device__ static int rounded(float value, float scale) {
+    return __float_as_int(fmaf(value, scale, 12582912.0F)) - __float_as_int(12582912.0F);
+  }
+
+  const FastCall& call_;
+  int* places_;
+  std::uint32_t* own_;
+  const std::uint32_t* corner_tables_;
+  int lane_;
+  float inverse_sigma_;
+  float inverse_noise_;
+  std::uint32_t matrices_[4];
+  float window_[2];
+  float mean_of_all_ = 0;
+  int weight_ = 1;
+  // With a noise model each group has its own sigma, the unit of its pixels. The sums' unit is the least
+  // sigma of all groups.
+  float deviation_ = 1;
+  float parts_[Most][2];  // what the patches lose, once the group was filtered
+};
+
+}  // namespace ungrain::cuda::bm3d_fast
