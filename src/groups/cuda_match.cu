@@ -10,7 +10,7 @@
 // Neighbouring lanes have neighbouring candidates, so that each pixel of all their patches is one coalesced
 // load. No two keys are equal: the result does not depend on which came first. Bound by loads, two for each
 // pixel of a candidate's patch. It takes any patch and any values; where products of halves serve
-// (cuda_match_search.cu) it only does the references that they leave out.
+// (cuda_match_octet.cuh) it only does the references that they leave out.
 #include "cuda/launch.cuh"
 #include "groups/cuda_match.h"
 #include "groups/cuda_match_halves.h"
