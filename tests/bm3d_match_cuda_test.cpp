@@ -416,7 +416,7 @@ TEST(Bm3dMatchCuda, InOnePassWherePatternsRepeat) {
 }
 
 // Where halves are too coarse, and where the distance is limited.
-TEST(Bm3dMatchCuda, InOnePassAsInTwo) {
+TEST(Bm3dMatchCuda, InOnePassBeyondHalvesAndWithLimits) {
   UNGRAIN_NEEDS_GPU();
   Picture picture = noise(120, 90);
   picture.pixels[picture.index(60, 40)] = 2000;

@@ -51,7 +51,7 @@ struct ByteDots {
 };
 #endif
 
-// An extension of an instruction set, for bm3d; other filters use the set itself.
+// An extension of an instruction set, for bm3d and ridge; other filters use the set itself.
 struct Variant {
   std::string_view name;
   std::int64_t targets;  // Highway's; the best one that a source was compiled for is used

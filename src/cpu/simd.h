@@ -13,14 +13,15 @@ namespace ungrain {
 // The sets that this library was compiled for and this processor has, best first: "AVX3", "AVX2", "NEON", …
 std::vector<std::string> simd_targets();
 
-// Those with dot products of bytes, which only bm3d uses: "AVX3_DL", "AVX3_VNNI", "AVX2_VNNI", "NEON_DOT".
+// Those with dot products of bytes, with which bm3d and ridge search: "AVX3_DL", "AVX3_VNNI", "AVX2_VNNI",
+// "NEON_DOT".
 std::vector<std::string> simd_variants();
 
 // Switches every thread to this set or variant; empty: the best. For tests and benchmarks.
 void use_simd_target(std::string_view name);
 
-// Whether this processor has such dot products in addition to Highway's `target` (AVX3, AVX2 or NEON), and they
-// may be used.
+// Whether this processor has such dot products in addition to Highway's `target` (AVX3, AVX2 or NEON), and
+// they may be used.
 bool byte_dots_in_use(std::int64_t target);
 
 }  // namespace ungrain

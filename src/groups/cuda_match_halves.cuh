@@ -99,7 +99,7 @@ struct HalvesCall {
   unsigned inverse_side;  // of the search
   float farthest;         // half distance allowed, with the bias
 
-  int rows_before;  // the windows, in shared memory
+  int rows_before;  // rows above the windows that shared memory also holds: for one pass
 
   __host__ __device__ int reach() const { return call.search / 2; }
   // Octets begin at columns that are multiples of 8, so that a reference's result depends on its position

@@ -10,7 +10,7 @@ bool suits(const GroupMatchCall& call);
 // Floats of scratch memory, for any GPU; 0 if no GPU supports the call.
 std::size_t scratch_floats(const GroupMatchCall& call);
 // References left to the search by floats have `found` 0: those with pixels too far from the middle for
-// halves, or with so few candidates in the window that no threshold bounds their distances.
+// halves, or with fewer candidates in the window than are wanted.
 void launch_match(const GroupMatchCall& call, Stream stream);
 
 }  // namespace ungrain::cuda::halves_match

@@ -109,9 +109,10 @@ class Octet {
   // Column g of the tile in the octet's first row, as a position in the window of a reference.
   __device__ int column(int which) const { return columns_[which]; }
 
-  // Computes half the distances of the lane's candidates in `Rows` rows from `first` on; `first` is Phase
-  // modulo 8. Calls visit(row - first, distances) for every few rows, each time with those of column g and
-  // then of g + 8, for the lane's two references. `Partial`: some rows may lie outside a window or the area.
+  // Computes half the distances of the lane's candidates in `Rows` rows from `first` on, which lies Phase
+  // rows modulo 8 below the tile's first row. Calls visit(row - first, distances) for every few rows, each
+  // time with those of column g and then of g + 8, for the lane's two references. `Partial`: some rows may
+  // lie outside a window or the area.
   template <int Rows, bool Partial, int Phase, class Visit>
   __device__ void take_rows(int first, const Visit& visit) {
 #pragma unroll
@@ -176,8 +177,8 @@ class Octet {
   std::uint32_t pairs_[2][4][2];
   const std::uint32_t* next_words_;
   const float* next_norms_;
-  // Pixels of the lane's columns in the 8 rows of its candidates, a ring: row y of the window at y mod 8, in
-  // pairs of rows.
+  // Pixels of the lane's columns in the 8 rows of its candidates, a ring: the n-th row of the tile
+  // at n mod 8, in pairs of rows.
   std::uint32_t ring_[4][4];
   float starts_[2][2];
   int columns_[2];

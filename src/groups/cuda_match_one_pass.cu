@@ -11,7 +11,7 @@
 //            second tile begins 2 rows higher, and in the lower half of the rows lanes swap columns.
 //
 // A third patch of one class among the nearest is lost, and the next nearest takes part instead: in the mean
-// 0.05 of 16 patches, 0.3 of 32. For 4 products there are 20 other instructions, 14 of them of the integer
+// 0.05 of 16 patches, 0.3 of 32. For 4 products there are 22 other instructions, 14 of them of the integer
 // units, which take one in two clocks: they bound the kernel. The sort is a quarter of it.
 #include "groups/cuda_match_octet.cuh"
 #include "groups/cuda_match_rank.cuh"
@@ -32,7 +32,7 @@ class Places {
   // `rows`: of the candidates
   __device__ explicit Places(int rows) : upper_rows_((rows / 2 + side - 1) / side * side) {}
 
-  // In the lower rows of a tile, from there on, lanes swap columns.
+  // Rows of a tile before those in which lanes swap columns.
   __device__ int upper_rows() const { return upper_rows_; }
   static __device__ int rows_before(int tile) { return tile % 2 * most_rows_before; }
   __device__ int swapped_in(int row_of_tile) const { return row_of_tile >= upper_rows_ ? octet / 2 : 0; }

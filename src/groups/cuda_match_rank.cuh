@@ -3,11 +3,13 @@
 //   32 lanes = 4 columns t of 8 lanes g          lane 4 g + t
 //   numbers of column t:  g = 0 | 1 | ... | 7    number g * Each + i is register i of lane g
 //
-//   pass 1  distances -> find_least_and_nth() -> threshold of a reference
-//   pass 2  keys      -> LaneQueue            -> sort_keys() -> store()
+//   one pass      keys -> sort_nearest() -> store()
+//   of two passes
+//     the first   distances -> find_least_and_nth() -> threshold of a reference
+//     the second  keys      -> LaneQueue            -> sort_keys() -> store()
 //
-// A key is 32 bits: the half distance as a fixed-point number, below it the position in reading order. No two
-// keys are equal, so the result does not depend on the order in which candidates come.
+// A key is 32 bits: the half distance (for two passes as a fixed-point number), below it the candidate's
+// place. No two keys are equal, so the result does not depend on the order in which candidates come.
 #pragma once
 
 #include "groups/cuda_match_halves.cuh"

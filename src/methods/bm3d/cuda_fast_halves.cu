@@ -1,8 +1,10 @@
 // The fast filter of groups of 8 x 8 patches on a GPU, with coefficients that are halves; see cuda_fast.cu.
 //
-// A lane's two coefficients of a patch are one word, and one instruction adds, scales or thresholds both: a
-// third fewer instructions than with floats. For strong noise: where all pixels are within 64 sigma of each
-// other, the rounding of sums along the group is at most a few hundredths of sigma.
+// A lane's two coefficients of a patch are one word, and one instruction adds, scales or thresholds both: 15
+// % fewer instructions than with floats. For strong noise, where white is at most 32 sigma. Sums along the
+// group are rounded: a difference of 32 patches that all have an edge of 32 sigma is off by up to 0.2 sigma,
+// others by much less; images lose less than 0.002 dB. Groups with pixels beyond 64 sigma of the reference's
+// mean are left to the general kernel.
 #include "methods/bm3d/cuda_fast_kernel.cuh"
 
 namespace ungrain::cuda::bm3d_fast {
@@ -117,7 +119,7 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
   // As in cuda_fast.cu: the shares that the noisy coefficients lose, from the basic estimate's.
   __device__ float lost_shares(int size, const std::uint32_t (&coefficients)[Most],
                                std::uint32_t (&shares)[shares_in_registers]) const {
-    // Counts of kept shares, in two parts: each stays below 16, and is exact to a hundredth.
+    // Counts of kept shares, in two parts: each is at most 16, exact to a hundredth.
     std::uint32_t kept[2] = {};
     float kept_of_all = 0;
 #pragma unroll

@@ -151,7 +151,7 @@ struct Bm3dFast {
   bool wiener = false;
   bool wavelet = false;
   bool model = false;
-  bool halves = false;  // whether coefficients may be halves
+  bool halves = false;  // whether coefficients are halves
 };
 
 // Nothing if the step's settings need the general kernel. With a model the call's sigma must be fast_sigma().
