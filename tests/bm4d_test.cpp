@@ -60,7 +60,12 @@ TEST_P(Bm4dAgainstDefinition, OfEachNumberOfSteps) {
     // The last bit may decide whether a coefficient exceeds the threshold, and which cubes the second step
     // finds in the first one's result. Elsewhere results agree to 1e-5.
     EXPECT_LE(largest_difference_of(found, expected), 0.02 * setting.scale) << steps;
-    EXPECT_GE(volume_psnr(found, expected, setting.scale), steps == 1 ? 80 : 65) << steps;
+#ifdef __MINGW32__  // SSE4 at most, which has no fused multiply-add
+    constexpr double least_of_one_step = 84;
+#else
+    constexpr double least_of_one_step = 85;
+#endif
+    EXPECT_GE(volume_psnr(found, expected, setting.scale), steps == 1 ? least_of_one_step : 65) << steps;
   }
 }
 

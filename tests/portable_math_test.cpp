@@ -71,13 +71,16 @@ TEST(PortableMath, ExpAtTheEdges) {
 }
 
 TEST(PortableMath, SinAndCosAgreeWithTheStandardLibrary) {
-#ifdef __MINGW32__
-  GTEST_SKIP() << "its library has few digits near zero crossings: cos(pi / 2) is off by 1e-20";
-#endif
   for (int i = 1; i < samples; ++i) {
     const double unit = 2 * spread(i) - 1;
+#ifdef __MINGW32__  // its library loses digits far from 0 and near zero crossings: cos(pi / 2) is off by
+                    // 1e-20
+    const double arguments[] = {unit};
+#else
     const double near_zero_crossing = i * 1.57079632679489661923;
-    for (const double x : {unit, unit * 10, unit * 1e6, near_zero_crossing}) {
+    const double arguments[] = {unit, unit * 10, unit * 1e6, near_zero_crossing};
+#endif
+    for (const double x : arguments) {
       ASSERT_LE(ulps_apart(portable::sin(x), std::sin(x)), 2) << x;
       ASSERT_LE(ulps_apart(portable::cos(x), std::cos(x)), 2) << x;
     }
