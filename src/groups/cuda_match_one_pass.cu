@@ -85,6 +85,7 @@ __device__ void find_nearest_of_classes(const Places& places, Octet<Pitch>& cand
     const int row_of_tile = lower ? places.upper_rows() : 0;
     int row = row_of_tile - Places::rows_before(tile);
     const int end = lower ? candidates.rows() : places.upper_rows() - Places::rows_before(tile);
+    if (row >= end) continue;
     candidates.begin_tile(tile, row, places.swapped_in(row_of_tile));
     int place = Places::of_register(row_of_tile) | Places::of_tile(tile);
     const auto keep_two = [&](int first_row, const float(&distances)[rows_in_flight][4]) {
@@ -154,7 +155,7 @@ __device__ void store_nearest(const HalvesCall& halves, const Places& places, co
       has_unfit = has_unfit || keys[i] < 0;
     }
     // It is missing where two others of its class look the same.
-    if (!any_of_references(has_itself) && lane / 4 == 0) keys[0] = own_place;
+    if (!any_of_references(has_itself) && lane / 4 == 0) more[0] = own_place;
     spread_over_lanes(keys);
     spread_over_lanes(more);
     sort_within<1>(keys);

@@ -21,13 +21,11 @@
 //
 // Two kernels filter groups: this file's holds coefficients as floats, cuda_fast_halves.cu's as halves.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
 #include "methods/bm3d/cuda_fast_kernel.cuh"
 #include "methods/bm3d/transforms.h"
-#include "ungrain/error.h"
 #include "ungrain/half.h"
 
 namespace ungrain::cuda {
@@ -384,6 +382,22 @@ std::optional<Bm3dTile> make_tile(int spacing, int reach, bool wiener, bool wave
   return std::nullopt;
 }
 
+// Leaves every group to the general kernel.
+__global__ void leave_all_kernel(unsigned* left_over, unsigned groups) {
+  const unsigned first = blockIdx.x * blockDim.x + threadIdx.x;
+  if (first == 0) left_over[0] = groups;
+  for (unsigned i = first; i < groups; i += gridDim.x * blockDim.x) left_over[1 + i] = i;
+}
+
+bool has_products() {
+  constexpr int first_with_products = 8;
+  int device = 0;
+  int major = 0;
+  check(cudaGetDevice(&device), "asking for the GPU");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking for the GPU");
+  return major >= first_with_products;
+}
+
 // Whether the model's deviations and shares are within the range of the sums and shares.
 bool takes_model(const PlaneNoise& noise) {
   constexpr double most_apart = 1024;
@@ -448,6 +462,11 @@ void set_fast_units(const Bm3dFast& fast, Bm3dSums& sums) {
 
 void launch_bm3d_fast(const Bm3dFast& fast, const Bm3dFilterCall& filter, Stream stream) {
   const FastCall call{filter, fast.tile, fast.tables};
+  if (!has_products()) {
+    const auto groups = static_cast<unsigned>(filter.references()) * static_cast<unsigned>(filter.planes);
+    return launch(leave_all_kernel, blocks_for(static_cast<int>(groups), threads), threads, 0, stream,
+                  filter.left_over, groups);
+  }
   if (fast.halves) return launch_halves(fast, call, stream);
   if (fast.model) {
     if (fast.wiener) {
