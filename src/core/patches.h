@@ -17,6 +17,7 @@ Reach search_reach(int search, int patch, int radius_t);
 // The weights of a patch along one axis, from -patch/2 to patch/2; the weights of the patch are their
 // products. Sum 1. Gaussian with a deviation of sigma pixels; 0: all equal.
 std::vector<double> patch_weights(int patch, double sigma);
+inline bool is_flat(const std::vector<double>& patch) { return patch.front() == patch[patch.size() / 2]; }
 
 // Weights below this count as 0, in every precision.
 inline constexpr double smallest_weight = 0x1p-126;

@@ -40,6 +40,16 @@ void allow_shared(Kernel kernel, std::size_t bytes) {
         "asking for shared memory");
 }
 
+// Whether the GPU in use has so much shared memory for a block.
+inline bool has_shared(std::size_t bytes) {
+  int device = 0;
+  int most = 0;
+  check(cudaGetDevice(&device), "asking for the GPU");
+  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+        "asking for the GPU's shared memory");
+  return bytes <= static_cast<std::size_t>(most);
+}
+
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared, Stream stream,
             const Arguments&... arguments) {

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <optional>
 
 #include "core/patches.h"
 #include "core/window.h"
 #include "cpu/exp.h"
+#include "cuda/patch_pairs.h"
 #include "cuda/patch_search.cuh"
 #include "cuda/tuning.h"
 #include "cuda/whole_image.h"
@@ -295,14 +298,15 @@ Split split_for(int blocks, int side) {
   return best;
 }
 
-bool is_flat(const std::vector<double>& patch) { return patch.front() == patch[patch.size() / 2]; }
-
 struct Choice {
   PatchSearchKernel kernel;
   bool adds_self = true;
 };
 
-Choice choose(const PatchSearch& search, int channels_per_weight) {
+constexpr std::size_t most_shared = 200 * 1024;
+
+// The one-sided kernel for a search, if one was compiled for it.
+Choice choose_compiled(const PatchSearch& search, int channels_per_weight) {
   if (search.search == whole_image || search.border == Border::shrink) return {};
   const int patch = static_cast<int>(search.patch.size());
   const bool weighs_pixels = !std::isinf(search.range) || !std::isinf(search.space);
@@ -313,6 +317,13 @@ Choice choose(const PatchSearch& search, int channels_per_weight) {
   if (!is_flat(search.patch)) return {gaussian_search_kernel(channels_per_weight, patch)};
   const bool plain = search.noise == 0 && search.self == SelfWeight::one;
   return {flat_search_kernel(channels_per_weight, patch, plain)};
+}
+
+Choice choose(const PatchSearch& search, int channels_per_weight) {
+  const Choice choice = choose_compiled(search, channels_per_weight);
+  const bool fits =
+      choice.kernel.kernel != nullptr && choice.kernel.shared_bytes(search.search / 2) <= most_shared;
+  return fits ? choice : Choice{};
 }
 
 // The part of the arguments that does not depend on the call. `flat`: the patch's weights are in the scale.
@@ -332,6 +343,9 @@ PatchSearchCall settings(const PatchSearch& search, int divisor, bool flat) {
   const double pixel_scale = log2_e / (2.0 * divisor) / search.range / search.range;
   call.pixel_ratio = static_cast<float>(std::min(1e37, pixel_scale / call.scale / call.scale));
   call.space_ratio = static_cast<float>(std::min(1e26, log2_e / 2 / search.space / search.space));
+  if (!flat && search.patch.size() <= most_compiled_patch) {
+    std::copy(search.patch.begin(), search.patch.end(), call.patch);
+  }
   return call;
 }
 
@@ -347,95 +361,144 @@ void set_images(PatchSearchCall& to, const DeviceStageCall& call, Border border)
   }
 }
 
-constexpr std::size_t most_shared = 200 * 1024;
+// ---- the stage
+
+struct SearchStage {
+  const PatchSearch& search;
+  const ImageSpec& spec;
+  int channels;  // that share a weight
+  int divisor;
+};
+
+using Launch = std::function<void(const DeviceStageCall&)>;
+
+Launch any_launch(const SearchStage& of, const std::optional<WholeImageSearch>& products) {
+  AnySearchCall any{.common = settings(of.search, of.divisor, false),
+                    .around = static_cast<int>(of.search.patch.size()) / 2,
+                    .whole = of.search.search == whole_image,
+                    .left_undone = nullptr,
+                    .taps = {}};
+  std::copy(of.search.patch.begin(), of.search.patch.end(), any.taps);
+  return [=, border = of.search.border, channels = of.channels](const DeviceStageCall& call) {
+    AnySearchCall of_call = any;
+    set_images(of_call.common, call, border);
+    of_call.common.out = call.out;
+    for (int first = 0; first < call.out.count; first += channels) {
+      of_call.common.first_channel = first;
+      if (products) {
+        products->launch(call, first);
+        of_call.left_undone = products->left_undone(call);
+      }
+      launch_any(channels, of_call, call.stream);
+    }
+  };
+}
+
+// Which GPU it will be is not known before the call.
+Launch where_shared_suffices(std::size_t bytes, Launch launch, const SearchStage& of) {
+  return [=, launch = std::move(launch), otherwise = any_launch(of, std::nullopt)](
+             const DeviceStageCall& call) { has_shared(bytes) ? launch(call) : otherwise(call); };
+}
+
+void set_pairs(Stage& filter, const SearchStage& of) {
+  const PairSearch pairs = pair_search(of.search, of.channels, {of.spec.width, of.spec.height});
+  filter.scratch = pairs.scratch(of.spec.height);
+  filter.scratch_for = pairs.scratch;
+  const PatchSearchCall setup = settings(of.search, of.divisor, is_flat(of.search.patch));
+  const Launch launch_pairs = [=, border = of.search.border,
+                               channels = of.channels](const DeviceStageCall& call) {
+    PatchSearchCall of_call = setup;
+    set_images(of_call, call, border);
+    of_call.out = call.out;
+    of_call.sums = call.scratch.data();
+    for (int first = 0; first < call.out.count; first += channels) {
+      of_call.first_channel = first;
+      pairs.launch(of_call, call.stream);
+    }
+  };
+  filter.launch = where_shared_suffices(pairs.shared_bytes, launch_pairs, of);
+}
+
+// Scratch of the one-sided search.
+void set_scratch(Stage& filter, const SearchStage& of, const PatchSearchKernel& kernel,
+                 const PatchSearchCall& setup) {
+  const std::size_t group = static_cast<std::size_t>(of.channels + 2) *
+                            static_cast<std::size_t>(kernel.own_rows * kernel.own_columns);
+  // Whole rows of blocks, because an area may begin anywhere in a row.
+  const int down = blocks_for(of.spec.height, kernel.own_rows);
+  const int split_rows = setup.groups > 1 ? down - setup.first_split / setup.blocks_across : 0;
+  filter.scratch = static_cast<std::size_t>(split_rows) * static_cast<std::size_t>(setup.blocks_across) *
+                   static_cast<std::size_t>(setup.groups) * group;
+  if (of.search.radius_t == 0) return;
+  // A group for each image, over all blocks that so many rows may touch.
+  const std::size_t images = static_cast<std::size_t>(2 * of.search.radius_t + 1);
+  filter.scratch_for = [=, across = setup.blocks_across, own_rows = kernel.own_rows,
+                        one = filter.scratch](int rows) {
+    const auto blocks = static_cast<std::size_t>(across * (rows / own_rows + 2));
+    return std::max(one, blocks * images * group);
+  };
+}
+
+void set_one_sided(Stage& filter, const SearchStage& of, const Choice& choice) {
+  const PatchSearchKernel& kernel = choice.kernel;
+  PatchSearchCall setup = settings(of.search, of.divisor, is_flat(of.search.patch));
+  setup.blocks_across = blocks_for(of.spec.width, kernel.own_columns);
+  const Split split =
+      split_for(setup.blocks_across * blocks_for(of.spec.height, kernel.own_rows), setup.side());
+  setup.first_split = split.first;
+  setup.groups = split.groups;
+  set_scratch(filter, of, kernel, setup);
+  const Launch launch_one_sided = [=, border = of.search.border,
+                                   channels = of.channels](const DeviceStageCall& call) {
+    PatchSearchCall of_call = setup;
+    set_images(of_call, call, border);
+    if (of_call.images > 1) {
+      of_call.first_split = 0;
+      of_call.groups = of_call.images;
+    }
+    of_call.out = call.out;
+    of_call.sums = call.scratch.data();
+    const SearchRaster raster(of_call, kernel.own_columns, kernel.own_rows);
+    const int blocks = raster.blocks() + (of_call.groups - 1) * raster.split_blocks();
+    for (int first = 0; first < call.out.count; first += channels) {
+      of_call.first_channel = first;
+      launch(kernel.kernel, dim3(static_cast<unsigned>(blocks)), dim3(kernel.threads),
+             kernel.shared_bytes(of_call.reach), call.stream, of_call);
+      if (of_call.groups == 1 || raster.split_blocks() == 0) continue;
+      const int pixels = kernel.own_columns * kernel.own_rows;
+      const dim3 joined(static_cast<unsigned>(raster.split_blocks()),
+                        static_cast<unsigned>(blocks_for(pixels, join_threads)));
+      launch(join_kernel, joined, dim3(join_threads), 0, call.stream, of_call, channels, choice.adds_self,
+             kernel.own_columns, kernel.own_rows);
+    }
+  };
+  filter.launch = where_shared_suffices(kernel.shared_bytes(setup.reach), launch_one_sided, of);
+}
+
+void set_any(Stage& filter, const SearchStage& of) {
+  std::optional<WholeImageSearch> products;
+  if (of.search.search == whole_image) {
+    products = whole_image_search(of.search, of.channels, of.divisor, {of.spec.width, of.spec.height});
+  }
+  if (products) filter.scratch = products->scratch;
+  filter.launch = any_launch(of, products);
+}
 
 }  // namespace
 
 Pipeline patch_search_cuda(std::string name, const PatchSearch& search, const ImageSpec& spec) {
   const int channels_per_weight = ungrain::channels_per_weight(search.colour, spec.colour_channels());
-  const int divisor = difference_divisor(search.colour, channels_per_weight);
+  const SearchStage of{search, spec, channels_per_weight,
+                       difference_divisor(search.colour, channels_per_weight)};
   Stage filter{.name = std::move(name),
                .reach = search_reach(search.search, static_cast<int>(search.patch.size()), search.radius_t),
                .planes = spec.colour_channels()};
-
-  Choice choice = choose(search, channels_per_weight);
-  const bool flat = is_flat(search.patch);
-  PatchSearchCall setup = settings(search, divisor, choice.kernel.kernel != nullptr && flat);
-  if (choice.kernel.kernel != nullptr && choice.kernel.shared_bytes(setup) > most_shared) {
-    choice = {};
-    setup = settings(search, divisor, false);
-  }
-  if (const PatchSearchKernel& kernel = choice.kernel; kernel.kernel != nullptr) {
-    if (!flat) std::copy(search.patch.begin(), search.patch.end(), setup.patch);
-    const int down = blocks_for(spec.height, kernel.own_rows);
-    setup.blocks_across = blocks_for(spec.width, kernel.own_columns);
-    const Split split = split_for(setup.blocks_across * down, setup.side());
-    setup.first_split = split.first;
-    setup.groups = split.groups;
-    // Whole rows of blocks, because an area may begin anywhere in a row.
-    const int split_rows = split.groups > 1 ? down - split.first / setup.blocks_across : 0;
-    filter.scratch = static_cast<std::size_t>(split_rows) * static_cast<std::size_t>(setup.blocks_across) *
-                     static_cast<std::size_t>(split.groups) *
-                     static_cast<std::size_t>(channels_per_weight + 2) *
-                     static_cast<std::size_t>(kernel.own_rows * kernel.own_columns);
-    if (search.radius_t > 0) {
-      // A group for each image, over all blocks that so many rows may touch.
-      const std::size_t group = static_cast<std::size_t>(channels_per_weight + 2) *
-                                static_cast<std::size_t>(kernel.own_rows * kernel.own_columns);
-      const std::size_t images = static_cast<std::size_t>(2 * search.radius_t + 1);
-      filter.scratch_for = [=, across = setup.blocks_across, own_rows = kernel.own_rows,
-                            one = filter.scratch](int rows) {
-        const auto blocks = static_cast<std::size_t>(across * (rows / own_rows + 2));
-        return std::max(one, blocks * images * group);
-      };
-    }
-    filter.launch = [=, border = search.border](const DeviceStageCall& call) {
-      PatchSearchCall of_call = setup;
-      set_images(of_call, call, border);
-      if (of_call.images > 1) {
-        of_call.first_split = 0;
-        of_call.groups = of_call.images;
-      }
-      of_call.out = call.out;
-      of_call.sums = call.scratch.data();
-      const SearchRaster raster(of_call, choice.kernel.own_columns, choice.kernel.own_rows);
-      const int blocks = raster.blocks() + (of_call.groups - 1) * raster.split_blocks();
-      for (int first = 0; first < call.out.count; first += channels_per_weight) {
-        of_call.first_channel = first;
-        launch(choice.kernel.kernel, dim3(static_cast<unsigned>(blocks)), dim3(choice.kernel.threads),
-               choice.kernel.shared_bytes(of_call), call.stream, of_call);
-        if (of_call.groups == 1 || raster.split_blocks() == 0) continue;
-        const int pixels = choice.kernel.own_columns * choice.kernel.own_rows;
-        const dim3 joined(static_cast<unsigned>(raster.split_blocks()),
-                          static_cast<unsigned>(blocks_for(pixels, join_threads)));
-        launch(join_kernel, joined, dim3(join_threads), 0, call.stream, of_call, channels_per_weight,
-               choice.adds_self, choice.kernel.own_columns, choice.kernel.own_rows);
-      }
-    };
+  if (searches_pairs(search, channels_per_weight)) {
+    set_pairs(filter, of);
+  } else if (const Choice choice = choose(search, channels_per_weight); choice.kernel.kernel != nullptr) {
+    set_one_sided(filter, of, choice);
   } else {
-    AnySearchCall any{.common = setup,
-                      .around = static_cast<int>(search.patch.size()) / 2,
-                      .whole = search.search == whole_image,
-                      .left_undone = nullptr,
-                      .taps = {}};
-    std::copy(search.patch.begin(), search.patch.end(), any.taps);
-    std::optional<WholeImageSearch> products;
-    if (any.whole)
-      products = whole_image_search(search, channels_per_weight, divisor, {spec.width, spec.height});
-    if (products) filter.scratch = products->scratch;
-    filter.launch = [=, border = search.border](const DeviceStageCall& call) {
-      AnySearchCall of_call = any;
-      set_images(of_call.common, call, border);
-      of_call.common.out = call.out;
-      for (int first = 0; first < call.out.count; first += channels_per_weight) {
-        of_call.common.first_channel = first;
-        if (products) {
-          products->launch(call, first);
-          of_call.left_undone = products->left_undone(call);
-        }
-        launch_any(channels_per_weight, of_call, call.stream);
-      }
-    };
+    set_any(filter, of);
   }
   Pipeline pipeline =
       in_colour_mode(search.colour, {std::move(filter)}, spec.white(), search.border == Border::wrap);

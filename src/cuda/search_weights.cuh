@@ -9,6 +9,7 @@ enum class SearchWeights {
   plain,      // from the patches alone; the pixel itself has weight 1
   general,    // with noise subtracted, and either weight of the pixel itself
   bilateral,  // from the patches, the pixels' own difference and their distance
+  spatial,    // from the patches and the pixels' distance
 };
 
 // The weight of the pixel itself among the others.

@@ -3,6 +3,8 @@
 #include "core/sample_types.h"
 #include "core/window.h"
 #include "cpu/exp.h"
+#include "cuda/patch_pairs.h"
+#include "cuda/patch_search.h"
 #include "cuda/window.cuh"
 #include "methods/bilateral/bilateral.h"
 #include "methods/bilateral/streamed.h"
@@ -126,9 +128,21 @@ Instance instance_for(ColourDistance distance, int channels, const Reach& reach)
              : instance_for_colour<ColourDistance::euclidean>(channels, reach);
 }
 
+// The filter as a search for similar patches of one pixel.
+PatchSearch as_search(const BilateralParams& params) {
+  return {.search = 2 * params.radius + 1,
+          .patch = {1.0},
+          .strength = std::sqrt(2.0) * params.sigma_range.value(),
+          .space = params.sigma_space.value(),
+          .self = SelfWeight::one,
+          .colour = params.colour,
+          .border = params.border};
+}
+
 enum class Form {
   one_sided,  // cuda/window.cuh
   symmetric,  // each weight serves both its pixels
+  pairs,      // so too, as a search for patches of one pixel
   streamed,   // small windows, through registers
 };
 
@@ -141,6 +155,10 @@ Form form_for(const BilateralParams& params, const ImageSpec& spec, int channels
   const auto pixels = static_cast<long long>(spec.width) * spec.height;
   if (tuning::serves(tuning::streamed_from(channels_per_weight, params.radius), pixels))
     return Form::streamed;
+  if (channels_per_weight == 1 && tuning::serves(tuning::pairs_from(params.radius), pixels) &&
+      cuda::searches_pairs(as_search(params), channels_per_weight)) {
+    return Form::pairs;
+  }
   if (tuning::serves(tuning::symmetric_from(channels_per_weight, params.radius), pixels))
     return Form::symmetric;
   return Form::one_sided;
@@ -217,6 +235,9 @@ Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
   const ColourDistance distance = distance_among(params, channels_per_weight);
   const int divisor =
       distance == ColourDistance::city_block ? 1 : difference_divisor(params.colour, channels_per_weight);
+  if (form_for(params, spec, channels_per_weight) == Form::pairs) {
+    return cuda::patch_search_cuda("bilateral", as_search(params), spec);
+  }
   std::vector<Stage> passes;
   for (const Reach& reach : bilateral_passes(params)) {
     const cuda::WindowWeights weights(params.window, params.radius, reach, params.sigma_space.value(),

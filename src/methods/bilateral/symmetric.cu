@@ -334,9 +334,9 @@ void launch_for(SymmetricCall of_call, const DeviceStageCall& call) {
   const Rect& area = call.out.rect;
   const int across = (area.x1 - 1) / Block::own_columns - area.x0 / Block::own_columns + 1;
   const int bands = (area.y1 - 1) / Band - area.y0 / Band + 1;
-  const int rounds = tuning::symmetric_rounds(Block::around, across * bands / resident);
   constexpr int least_bands = 2;  // of a block, which is compared with half a band more on either side
-  const int down = std::clamp(rounds * resident / across, 1, std::max(1, bands / least_bands));
+  const int down =
+      std::clamp(tuning::symmetric_rounds * resident / across, 1, std::max(1, bands / least_bands));
   of_call.bands_each = (bands + down - 1) / down;
   const dim3 grid(static_cast<unsigned>(across),
                   static_cast<unsigned>((bands + of_call.bands_each - 1) / of_call.bands_each));
@@ -369,18 +369,8 @@ void launch_symmetric_bilateral(const cuda::WindowWeights& weights, Border borde
       return launch_for<8, 8, 4>(of_call, call);
     case 9:
       return launch_for<9, 12, 4>(of_call, call);
-    case 10:
-      return launch_for<10, 12, 4>(of_call, call);
-    case 11:
-      return launch_for<11, 12, 4>(of_call, call);
-    case 12:
-      return launch_for<12, 8, 4>(of_call, call);
-    case 13:
-      return launch_for<13, 8, 4>(of_call, call);
-    case 14:
-      return launch_for<14, 8, 4>(of_call, call);
     default:
-      return launch_for<15, 8, 4>(of_call, call);
+      return launch_for<10, 12, 4>(of_call, call);
   }
 }
 

@@ -4,8 +4,8 @@
 
 namespace ungrain::tuning {
 
-// Number of pixels from which on each kernel serves an image. The streamed and the symmetric kernel do less
-// work for each pixel than the one-sided one, but their blocks are tall: with few pixels the one-sided kernel
+// Number of pixels from which on each kernel serves an image. The others do less work for each pixel than the
+// one-sided one, but their blocks are tall or leave sums to be joined: with few pixels the one-sided kernel
 // keeps the GPU busier.
 inline constexpr long long never = -1;
 
@@ -27,27 +27,22 @@ constexpr long long symmetric_from(int channels, int radius) {
       return 1'800'000;
     case 9:
     case 10:
-    case 11:
-    case 12:
-    case 13:
       return 5'000'000;
-    case 14:
-    case 15:
-      return 7'000'000;
     default:
       return never;
   }
 }
 
+// The search for pairs (cuda/patch_pairs.h), for one channel.
+constexpr long long pairs_from(int radius) {
+  if (radius < 11) return never;
+  return radius < 14 ? 5'000'000 : 1'800'000;
+}
+
 constexpr bool serves(long long from, long long pixels) { return from != never && pixels >= from; }
 
-// How many times as many blocks as the GPU holds at once. Many, so that it waits less for the last few; or
-// few, because every block is compared with `around` bands above and below its own. `bands` is each block's
-// number if the GPU held all.
-constexpr int symmetric_rounds(int around, int bands) {
-  constexpr int few = 20;
-  if (around == 1) return 6;
-  return bands < few ? 1 : 3;
-}
+// How many times as many blocks of the symmetric kernel as the GPU holds at once: many, so that it waits less
+// for the last few, though every block is compared with a band above and below its own.
+inline constexpr int symmetric_rounds = 6;
 
 }  // namespace ungrain::tuning
