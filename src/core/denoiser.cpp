@@ -31,9 +31,13 @@ Pipeline build_pipeline(const Method& method, Device device, const void* params,
 // With what is done for all methods before and after.
 Pipeline build_whole(const MethodParams& resolved, void* values, Device device, const ImageSpec& spec) {
   const Method& method = find_method(resolved.method());
-  return with_noise_stages(build_pipeline(method, device, values, spec),
-                           noise_stages(method, values, resolved.noise(), spec),
-                           pointwise_stages(device.kind));
+  Pipeline pipeline =
+      with_noise_stages(build_pipeline(method, device, values, spec),
+                        noise_stages(method, values, resolved.noise(), spec), pointwise_stages(device.kind));
+  for (Stage& stage : pipeline.stages) {
+    if (stage.run_on_samples && stage.reads == std::vector{0}) stage.run = stage.run_on_samples;
+  }
+  return pipeline;
 }
 
 void check_options(const Options& options) {

@@ -533,6 +533,7 @@ Report Engine::run_views(std::span<const ConstImageView> in, std::span<const Ima
   job.out = rereads ? static_cast<RunOutput*>(&late) : &target;
 
   const auto lies_alike = [&] {
+    if (pipeline_.direct.interleaved_only && !lies_interleaved(out.front())) return false;
     for (const ConstImageView& view : in) {
       if (!samples_lie_alike(view, copied, out.front())) return false;
     }

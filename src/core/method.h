@@ -73,6 +73,8 @@ struct Stage {
   // Rows that every band computes again: bands are then higher. Not on a GPU.
   int repeated_rows = 0;
   std::function<void(const StageCall&)> run = {};
+  // Instead of `run` where all that the stage reads is the source: its values are the image's samples then.
+  std::function<void(const StageCall&)> run_on_samples = {};
   std::function<void(const DeviceStageCall&)> launch = {};  // instead of run, on a GPU
 };
 
@@ -112,6 +114,8 @@ struct Direct {
   std::function<void(const DeviceDirectCall&)> launch = {};
   // Of ycbcr, which is filtered in two calls: the version for chroma. The others are luma's.
   std::shared_ptr<const Direct> chroma = {};
+  // On the CPU: every call needs all channels of a pixel. Planar images go through the stages.
+  bool interleaved_only = false;
 };
 
 // The work of one backend for given parameters. No stages: the output is the input.

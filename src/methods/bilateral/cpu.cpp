@@ -1,10 +1,26 @@
 // Bilateral on the CPU: tiles gathered with their borders into a core's cache, then cpu_simd.cpp.
 #include "methods/bilateral/cpu_simd.h"
 
+#include <algorithm>
+
 #include "cpu/exp.h"
 #include "methods/bilateral/bilateral.h"
+#include "methods/bilateral/rgb8.h"
 
 namespace ungrain {
+namespace {
+
+void use_integers(const Rgb8Window& window, Pipeline& pipeline) {
+  Stage& pass = pipeline.stages.front();
+  pass.scratch = std::max(pass.scratch, window.scratch());
+  pass.run_on_samples = [window](const StageCall& call) { window.run(call); };
+  if (pipeline.wraps) return;
+  pipeline.direct.scratch = window.scratch();
+  pipeline.direct.run = [window](const DirectCall& call) { window.run_direct(call); };
+  pipeline.direct.interleaved_only = true;
+}
+
+}  // namespace
 
 Pipeline bilateral_cpu(const BilateralParams& params, const ImageSpec& spec) {
   if (is_identity(params)) return {};
@@ -28,7 +44,10 @@ Pipeline bilateral_cpu(const BilateralParams& params, const ImageSpec& spec) {
                         });
                       }});
   }
-  return in_colour_mode(params.colour, std::move(passes), bilateral_reference(params, spec), spec.white());
+  Pipeline pipeline =
+      in_colour_mode(params.colour, std::move(passes), bilateral_reference(params, spec), spec.white());
+  if (const std::optional<Rgb8Window> window = Rgb8Window::of(params, spec)) use_integers(*window, pipeline);
+  return pipeline;
 }
 
 }  // namespace ungrain
