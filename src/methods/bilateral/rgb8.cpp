@@ -5,9 +5,7 @@
 #include <cstring>
 
 #include "core/border.h"
-#include "core/convert.h"
 #include "core/convert_simd.h"
-#include "core/window.h"
 #include "cpu/window_tile.h"
 
 namespace ungrain {
@@ -21,7 +19,7 @@ constexpr double least_tap = 0x1p-16;
 constexpr double largest_error = 0.9;
 constexpr int largest_radius = 32;
 constexpr int largest_scale = 32767;             // 256 * 128, less what rounding needs
-constexpr std::size_t most_weights = 128 << 10;  // words
+constexpr std::size_t most_weights = 128 << 10;  // words: half a megabyte, of a core's second-level cache
 constexpr int most_doublings = 2;                // each doubles the error of rounding
 
 // The negated exponent of a distance. Products are rounded down: half a unit for each channel.
@@ -48,7 +46,7 @@ std::optional<Rgb8Window> Rgb8Window::of(const BilateralParams& params, const Im
   const bool suits = spec.type == PixelType::u8 && spec.colour == Colour::rgb &&
                      spec.colour_channels() == 3 && params.colour == ColourMode::joint &&
                      params.quality != BilateralQuality::separable && params.radius_t == 0 &&
-                     params.radius <= largest_radius && params.border != Border::shrink && rgb8_pays();
+                     params.radius <= largest_radius && params.border != Border::shrink && rgb8_is_there();
   if (!suits) return {};
   Rgb8Window window{};
   window.radius = params.radius;
@@ -81,8 +79,7 @@ std::optional<Rgb8Window> Rgb8Window::of(const BilateralParams& params, const Im
   const double threshold = 255 * errors / largest_error;
   window.least_weights = threshold > 1 ? static_cast<float>(threshold * 0x1p15) : 0;
   const int rounded = (city_block ? 1 : 3) << window.doublings;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const WindowTap& tap = all[i];
+  for (const WindowTap& tap : all) {
     const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(tap.dy) * window.pitch + tap.dx;
     if (window.least_weights > 0 && tap.log2_weight > -100) {
       window.taps.push_back({offset, tap.log2_weight + WindowTile::raised_by});

@@ -36,7 +36,8 @@ struct FloatTap {
 };
 
 // A tile's memory: three planes of scaled values, three of values less 128, both as words of a pixel and its
-// right neighbour, with the window's border; the bytes of a row; a row of means for each channel.
+// right neighbour, with the window's border; a row of means for each channel; a row of samples, and its
+// channels' bytes; weights.
 class Rgb8Window {
  public:
   static constexpr int tile_width = 256;
@@ -77,8 +78,8 @@ class Rgb8Window {
   std::vector<FloatTap> taps;
 };
 
-// The vectorised parts. Whether they pay with the vector instructions in use: else floats are faster.
-bool rgb8_pays();
+// The vectorised parts. Whether there are any for the vector instructions in use; elsewhere floats serve.
+bool rgb8_is_there();
 // Bytes of a channel's row as words of both kinds.
 void rgb8_words(const Rgb8Window& window, const std::uint8_t* bytes, int columns, std::int32_t* scaled,
                 std::int32_t* values);

@@ -3,8 +3,10 @@
 // weights and values are added in pairs, which is one word again: the sum of its pixel.
 //
 // For a vector of words (AVX-512: 16 pixels, 2 taps each): 9 instructions for the exponent (differences,
-// squares, sums), 10 for 2^-x, 4 for the sums of weights and weighted values with dot products, 8 without.
-// The float version takes 30.
+// squares, sums), 10 for 2^-x, 4 for the sums of weights and weighted values with dot products, 8 without: 23
+// or 27 where the float version takes 30, some of them two operations long. Where each weight is found once,
+// a tap takes half of the first 19, and the sums. Then loads, most of which cross a cache line, count as
+// much.
 #include "methods/bilateral/rgb8.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -19,10 +21,9 @@
 #include "cpu/exp2-inl.h"
 #include "cpu/simd.h"
 
-// Where Highway multiplies and adds pairs as the layout needs it, and shifts by 16 bits are cheap.
+// Products are added in the pairs that the layout needs on x86 only; SSE4 has no shifts by different counts.
 #undef UNGRAIN_RGB8
-#define UNGRAIN_RGB8 \
-  (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64))
+#define UNGRAIN_RGB8 (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2)
 
 HWY_BEFORE_NAMESPACE();
 namespace ungrain::HWY_NAMESPACE {
@@ -64,35 +65,21 @@ struct PairSum {
   HWY_INLINE PairSum() {}  // NOLINT: else it is made outside of the functions that may use vectors
 
   WordVec sum;
-#if !HWY_ARCH_X86
-  // Products fill two vectors, each of half the pixels; they are combined at the end.
-  WordVec upper;
-#endif
 
-  HWY_INLINE void Clear() {
-    sum = hn::Zero(Words());
-#if !HWY_ARCH_X86
-    upper = sum;
-#endif
-  }
+  HWY_INLINE void Clear() { sum = hn::Zero(Words()); }
   HWY_INLINE void Add(UnsignedVec weights, SignedVec values) {
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET <= HWY_AVX3
     if constexpr (Dots) {
       // Highway 1.0 has no function for it.
       asm("vpdpwssd %2, %1, %0" : "+v"(sum.raw) : "v"(weights.raw), "v"(values.raw));
       return;
     }
 #endif
-    const auto w = hn::BitCast(Signed(), weights);
-#if HWY_ARCH_X86
     WordVec none = hn::Zero(Words());
-    sum = hn::ReorderWidenMulAccumulate(Words(), w, values, sum, none);
-#else
-    sum = hn::ReorderWidenMulAccumulate(Words(), w, values, sum, upper);
-#endif
+    sum = hn::ReorderWidenMulAccumulate(Words(), hn::BitCast(Signed(), weights), values, sum, none);
   }
   HWY_INLINE void Add(UnsignedVec weights, const std::int32_t* values) {
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET <= HWY_AVX3
     if constexpr (Dots) {
       asm("vpdpwssd %2, %1, %0"
           : "+v"(sum.raw)
@@ -102,14 +89,7 @@ struct PairSum {
 #endif
     Add(weights, LoadPairs(values));
   }
-  HWY_INLINE FloatVec Get() const {
-#if HWY_ARCH_X86
-    const WordVec all = sum;
-#else
-    const WordVec all = hn::Add(hn::ConcatEven(Words(), upper, sum), hn::ConcatOdd(Words(), upper, sum));
-#endif
-    return hn::ConvertTo(Floats(), all);
-  }
+  HWY_INLINE FloatVec Get() const { return hn::ConvertTo(Floats(), sum); }
 };
 
 // Negated exponents of the differences, in units of 2^-10; too large ones saturate.
@@ -405,7 +385,7 @@ void FilterRowOnce(const Rgb8Window& window, const std::int32_t* scaled, const s
 template <class Visit>
 void WithConstants(const Rgb8Window& window, Visit visit) {
   const auto with_dots = [&](auto distance, auto doublings) {
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET <= HWY_AVX3
     if (byte_dots_in_use(HWY_TARGET)) return visit(distance, doublings, std::true_type());
 #endif
     visit(distance, doublings, std::false_type());
@@ -422,7 +402,7 @@ void WithConstants(const Rgb8Window& window, Visit visit) {
   }
 }
 
-bool Rgb8Pays() { return true; }
+bool Rgb8IsThere() { return true; }
 
 void Rgb8Row(const Rgb8Window& window, const std::int32_t* scaled, const std::int32_t* values, int width,
              float* means) {
@@ -456,7 +436,7 @@ void Rgb8Words(const Rgb8Window& window, const std::uint8_t* bytes, int columns,
 
 #else
 
-bool Rgb8Pays() { return false; }
+bool Rgb8IsThere() { return false; }
 void Rgb8Row(const Rgb8Window&, const std::int32_t*, const std::int32_t*, int, float*) {}
 void Rgb8RowOnce(const Rgb8Window&, const std::int32_t*, const std::int32_t*, int, int, int, std::int32_t*,
                  float*) {}
@@ -472,12 +452,12 @@ HWY_AFTER_NAMESPACE();
 
 namespace ungrain {
 
-HWY_EXPORT(Rgb8Pays);
+HWY_EXPORT(Rgb8IsThere);
 HWY_EXPORT(Rgb8Row);
 HWY_EXPORT(Rgb8RowOnce);
 HWY_EXPORT(Rgb8Words);
 
-bool rgb8_pays() { return HWY_DYNAMIC_DISPATCH(Rgb8Pays)(); }
+bool rgb8_is_there() { return HWY_DYNAMIC_DISPATCH(Rgb8IsThere)(); }
 void rgb8_words(const Rgb8Window& window, const std::uint8_t* bytes, int columns, std::int32_t* scaled,
                 std::int32_t* values) {
   HWY_DYNAMIC_DISPATCH(Rgb8Words)(window, bytes, columns, scaled, values);
