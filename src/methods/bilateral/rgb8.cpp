@@ -19,7 +19,7 @@ constexpr double least_tap = 0x1p-16;
 constexpr double largest_error = 0.9;
 constexpr int largest_radius = 32;
 constexpr int largest_scale = 32767;             // 256 * 128, less what rounding needs
-constexpr std::size_t most_weights = 128 << 10;  // words: half a megabyte, of a core's second-level cache
+constexpr std::size_t most_weights = 256 << 10;  // words: beyond a megabyte keeping them gains little
 constexpr int most_doublings = 2;                // each doubles the error of rounding
 
 // The negated exponent of a distance. Products are rounded down: half a unit for each channel.

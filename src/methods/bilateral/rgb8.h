@@ -74,7 +74,7 @@ class Rgb8Window {
   float least_weights;   // pixels whose weights sum up to less are filtered in floats
   int left;              // words of a row before the tile's first pixel
   std::vector<TapPair> pairs;
-  std::vector<HalfPair> half;  // by rows; none where their weights would not stay in a core's cache
+  std::vector<HalfPair> half;  // by rows; none where they would be too many to keep
   std::vector<FloatTap> taps;
 };
 
