@@ -6,15 +6,19 @@
 //
 // Other images of a sequence are searched in full, because no shift is another one's reverse. Where memory
 // allows, the weights between two images serve the pixels of both.
+//
+// short_search.cpp searches windows of images of 8 bits where 16 bits are enough for distances and weights.
 #include "cpu/patch_search.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "core/patches.h"
 #include "core/window.h"
 #include "cpu/patch_search_kernel.h"
 #include "cpu/scratch.h"
+#include "cpu/short_search.h"
 #include "cpu/tiles.h"
 #include "cpu/window_tile.h"
 
@@ -338,19 +342,25 @@ void for_search_tiles(const WindowKernel& kernel, const StageCall& call, int cha
   });
 }
 
-Stage window_search(std::string name, const WindowKernel& kernel) {
-  return {
-      .name = std::move(name), .scratch = Memory(kernel).floats(), .run = [kernel](const StageCall& call) {
-        for_search_tiles(kernel, call, call.out.count, [&](const Rect& area, int first, float* memory) {
-          Tile tile(kernel, call, area, first, memory);
-          tile.search_own_image();
-          for (int offset = -call.reach.before; offset <= call.reach.after; ++offset) {
-            const ConstPlanes& image = call.at(0, offset);
-            if (offset != 0 && image.data != nullptr) tile.search_image(image);
-          }
-          tile.finish();
-        });
-      }};
+// `shorts`: where images of 8 bits may be compared with distances of 16 bits.
+Stage window_search(std::string name, const WindowKernel& kernel, const std::optional<ShortKernel>& shorts) {
+  const std::size_t scratch =
+      std::max(Memory(kernel).floats(), shorts ? short_search_floats(*shorts, kernel.search) : 0);
+  return {.name = std::move(name), .scratch = scratch, .run = [kernel, shorts](const StageCall& call) {
+            if (shorts && has_short_search()) {
+              run_short_search(*shorts, kernel, call);
+              return;
+            }
+            for_search_tiles(kernel, call, call.out.count, [&](const Rect& area, int first, float* memory) {
+              Tile tile(kernel, call, area, first, memory);
+              tile.search_own_image();
+              for (int offset = -call.reach.before; offset <= call.reach.after; ++offset) {
+                const ConstPlanes& image = call.at(0, offset);
+                if (offset != 0 && image.data != nullptr) tile.search_image(image);
+              }
+              tile.finish();
+            });
+          }};
 }
 
 // ---- every pair of images once
@@ -490,7 +500,8 @@ Pipeline patch_search_cpu(std::string name, const PatchSearch& search, const Pip
   }
   Stage filter = search.search == whole_image
                      ? whole_image_search_cpu(std::move(name), kernel, spec)
-                     : window_search(std::move(name), WindowKernel(kernel, 1 + 2 * search.radius_t));
+                     : window_search(std::move(name), WindowKernel(kernel, 1 + 2 * search.radius_t),
+                                     short_search_kernel(search, kernel, spec));
   filter.reach = search_reach(search.search, static_cast<int>(search.patch.size()), search.radius_t);
   filter.planes = spec.colour_channels();
   return in_colour_mode(search.colour, {std::move(filter)}, reference, spec.white());
