@@ -210,5 +210,107 @@ TEST_F(PatchSearch, BandsAndThreadsLeaveNoTraceInWholeImages) {
   }
 }
 
+// Images of 8 bits, which have tiles of 256 x 64 and vectors of up to 32 pixels of their own. The result is
+// written as float: half a step leaves room for the rounding to integers.
+class PatchSearchOf8Bits : public PatchSearch {
+ protected:
+  static void expect_reference_of_8_bits(const MethodParams& params, TestImage& in) {
+    ImageSpec written = in.view().spec;
+    written.range = written.white();
+    written.type = PixelType::f32;
+    TestImage expected(written, Layout::interleaved);
+    const ImageSpec& spec = in.view().spec;
+    Denoiser::create(params, spec, {.device = {Device::Kind::reference}}).run(in.view(), expected.view());
+    for (const std::string& target : simd_targets()) {
+      SCOPED_TRACE(target);
+      use_simd_target(target);
+      TestImage out(written, Layout::interleaved);
+      Denoiser::create(params, spec, {.device = {Device::Kind::cpu}}).run(in.view(), out.view());
+      const Difference d = difference(out, expected);
+      EXPECT_TRUE(d.finite);
+      EXPECT_LE(d.largest, 0.5) << d.where;
+    }
+  }
+
+  static TestImage picture(int width, int height, int channels = 1) {
+    TestImage in({width, height, channels, PixelType::u8, channels == 1 ? Colour::gray : Colour::rgb},
+                 Layout::interleaved);
+    fill_with_picture(in);
+    return in;
+  }
+};
+
+TEST_F(PatchSearchOf8Bits, AgreesWhereTilesMeet) {
+  for (const auto& [width, height] : {std::pair{256, 64}, {257, 65}, {289, 17}, {31, 81}, {1, 1}, {5, 3}}) {
+    SCOPED_TRACE(std::to_string(width) + " x " + std::to_string(height));
+    TestImage in = picture(width, height);
+    expect_reference_of_8_bits(NlmParams{.search = 7, .patch = 7, .h = 10}, in);
+    expect_reference_of_8_bits(NlmParams{.search = 5, .patch = 3, .sigma = 12, .border = Border::wrap}, in);
+  }
+}
+
+TEST_F(PatchSearchOf8Bits, AgreesForEverySideAndWindow) {
+  for (const int channels : {1, 3}) {
+    TestImage in = picture(43, 37, channels);
+    for (const int patch : {1, 3, 5, 7, 9, 11}) {
+      SCOPED_TRACE(patch);
+      expect_reference_of_8_bits(NlmParams{.search = 9, .patch = patch, .h = 30.0 / patch}, in);
+    }
+    for (const int search : {3, 13, 15, 17, 21, 33, 35}) {
+      SCOPED_TRACE(search);
+      expect_reference_of_8_bits(NlmParams{.search = search, .patch = 5, .h = 8, .self = SelfWeight::one},
+                                 in);
+    }
+  }
+}
+
+// From strengths for which 16 bits are too coarse to those that make all weights 1.
+TEST_F(PatchSearchOf8Bits, AgreesForEveryStrength) {
+  TestImage in = picture(70, 67);
+  for (const double h : {0.5, 2.0, 2.7, 3.5, 5.0, 10.0, 20.0, 27.0, 29.0, 50.0, 100.0, 300.0, 3000.0, 1e6}) {
+    SCOPED_TRACE(h);
+    expect_reference_of_8_bits(NlmParams{.search = 9, .patch = 7, .h = h}, in);
+    expect_reference_of_8_bits(NlmParams{.search = 9, .patch = 3, .sigma = 2 * h, .h = h}, in);
+    expect_reference_of_8_bits(NlmParams{.search = 9, .patch = 3, .sigma = 8 * h, .h = h}, in);
+  }
+}
+
+// Single pixels that differ from all others, steps, and differences whose squares all round the same way.
+TEST_F(PatchSearchOf8Bits, AgreesOnHardPictures) {
+  TestImage dots({60, 50, 1, PixelType::u8, Colour::gray}, Layout::interleaved);
+  TestImage stairs({60, 50, 1, PixelType::u8, Colour::gray}, Layout::interleaved);
+  TestImage stripes({60, 50, 1, PixelType::u8, Colour::gray}, Layout::interleaved);
+  for (int y = 0; y < 50; ++y) {
+    for (int x = 0; x < 60; ++x) {
+      dots.set(x, y, 0, x % 13 == 5 && y % 11 == 4 ? 255 : 0);
+      stairs.set(x, y, 0, 4 * x);
+      stripes.set(x, y, 0, x / 4 % 2 == 0 ? 100 : 107 + y % 5);
+    }
+  }
+  for (TestImage* in : {&dots, &stairs, &stripes}) {
+    for (const double h : {3.0, 6.0, 12.0, 25.0, 26.0, 40.0, 80.0}) {
+      SCOPED_TRACE(h);
+      expect_reference_of_8_bits(NlmParams{.search = 11, .patch = 7, .h = h}, *in);
+      expect_reference_of_8_bits(NlmParams{.search = 11, .patch = 3, .h = h}, *in);
+      expect_reference_of_8_bits(NlmParams{.search = 11, .patch = 5, .sigma = h}, *in);
+    }
+  }
+}
+
+TEST_F(PatchSearchOf8Bits, TilesLeaveNoTrace) {
+  TestImage in = picture(300, 150);
+  const ImageSpec& spec = in.view().spec;
+  for (const MethodParams& params : {MethodParams(NlmParams{.search = 9, .patch = 7, .h = 10}),
+                                     MethodParams(NlmParams{.search = 21, .patch = 5, .sigma = 9})}) {
+    TestImage whole(spec, Layout::interleaved);
+    Denoiser::create(params, spec, {.threads = 1}).run(in.view(), whole.view());
+    for (const int rows : {1, 13, 63, 64, 65}) {
+      TestImage banded(spec, Layout::interleaved);
+      Denoiser::create(params, spec, {.threads = 2, .band_rows = rows}).run(in.view(), banded.view());
+      EXPECT_EQ(hash_of(banded.view()), hash_of(whole.view())) << "bands of " << rows << " rows";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ungrain::testing

@@ -56,7 +56,24 @@ constexpr Signed ds;
 constexpr Words dw;
 constexpr Floats df;
 
+// Loops over vectors that must stay in registers.
+#undef UNGRAIN_UNROLL
+#if HWY_COMPILER_CLANG
+#define UNGRAIN_UNROLL _Pragma("unroll")
+#else
+#define UNGRAIN_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 HWY_INLINE int Lanes() { return static_cast<int>(hn::Lanes(d)); }
+
+// Hides the value from GCC, which otherwise loads it again for each use.
+template <class V>
+HWY_INLINE V InRegister(V v) {
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC
+  asm("" : "+x"(v.raw));
+#endif
+  return v;
+}
 
 bool HasShortSearch() { return true; }
 
@@ -128,11 +145,13 @@ void SumColumns(const SumArea& area) {
   static_assert(Reach <= 4);
   constexpr int pitch = ShortColumns::weights;
   const int n = Lanes();
-  for (int x = 0; x < area.columns; x += n) {
+  const int rows = area.rows;
+  const int columns = area.columns;
+  for (int x = 0; x < columns; x += n) {
     SquareColumn<Channels> squares(area, x);
     std::uint16_t* sums = area.sums + x;
     if constexpr (Reach == 0) {
-      for (int y = 0; y < area.rows; ++y, sums += pitch) hn::Store(squares.Next(), d, sums);
+      for (int y = 0; y < rows; ++y, sums += pitch) hn::Store(squares.Next(), d, sums);
     } else {
       // Holds every other square until its row is the first of a sum, and the pairs between.
       auto old0 = squares.Next();
@@ -158,7 +177,7 @@ void SumColumns(const SumArea& area) {
         pair2 = hn::SaturatedAdd(last, old3);
         last = squares.Next();
       }
-      for (int y = 0; y < area.rows; y += 2, sums += 2 * pitch) {
+      for (int y = 0; y < rows; y += 2, sums += 2 * pitch) {
         const auto upper = squares.Next();
         const auto lower = squares.Next();
         const auto pair = hn::SaturatedAdd(last, upper);
@@ -266,13 +285,16 @@ struct WeightArea {
 template <int Reach, bool Finer>
 void FindWeights(const WeightArea& area) {
   const int n = Lanes();
+  const int rows = area.rows;
+  const int columns = area.columns;
+  const int finer = area.finer;
   const auto noise = hn::Set(d, area.noise);
   std::uint16_t* row = area.weights;
-  for (int y = 0; y < area.rows; ++y, row += ShortColumns::weights) {
+  for (int y = 0; y < rows; ++y, row += ShortColumns::weights) {
     RowSums<Reach> sums(row);
-    for (int x = 0; x < area.columns; x += n) {
+    for (int x = 0; x < columns; x += n) {
       auto distance = hn::SaturatedSub(sums.Next(), noise);
-      if (Finer) distance = hn::ShiftRightSame(distance, area.finer);
+      if (Finer) distance = hn::ShiftRightSame(distance, finer);
       hn::Store(WeightOf(distance), d, row + x);
     }
   }
@@ -298,36 +320,31 @@ HWY_INLINE FloatVector OfOdd(ShortVector weights) {
   return hn::BitCast(df, hn::And(hn::BitCast(dw, weights), hn::Set(dw, 0xFFFF0000U)));
 }
 
-// The values of even columns from `column` of a row on, and of odd ones, for a column of either kind.
-struct SplitValues {
-  SplitValues(const float* row, int column) {
-    constexpr int half = ShortColumns::values / 2;
-    const int at = column + ShortColumns::values_before;
-    const bool odd = (at & 1) != 0;
-    const float* start = row - ShortColumns::values_before / 2 + at / 2;
-    even = odd ? start + half : start;
-    this->odd = odd ? start + 1 : start + half;
-  }
-  const float* even;
-  const float* odd;
-};
+// The values of every other column of a row, from `column` on.
+HWY_INLINE const float* EveryOther(const float* row, int column) {
+  const int at = column + ShortColumns::values_before;
+  return row - ShortColumns::values_before / 2 + at / 2 + at % 2 * (ShortColumns::values / 2);
+}
 
+// For even columns, shift s takes the values of every other column from dx + s on; for odd ones it takes
+// those from dx + s + 1 on, which the next shift takes for even columns: each is loaded once. Loads of values
+// cross cache lines and bound this pass.
 template <int Shifts, bool Largest, bool Weights>
 void TakeChannel(const TakenRows& rows, int y, int c) {
   const int n = Lanes();
   const int half = n / 2;
   const ShortTile& tile = rows.tile;
-  const std::uint16_t* forth =
-      rows.forth + static_cast<std::ptrdiff_t>(y - rows.first) * ShortColumns::weights;
-  const std::uint16_t* back = rows.back + static_cast<std::ptrdiff_t>(y - rows.first) * ShortColumns::weights;
-  const float* forth_row =
-      tile.values + c * tile.values_plane + static_cast<std::ptrdiff_t>(y + rows.dy) * ShortColumns::values;
-  const float* back_row =
-      tile.values + c * tile.values_plane + static_cast<std::ptrdiff_t>(y - rows.dy) * ShortColumns::values;
-  const SplitValues forth0(forth_row, rows.dx);
-  const SplitValues forth1(forth_row, rows.dx + 1);
-  const SplitValues back0(back_row, -rows.dx);
-  const SplitValues back1(back_row, -rows.dx - 1);
+  const std::ptrdiff_t below_first = y - rows.first;
+  const std::uint16_t* forth = rows.forth + below_first * ShortColumns::weights;
+  const std::uint16_t* back = rows.back + below_first * ShortColumns::weights;
+  const auto values = [&](int column, int row) {
+    const std::ptrdiff_t to_row = static_cast<std::ptrdiff_t>(row) * ShortColumns::values;
+    return EveryOther(tile.values + c * tile.values_plane + to_row, column);
+  };
+  const float* forth0 = values(rows.dx, y + rows.dy);
+  const float* forth1 = values(rows.dx + 1, y + rows.dy);
+  const float* back0 = values(-rows.dx, y - rows.dy);
+  const float* back1 = values(-rows.dx + 1, y - rows.dy);
   const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(y) * short_tile_width;
   float* weight_sums = tile.sums + at;
   float* sums = tile.sums + (1 + c) * tile.sums_plane + at;
@@ -339,12 +356,14 @@ void TakeChannel(const TakenRows& rows, int y, int c) {
     auto even_sum = hn::Load(df, sums + h);
     auto odd_sum = hn::Load(df, sums + odd + h);
     auto most = Largest ? hn::Load(d, largest + x) : hn::Zero(d);
+    auto even_forth = hn::LoadU(df, forth0 + h);
+    auto odd_back = hn::LoadU(df, back1 + h);
     const auto take = [&](int s) HWY_ATTR {
-      const auto w = hn::Load(d, forth + s * weights_of_short_shift + x);
-      const auto v = hn::LoadU(d, back + s * (weights_of_short_shift - 1) + x);
-      const SplitValues& f = (s & 1) != 0 ? forth1 : forth0;
-      const SplitValues& b = (s & 1) != 0 ? back1 : back0;
-      const int steps = s / 2;
+      const auto w = InRegister(hn::Load(d, forth + s * weights_of_short_shift + x));
+      const auto v = InRegister(hn::LoadU(d, back + s * (weights_of_short_shift - 1) + x));
+      const auto odd_forth =
+          InRegister(hn::LoadU(df, (s % 2 == 0 ? forth1 + s / 2 : forth0 + s / 2 + 1) + h));
+      const auto even_back = InRegister(hn::LoadU(df, (s % 2 == 0 ? back0 - s / 2 : back1 - s / 2 - 1) + h));
       const auto even_w = OfEven(w);
       const auto odd_w = OfOdd(w);
       const auto even_v = OfEven(v);
@@ -354,14 +373,15 @@ void TakeChannel(const TakenRows& rows, int y, int c) {
         odd_weight = hn::Add(odd_weight, hn::Add(odd_w, odd_v));
       }
       if (Largest) most = hn::Max(most, hn::Max(w, v));
-      even_sum = hn::MulAdd(even_w, hn::LoadU(df, f.even + steps + h), even_sum);
-      odd_sum = hn::MulAdd(odd_w, hn::LoadU(df, f.odd + steps + h), odd_sum);
-      even_sum = hn::MulAdd(even_v, hn::LoadU(df, b.even - steps + h), even_sum);
-      odd_sum = hn::MulAdd(odd_v, hn::LoadU(df, b.odd - steps + h), odd_sum);
+      even_sum = hn::MulAdd(even_w, even_forth, even_sum);
+      odd_sum = hn::MulAdd(odd_w, odd_forth, odd_sum);
+      even_sum = hn::MulAdd(even_v, even_back, even_sum);
+      odd_sum = hn::MulAdd(odd_v, odd_back, odd_sum);
+      even_forth = odd_forth;
+      odd_back = even_back;
     };
-    take(0);
-    if (Shifts > 1) take(1);
-    if (Shifts > 2) take(2);
+    UNGRAIN_UNROLL
+    for (int s = 0; s < Shifts; ++s) take(s);
     if (Weights) {
       hn::Store(even_weight, df, weight_sums + h);
       hn::Store(odd_weight, df, weight_sums + odd + h);
@@ -422,20 +442,21 @@ WeightFunction ChooseWeights(int reach) {
   }
 }
 
-template <bool Largest>
+template <int Shifts, bool Largest>
 TakeFunction ChooseTake(int shifts) {
-  if (shifts == 1) return TakeRows<1, Largest>;
-  if (shifts == 2) return TakeRows<2, Largest>;
-  return TakeRows<3, Largest>;
+  if constexpr (Shifts > 1) {
+    if (shifts < Shifts) return ChooseTake<Shifts - 1, Largest>(shifts);
+  }
+  return TakeRows<Shifts, Largest>;
 }
 
 void AddShortShifts(const ShortKernel& kernel, const ShortTile& tile, int dx, int dy, int count) {
-  static_assert(short_shifts_at_once == 3);
   const int n = Lanes();
   const auto sum_columns = ChooseSums(kernel);
   const auto find_weights =
       kernel.finer > 0 ? ChooseWeights<true>(kernel.reach) : ChooseWeights<false>(kernel.reach);
-  const auto take_rows = kernel.largest ? ChooseTake<true>(count) : ChooseTake<false>(count);
+  const auto take_rows = kernel.largest ? ChooseTake<short_shifts_at_once, true>(count)
+                                        : ChooseTake<short_shifts_at_once, false>(count);
   // Weights of these columns are used, from the row -dy on, which is the memory's first.
   const int begin = down_to(n, -std::max(dx + count - 1, 0));
   const int end = up_to(n, tile.width + std::max(-dx, 0));

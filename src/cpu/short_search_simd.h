@@ -17,7 +17,7 @@ inline constexpr int most_short_shift = 16;  // along an axis
 inline constexpr int most_short_reach = 4;   // of a patch
 inline constexpr int short_tile_width = 256;
 inline constexpr int short_tile_height = 64;
-inline constexpr int short_shifts_at_once = 3;
+inline constexpr int short_shifts_at_once = 7;
 
 struct ShortKernel {
   int reach = 0;  // of a patch, whose pixels all count the same
