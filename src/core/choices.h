@@ -42,7 +42,7 @@ Descriptor precision(std::optional<Precision> Params::*member) {
         const bool fine_steps = spec.type == PixelType::u16 && spec.white() > most_of_12_bits;
         return fine_steps ? Precision::single : Precision::half;
       },
-      "how a GPU compares patches where the search is whole-image");
+      "how patches are compared: over the whole image on a GPU, in 8-bit images on a CPU");
 }
 
 template <class Params>

@@ -21,7 +21,8 @@ struct PatchSearch {
   SelfWeight self = SelfWeight::one;
   ColourMode colour = ColourMode::joint;
   Border border = Border::symmetric;
-  Precision precision = Precision::half;  // of a whole-image search on a GPU
+  // Of a whole-image search on a GPU, and of a search in 8-bit images on a CPU.
+  Precision precision = Precision::half;
 };
 
 }  // namespace ungrain
