@@ -148,36 +148,37 @@ PairSearch pair_search(const PatchSearch& search, int channels_per_weight, const
   };
   const PairSumsLayout layout(kernel.own_columns, kernel.own_rows, reach, kernel.kinds);
   const int groups = groups_for(raster_of({0, 0, image.width, image.height}).blocks(), reach + 1);
-  return PairSearch{.scratch =
-                        [=](int rows) {
-                          // So many rows may touch one row of blocks more, depending on where they begin.
-                          const int down = rows / kernel.own_rows + 2 + blocks_for(reach, kernel.own_rows);
-                          const int across = raster_of({0, 0, image.width, 1}).across;
-                          return static_cast<std::size_t>(layout.each()) * static_cast<std::size_t>(groups) *
-                                 static_cast<std::size_t>(across) * static_cast<std::size_t>(down);
-                        },
-                    .launch =
-                        [=](const PatchSearchCall& call, Stream stream) {
-                          PatchSearchCall of_call = call;
-                          of_call.groups = groups;
-                          const Rect& area = call.out.rect;
-                          const auto blocks = static_cast<unsigned>(raster_of(area).blocks() * groups);
-                          launch(kernel.kernel, dim3(blocks), dim3(kernel.threads),
-                                 kernel.shared_bytes(reach), stream, of_call);
-                          const JoinCall join{.search = of_call,
-                                              .raster = raster_of(area),
-                                              .own_columns = kernel.own_columns,
-                                              .own_rows = kernel.own_rows,
-                                              .columns = layout.columns,
-                                              .plane = static_cast<int>(layout.plane()),
-                                              .each = static_cast<int>(layout.each())};
-                          const dim3 grid = tall_grid(blocks_for(area.width(), join_threads),
-                                                      blocks_for(area.height(), join_rows));
-                          const bool has_largest = kernel.kinds > 1 + channels_per_weight;
-                          launch(channels_per_weight == 1 ? join_kernel_for<1>(has_largest)
-                                                          : join_kernel_for<3>(has_largest),
-                                 grid, dim3(join_threads), 0, stream, join);
-                        }};
+
+  PairSearch pairs;
+  pairs.shared_bytes = kernel.shared_bytes(reach);
+  pairs.scratch = [=](int rows) {
+    // So many rows may touch one row of blocks more, depending on where they begin.
+    const int down = rows / kernel.own_rows + 2 + blocks_for(reach, kernel.own_rows);
+    const int across = raster_of({0, 0, image.width, 1}).across;
+    return static_cast<std::size_t>(layout.each()) * static_cast<std::size_t>(groups) *
+           static_cast<std::size_t>(across) * static_cast<std::size_t>(down);
+  };
+  pairs.launch = [=](const PatchSearchCall& call, Stream stream) {
+    PatchSearchCall of_call = call;
+    of_call.groups = groups;
+    const Rect& area = call.out.rect;
+    const PairRaster raster = raster_of(area);
+    launch(kernel.kernel, dim3(static_cast<unsigned>(raster.blocks() * groups)), dim3(kernel.threads),
+           kernel.shared_bytes(reach), stream, of_call);
+    const JoinCall join{.search = of_call,
+                        .raster = raster,
+                        .own_columns = kernel.own_columns,
+                        .own_rows = kernel.own_rows,
+                        .columns = layout.columns,
+                        .plane = static_cast<int>(layout.plane()),
+                        .each = static_cast<int>(layout.each())};
+    const bool has_largest = kernel.kinds > 1 + channels_per_weight;
+    const auto join_kernel =
+        channels_per_weight == 1 ? join_kernel_for<1>(has_largest) : join_kernel_for<3>(has_largest);
+    const dim3 grid = tall_grid(blocks_for(area.width(), join_threads), blocks_for(area.height(), join_rows));
+    launch(join_kernel, grid, dim3(join_threads), 0, stream, join);
+  };
+  return pairs;
 }
 
 }  // namespace ungrain::cuda

@@ -14,7 +14,7 @@ struct PatchSearchCall;
 bool searches_pairs(const PatchSearch& search, int channels_per_weight);
 
 struct PairSearch {
-  std::size_t shared_bytes;
+  std::size_t shared_bytes = 0;                  // of a block
   std::function<std::size_t(int rows)> scratch;  // floats for so many rows of the image
   // With so much scratch in `sums`. Fills the channels of `out` that share a weight, from `first_channel` on.
   std::function<void(const PatchSearchCall&, Stream)> launch;
