@@ -66,7 +66,7 @@ void expect_nearest(const Searched& s) {
   const int last_x = s.width - match_patch;
   const int last_y = s.height - match_patch;
   const Rect area = match_area({-half, -half, last_x + half + 1, last_y + half + 1});
-  std::vector<std::uint32_t> words(match_words(area));
+  std::vector<std::uint32_t> words(match_all_words(area));
   std::vector<std::int32_t> energies(match_words(area));
   const MatchTile tile{area, match_pitch(area), s.deep, words.data(), energies.data()};
   fill_match_tile(image, 0, {s.width, s.height}, scale, tile);

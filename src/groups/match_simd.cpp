@@ -1,9 +1,12 @@
 // The distance of two patches is the sum of their energies less twice their dot product, which processors
 // compute fastest: a word of the reference, four 8-bit or two 16-bit pixels, is multiplied with the words of
-// a vector of neighbouring candidates. Pass 1 keeps the results of all candidates and the best of each
-// column. Bisection finds a threshold that the best of as many columns reach as patches are wanted. Pass 2
-// lists the candidates up to the threshold; their keys (the distance, then the place in reading order) are
-// sorted by insertion into registers.
+// a vector of neighbouring candidates. Pass 1 keeps the results of all candidates and the best of each class:
+// a column of every second or fourth pair of rows. Bisection finds a threshold that the best of as many
+// classes reach as patches are wanted. Pass 2 lists the candidates up to the threshold; their keys (the
+// distance, then the place in reading order) are sorted by insertion into registers.
+//
+// Similar patches are often neighbours, above or beside each other. Parts of the rows that alternate, not
+// halves or quarters of the window, put them into different classes, so that few classes hold several of them.
 #include "groups/match_simd.h"
 
 #include <algorithm>
@@ -38,15 +41,21 @@ constexpr int place_bits = 12;
 constexpr int distance_bits = 20;
 constexpr std::int32_t excluded_score = -(1 << 30);
 constexpr int most_parts = 4;
+// Rows of one part that follow each other: those that may share their loads.
+constexpr int rows_of_part = 2;
 constexpr int words_beyond = 8;  // right of a patch's corner
 // Rows of keys: vectors extend beyond the columns that a key can hold, with candidates outside all windows.
 constexpr int key_pitch = match_key_pitch;
-// Bisection runs over the bit codes of floats, which are ordered as the numbers are.
-constexpr std::int32_t code_of_half = 0x3F000000;
+// Bisection runs over the upper halves of floats' bit codes, which are ordered as the numbers are, and stops
+// 2 % from where it could.
+constexpr std::int32_t code_of_half = 0x3F00;
 constexpr int halvings = 10;
 constexpr int halvings_of_all = 12;
+constexpr std::int32_t code_of_none = 0x7F00;
 // Above any distance of 12 bits and below those of excluded candidates; the largest distance of a key.
-constexpr std::int32_t highest_code(bool deep) { return deep ? 0x4E000000 : 0x497FFFE0; }
+constexpr std::int32_t highest_code(bool deep) { return deep ? 0x4E00 : 0x497F; }
+// The largest number with this code.
+float largest_of(std::int32_t code) { return std::bit_cast<float>(code << 16 | 0xFFFF); }
 constexpr int match_list = match_columns * match_columns + longest_match_vector;
 
 // Distances too large for a key lose their last bits. With 12 bits patches may be far apart in units of the
@@ -85,6 +94,7 @@ constexpr Signed ds;
 constexpr Unsigned du;
 [[maybe_unused]] constexpr Halves dh;  // not on every processor
 constexpr int lanes = static_cast<int>(HWY_MIN(HWY_LANES(std::int32_t), std::size_t{longest_match_vector}));
+constexpr int copies = std::min(match_copies, lanes / 4);
 
 // clang declares the instruction to every function from version 16 on, before that only where all code may
 // use it.
@@ -223,7 +233,7 @@ struct Window {
   int first_row;  // the first row of the window that lies inside
   int side;
   bool deep;
-  const std::uint32_t* words;  // at the first candidate
+  const std::uint32_t* words[4];  // the words of a patch's row, at the first candidate
   const std::int32_t* energies;
   std::uint32_t* reference_words;  // [reference][row of the patch][word]
   std::int32_t
@@ -234,14 +244,12 @@ struct Window {
   std::uint32_t* list;                 // room for two references' candidates
 };
 
-// K rows of V vectors: about ten independent dot products must be in flight to hide their latency.
+// K rows of V vectors: about ten independent dot products should be in flight to hide their latency.
 template <Products By, int R, int V, int K>
 HWY_INLINE void FindRows(const Window& w, int row, int column, Sums (&best)[R][V]) {
   constexpr int words = WordsOfRow(By);
-  constexpr int pixels = PixelsOfWord(By);
   Dot<By> dots[K][R][V];
   const std::ptrdiff_t pitch = w.tile->pitch;
-  const std::uint32_t* candidates = w.words + row * pitch + column;
   const std::int32_t* energies = w.energies + row * pitch + column;
 #pragma GCC unroll 8
   for (int k = 0; k < K; ++k) {
@@ -252,7 +260,7 @@ HWY_INLINE void FindRows(const Window& w, int row, int column, Sums (&best)[R][V
       for (int r = 0; r < R; ++r) dots[k][r][v].Start(start);
     }
   }
-  const std::uint32_t* from = candidates;
+  std::ptrdiff_t from = row * pitch + column;
 #pragma GCC unroll 16
   for (int y = 0; y < match_patch + K - 1; ++y) {
     Sums some[V][words];
@@ -260,7 +268,7 @@ HWY_INLINE void FindRows(const Window& w, int row, int column, Sums (&best)[R][V
     for (int v = 0; v < V; ++v) {
 #pragma GCC unroll 8
       for (int i = 0; i < words; ++i) {
-        some[v][i] = hn::BitCast(ds, hn::LoadU(du, from + i * pixels + v * lanes));
+        some[v][i] = hn::BitCast(ds, hn::LoadU(du, w.words[i] + from + v * lanes));
       }
     }
 #pragma GCC unroll 8
@@ -293,6 +301,16 @@ HWY_INLINE void FindRows(const Window& w, int row, int column, Sums (&best)[R][V
       }
     }
   }
+}
+
+HWY_INLINE std::int32_t* SumsOf(const Window& w, int r) { return w.sums + r * match_columns * key_pitch; }
+
+// Where vectors of a reference's candidates begin and how many there are. Long ones begin where those of all
+// references do, because a load that crosses a cache line counts twice.
+HWY_INLINE int FirstColumn(const Window& w, int r) { return lanes == 16 ? 0 : w.shift[r]; }
+template <int Vectors>
+HWY_INLINE int VectorsOf(const Window& w) {
+  return Vectors > 0 ? Vectors : ((lanes == 16 ? w.columns : w.side) + lanes - 1) / lanes;
 }
 
 HWY_INLINE std::int32_t* BestOf(const Window& w, int part, int r) {
@@ -336,7 +354,7 @@ template <int R, int V>
 UNGRAIN_WITH_DOTS HWY_INLINE void FindRowOfDots(const Window& w, int part, int row, int column) {
   static_assert(lanes == 4);
   const std::ptrdiff_t pitch = w.tile->pitch;
-  const std::uint32_t* from = w.words + row * pitch + column;
+  const std::uint32_t* from = w.words[0] + row * pitch + column;
   const std::int32_t* energies = w.energies + row * pitch + column;
   Sums sums[R][V];
 #pragma GCC unroll 8
@@ -370,8 +388,11 @@ UNGRAIN_WITH_DOTS HWY_INLINE void FindRowOfDots(const Window& w, int part, int r
 }
 #endif
 
-// First row of a part; parts divide the rows from top to bottom.
-HWY_INLINE int FirstRow(const Window& w, int parts, int part) { return w.rows * part / parts; }
+// Calls body(row) for the first rows of a part's blocks.
+template <class Body>
+HWY_INLINE void ForBlocks(const Window& w, int parts, int part, const Body& body) {
+  for (int row = part * rows_of_part; row < w.rows; row += parts * rows_of_part) body(row);
+}
 
 template <Products By, int R, int V, int K>
 HWY_NOINLINE void FindColumns(const Window& w, int parts, int part, int column) {
@@ -379,12 +400,14 @@ HWY_NOINLINE void FindColumns(const Window& w, int parts, int part, int column) 
   for (int r = 0; r < R; ++r) {
     for (int v = 0; v < V; ++v) best[r][v] = hn::Set(ds, excluded_score);
   }
-  int row = FirstRow(w, parts, part);
-  const int end = FirstRow(w, parts, part + 1);
-  for (; row + K <= end; row += K) FindRows<By, R, V, K>(w, row, column, best);
-  if constexpr (K > 1) {
-    for (; row < end; ++row) FindRows<By, R, V, 1>(w, row, column, best);
-  }
+  ForBlocks(w, parts, part, [&](int row) HWY_ATTR {
+    if (K == rows_of_part && row + K <= w.rows) {
+      FindRows<By, R, V, K>(w, row, column, best);
+      return;
+    }
+    FindRows<By, R, V, 1>(w, row, column, best);
+    if (row + 1 < w.rows) FindRows<By, R, V, 1>(w, row + 1, column, best);
+  });
   for (int r = 0; r < R; ++r) {
     for (int v = 0; v < V; ++v) hn::StoreU(best[r][v], ds, BestOf(w, part, r) + column + v * lanes);
   }
@@ -395,8 +418,10 @@ template <int R, int V>
 UNGRAIN_WITH_DOTS HWY_NOINLINE void FindColumnsOfDots(const Window& w, int parts, int part, int column) {
   // In memory: no registers are left for them.
   for (int r = 0; r < R; ++r) std::fill_n(BestOf(w, part, r) + column, V * lanes, excluded_score);
-  const int end = FirstRow(w, parts, part + 1);
-  for (int row = FirstRow(w, parts, part); row < end; ++row) FindRowOfDots<R, V>(w, part, row, column);
+  ForBlocks(w, parts, part, [&](int row) {
+    FindRowOfDots<R, V>(w, part, row, column);
+    if (row + 1 < w.rows) FindRowOfDots<R, V>(w, part, row + 1, column);
+  });
 }
 #endif
 
@@ -408,7 +433,7 @@ void FindSums(const Window& w, int parts) {
     if constexpr (lanes == 16) {
       for (; left() > 32; column += 48) FindColumns<By, R, 3, R >= 3 ? 1 : 2>(w, parts, part, column);
       for (; left() > 0; column += 32)
-        FindColumns<By, R, 2, R == 4 ? 1 : R == 3 ? 2 : 3>(w, parts, part, column);
+        FindColumns<By, R, 2, R == 4 ? 1 : 2>(w, parts, part, column);
     } else if constexpr (UNGRAIN_ARM_DOTS && By == Products::dots) {
 #if UNGRAIN_ARM_DOTS
       for (; left() > 0; column += 4 * lanes) FindColumnsOfDots<R, 4>(w, parts, part, column);
@@ -440,10 +465,10 @@ HWY_INLINE Keys Insert(Keys key, Keys before, Keys here) {
 // farthest candidate must not decide how many bits keys have for the others. Bytes fit the keys, and listing
 // all candidates costs less.
 HWY_NOINLINE std::int32_t FindThresholdOfAll(const Window& w, int r, int wanted) {
-  const std::int32_t* sums = w.sums + r * match_columns * key_pitch + w.shift[r];
+  const std::int32_t* sums = SumsOf(w, r) + w.shift[r];
   const Sums own = hn::Set(ds, w.own[r]);
   const Sums columns = hn::Set(ds, w.side);
-  const auto most = static_cast<std::int32_t>(std::bit_cast<float>(highest_code(true)));
+  const auto most = static_cast<std::int32_t>(largest_of(highest_code(true)));
   // Calls body(half the distances of a vector of candidates, mask of lanes that hold a candidate).
   const auto for_each = [&](auto body) HWY_ATTR {
     for (int row = 0; row < w.rows; ++row) {
@@ -470,59 +495,72 @@ HWY_NOINLINE std::int32_t FindThresholdOfAll(const Window& w, int r, int wanted)
   return high;
 }
 
-HWY_INLINE int CountBelow(const Sums* values, int vectors, Sums limit) {
+// The upper halves of two vectors' numbers, in no particular order.
+HWY_INLINE hn::Vec<Halves> UpperHalves(Sums a, Sums b) {
+  const Sums upper = hn::Set(ds, std::int32_t{-1} << 16);
+  return hn::BitCast(dh, hn::Or(hn::ShiftRight<16>(a), hn::And(b, upper)));
+}
+
+HWY_INLINE int CountBelow(const hn::Vec<Halves>* values, int vectors, hn::Vec<Halves> limit) {
   if constexpr (lanes == 16) {
     std::size_t count = 0;
-    for (int v = 0; v < vectors; ++v) count += hn::CountTrue(ds, hn::Lt(values[v], limit));
+    for (int v = 0; v < vectors; ++v) count += hn::CountTrue(dh, hn::Lt(values[v], limit));
     return static_cast<int>(count);
   } else {
-    Sums count = hn::Zero(ds);
-    for (int v = 0; v < vectors; ++v) count = hn::Sub(count, hn::VecFromMask(ds, hn::Lt(values[v], limit)));
-    return hn::GetLane(hn::SumOfLanes(ds, count));
+    hn::Vec<Halves> count = hn::Zero(dh);
+    for (int v = 0; v < vectors; ++v) count = hn::Sub(count, hn::VecFromMask(dh, hn::Lt(values[v], limit)));
+    const Sums both = hn::BitCast(ds, count);
+    const Sums lower = hn::ShiftRight<16>(hn::ShiftLeft<16>(both));
+    return hn::GetLane(hn::SumOfLanes(ds, hn::Add(hn::ShiftRight<16>(both), lower)));
   }
 }
 
-// Half the distance that `wanted` candidates, or a few more, reach, from the best of columns. Runs for all
+// Half the distance that `wanted` candidates, or a few more, reach, from the best of classes. Runs for all
 // references at once, because each bisection waits for its previous step.
 template <int Parts, int Vectors>
 HWY_INLINE void FindThresholds(const Window& w, int wanted, std::int32_t* thresholds) {
-  constexpr int most_vectors = Parts * (Vectors > 0 ? Vectors : match_columns / lanes);
-  const int vectors = Vectors > 0 ? Vectors : (w.side + lanes - 1) / lanes;
+  static_assert(Parts % 2 == 0);
+  constexpr int most_vectors = Parts / 2 * (Vectors > 0 ? Vectors : match_columns / lanes);
+  const int vectors = VectorsOf<Vectors>(w);
   const hn::Rebind<float, Signed> df;
-  Sums codes[most_references_at_once][most_vectors];  // codes of floats, ordered as the numbers are
+  hn::Vec<Halves> codes[most_references_at_once][most_vectors];
   std::int32_t low[most_references_at_once];
   std::int32_t high[most_references_at_once];
   for (int r = 0; r < w.references; ++r) {
     low[r] = code_of_half;
     high[r] = highest_code(w.deep);
-    for (int part = 0; part < Parts; ++part) {
-      const std::int32_t* best = BestOf(w, part, r) + w.shift[r];
-      for (int v = 0; v < vectors; ++v) {
-        const Sums distance = hn::Sub(hn::Set(ds, w.own[r]), hn::LoadU(ds, best + v * lanes));
-        const auto inside = hn::Lt(hn::Iota(ds, v * lanes), hn::Set(ds, w.side));
-        codes[r][part * vectors + v] =
-            hn::IfThenElse(inside, hn::BitCast(ds, hn::ConvertTo(df, distance)), hn::Set(ds, 0x7F000000));
+    const Sums own = hn::Set(ds, w.own[r]);
+    for (int v = 0; v < vectors; ++v) {
+      const int column = FirstColumn(w, r) + v * lanes;
+      const Sums from_edge = hn::Iota(ds, column - w.shift[r]);
+      const auto inside =
+          hn::And(hn::Gt(from_edge, hn::Set(ds, -1)), hn::Lt(from_edge, hn::Set(ds, w.side)));
+      const auto code_of = [&](int part) HWY_ATTR {
+        const Sums distance = hn::Sub(own, hn::LoadU(ds, BestOf(w, part, r) + column));
+        return hn::IfThenElse(inside, hn::BitCast(ds, hn::ConvertTo(df, distance)),
+                              hn::Set(ds, code_of_none << 16));
+      };
+      for (int part = 0; part < Parts; part += 2) {
+        codes[r][part / 2 * vectors + v] = UpperHalves(code_of(part), code_of(part + 1));
       }
     }
   }
   for (int i = 0; i < halvings; ++i) {
     for (int r = 0; r < w.references; ++r) {
       const std::int32_t middle = low[r] + (high[r] - low[r]) / 2;
-      const Sums above = hn::Set(ds, middle + 1);
-      const bool enough = CountBelow(codes[r], Parts * vectors, above) >= wanted;
+      const hn::Vec<Halves> above = hn::Set(dh, static_cast<std::int16_t>(middle + 1));
+      const bool enough = CountBelow(codes[r], Parts / 2 * vectors, above) >= wanted;
       high[r] = enough ? middle : high[r];
       low[r] = enough ? low[r] : middle;
     }
   }
   for (int r = 0; r < w.references; ++r) {
-    thresholds[r] = w.deep && high[r] == highest_code(true)
-                        ? FindThresholdOfAll(w, r, wanted)
-                        : static_cast<std::int32_t>(std::bit_cast<float>(high[r]));
+    thresholds[r] = w.deep && high[r] == highest_code(true) ? FindThresholdOfAll(w, r, wanted - 1)
+                                                            : static_cast<std::int32_t>(largest_of(high[r]));
   }
 }
 
-// Lists the keys of the candidates up to a threshold; returns how many. The reference itself is left out: it
-// comes first, even among equally near patches.
+// Lists the keys of the candidates up to a threshold; returns how many.
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 template <int Vectors>
 HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uint32_t* list) {
@@ -530,51 +568,36 @@ HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uin
   const Sums own = hn::Set(ds, w.own[r]);
   const Sums below = hn::Sub(own, hn::Set(ds, threshold + 1));
   const int shift = key_shift(threshold);
-  const std::int32_t* sums = w.sums + r * match_columns * key_pitch + w.shift[r];
-  // Masks go to memory and are read when all are there, so that there are no mispredicted branches and no
-  // waits.
-  const int vectors = Vectors > 0 ? Vectors : (w.side + lanes - 1) / lanes;
-  __mmask16 masks[match_columns + 4][4];
+  const std::int32_t* sums = SumsOf(w, r);
+  const int vectors = VectorsOf<Vectors>(w);
+  const std::uint64_t columns = (~std::uint64_t{0} >> (64 - w.side)) << w.shift[r];
+  __mmask16 inside[4];
+  for (int v = 0; v < 4; ++v) inside[v] = static_cast<__mmask16>(columns >> (lanes * v));
+
+  // Vectors that hold a candidate up to the threshold, without a branch: which do cannot be predicted.
+  std::uint16_t filled[4 * match_columns + 1];
+  std::uint8_t places[4 * match_columns + 1];
+  int count = 0;
   const std::int32_t* row_sums = sums;
   for (int row = 0; row < w.rows; ++row, row_sums += key_pitch) {
-    for (int v = 0; v < vectors; ++v) masks[row][v] = hn::Gt(hn::LoadU(ds, row_sums + v * lanes), below).raw;
-    if constexpr (Vectors < 4) {
-      for (int v = vectors; v < 4; ++v) masks[row][v] = 0;
+    for (int v = 0; v < vectors; ++v) {
+      const __mmask16 above = _mm512_mask_cmpgt_epi32_mask(
+          inside[v], hn::LoadU(ds, row_sums + v * lanes).raw, below.raw);
+      filled[count] = above;
+      places[count] = static_cast<std::uint8_t>(4 * row + v);
+      count += above != 0 ? 1 : 0;
     }
-  }
-  std::memset(masks[w.rows], 0, 4 * sizeof masks[0]);
-  const int half = w.side / 2;
-  masks[half - w.first_row][half / lanes] &= static_cast<__mmask16>(~(1U << (half % lanes)));
-
-  alignas(64) std::uint32_t inside[lanes];
-  for (int i = 0; i < lanes; ++i) {
-    const std::uint64_t columns = ~std::uint64_t{0} >> (64 - w.side);
-    inside[i] = static_cast<std::uint32_t>(columns >> (lanes * (i % 4))) & 0xFFFFU;
-  }
-  std::uint32_t filled[4 * match_columns + lanes];
-  std::uint32_t places[4 * match_columns + lanes];
-  int count = 0;
-  for (int row = 0; row < w.rows; row += 4) {
-    const Keys mask{_mm512_and_si512(
-        _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(masks[row]))),
-        _mm512_load_si512(inside))};
-    const __mmask16 some = _mm512_test_epi32_mask(mask.raw, mask.raw);
-    _mm512_storeu_si512(filled + count, _mm512_maskz_compress_epi32(some, mask.raw));
-    _mm512_storeu_si512(places + count, _mm512_maskz_compress_epi32(
-                                            some, hn::Iota(du, static_cast<std::uint32_t>(4 * row)).raw));
-    count += std::popcount(static_cast<unsigned>(some));
   }
 
   int hits = 0;
   const Keys column = hn::Iota(du, 0);
   for (int i = 0; i < count; ++i) {
-    const std::uint32_t row = places[i] / 4;
-    const std::uint32_t first = places[i] % 4 * lanes;
-    const Keys distance = hn::BitCast(du, hn::Sub(own, hn::LoadU(ds, sums + row * key_pitch + first)));
-    const Keys place = hn::Add(column, hn::Set(du, (row << column_bits) + first));
-    const Keys keys = hn::Or(hn::ShiftLeft<place_bits>(hn::ShiftRightSame(distance, shift)), place);
-    _mm512_storeu_si512(list + hits,
-                        _mm512_maskz_compress_epi32(static_cast<__mmask16>(filled[i]), keys.raw));
+    const std::uint32_t place = places[i];
+    const Sums found = hn::LoadU(ds, sums + place / 4 * key_pitch + place % 4 * lanes);
+    const Keys distance = hn::BitCast(du, hn::Sub(own, found));
+    const Keys at = hn::Add(column, hn::Set(du, place * lanes));
+    const Keys keys = hn::Or(hn::ShiftLeft<place_bits>(hn::ShiftRightSame(distance, shift)), at);
+    _mm512_storeu_si512(list + hits, _mm512_maskz_compress_epi32(filled[i], keys.raw));
     hits += std::popcount(filled[i]);
   }
   return hits;
@@ -624,8 +647,7 @@ HWY_INLINE std::uint64_t BitsAbove(const std::int32_t* sums, int columns, Sums b
 template <int Vectors>
 HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uint32_t* list) {
   const Sums below = hn::Set(ds, w.own[r] - threshold - 1);
-  const std::int32_t* sums = w.sums + r * match_columns * key_pitch + w.shift[r];
-  const int half = w.side / 2;
+  const std::int32_t* sums = SumsOf(w, r) + FirstColumn(w, r);
   const int shift = key_shift(threshold);
   int hits = 0;
   for (int row = 0; row < w.rows; ++row, sums += key_pitch) {
@@ -633,10 +655,6 @@ HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uin
       const int columns = std::min(w.side - first, block);
       std::uint64_t bits = BitsAbove(sums + first, columns, below);
       bits &= all_bits >> (bits_apart * (block - columns));
-      const auto own = static_cast<unsigned>(half - first);
-      if (row == half - w.first_row && own < static_cast<unsigned>(block)) {
-        bits &= ~(std::uint64_t{1} << (bits_apart * own + bits_apart - 1));
-      }
       for (; bits != 0; bits &= bits - 1) {
         const int column = first + std::countr_zero(bits) / bits_apart;
         const auto distance = static_cast<std::uint32_t>(w.own[r] - sums[column]) >> shift;
@@ -731,30 +749,42 @@ HWY_INLINE void SortTwo(const std::uint32_t* a, const std::uint32_t* b, int coun
   }
 }
 
-HWY_INLINE void WriteGroup(const Window& w, const MatchCall& call, const std::uint32_t* sorted, int hits,
-                           std::int32_t threshold, MatchGroup& group) {
-  const std::uint32_t largest = call.largest >> key_shift(threshold);
-  const int half = w.side / 2;
-  const int own_row = half - w.first_row;
-  group.dx[0] = group.dy[0] = 0;
+template <int N>
+HWY_INLINE void WriteGroup(const Window& w, const MatchCall& call, int r, const std::uint32_t* sorted, int hits,
+                           std::int32_t threshold) {
+  MatchGroup& group = call.groups[r];
+  const hn::Rebind<std::int16_t, Signed> narrow;
+  const auto largest = static_cast<std::int32_t>(call.largest >> key_shift(threshold));
   const int most = std::min(call.most, hits + 1);
-  int count = 1;
-  for (int i = 1; i < most; ++i) {
-    const std::uint32_t key = sorted[i];
-    group.dx[i] = static_cast<std::int16_t>(static_cast<int>(key & (match_columns - 1)) - half);
-    group.dy[i] =
-        static_cast<std::int16_t>(static_cast<int>((key >> column_bits) & (match_columns - 1)) - own_row);
-    count += key >> place_bits <= largest ? 1 : 0;
+  const Sums own_column = hn::Set(ds, w.shift[r] - FirstColumn(w, r) + w.side / 2);
+  const Sums own_row = hn::Set(ds, w.side / 2 - w.first_row);
+  const Sums places = hn::Set(ds, match_columns - 1);
+  std::size_t count = 0;
+  for (int i = 0; i < N; i += lanes) {
+    const Keys keys = hn::Load(du, sorted + i);
+    const Sums column = hn::And(hn::BitCast(ds, keys), places);
+    const Sums row = hn::And(hn::BitCast(ds, hn::ShiftRight<column_bits>(keys)), places);
+    hn::StoreU(hn::DemoteTo(narrow, hn::Sub(column, own_column)), narrow, group.dx + i);
+    hn::StoreU(hn::DemoteTo(narrow, hn::Sub(row, own_row)), narrow, group.dy + i);
+    const Sums distance = hn::BitCast(ds, hn::ShiftRight<place_bits>(keys));
+    count += hn::CountTrue(ds, hn::And(hn::Lt(hn::Iota(ds, i), hn::Set(ds, most)),
+                                       hn::Lt(distance, hn::Set(ds, largest + 1))));
   }
-  group.count = count;
+  group.dx[0] = group.dy[0] = 0;
+  group.count = static_cast<int>(count);
 }
 
-// More columns than wanted patches, so that few columns hold several of them: each part of the rows has its
+// More classes than wanted patches, so that few classes hold several of them: each part of the rows has its
 // own columns.
 constexpr int PartsFor(int wanted) { return wanted > 16 ? most_parts : most_parts / 2; }
 
 template <int N, int Vectors>
 HWY_NOINLINE void Select(const Window& w, const MatchCall& call) {
+  // A reference is no candidate of its own: it comes first, even among equally near patches.
+  const int half = w.side / 2;
+  for (int r = 0; r < w.references; ++r) {
+    SumsOf(w, r)[(half - w.first_row) * key_pitch + w.shift[r] + half] = excluded_score;
+  }
   std::int32_t thresholds[most_references_at_once];
   FindThresholds<PartsFor(N), Vectors>(w, call.most, thresholds);
   for (int r = 0; r < w.references; r += 2) {
@@ -769,13 +799,13 @@ HWY_NOINLINE void Select(const Window& w, const MatchCall& call) {
     alignas(64) std::uint32_t sorted[2][N];
     SortTwo<N>(lists[0], lists[1], most, sorted[0], sorted[1]);
     for (int i = 0; i < 2 && r + i < w.references; ++i)
-      WriteGroup(w, call, sorted[i], hits[i], thresholds[r + i], call.groups[r + i]);
+      WriteGroup<N>(w, call, r + i, sorted[i], hits[i], thresholds[r + i]);
   }
 }
 
 template <int N>
 void SelectOf(const Window& w, const MatchCall& call) {
-  const int vectors = (w.side + lanes - 1) / lanes;
+  const int vectors = VectorsOf<0>(w);
   if (lanes == 16 && vectors == 3) {
     Select<N, lanes == 16 ? 3 : 0>(w, call);
   } else if (lanes == 16 && vectors == 2) {
@@ -791,7 +821,7 @@ HWY_NOINLINE void CorrectSums(const MatchCorrection& by, int parts, Window& w) {
   const int half = w.side / 2;
   const int width = 2 * by.reach_x + 1;
   for (int r = 0; r < w.references; ++r) {
-    std::int32_t* sums = w.sums + r * match_columns * key_pitch + w.shift[r] + half - by.reach_x;
+    std::int32_t* sums = SumsOf(w, r) + w.shift[r] + half - by.reach_x;
     for (int dy = -by.reach_y; dy <= by.reach_y; ++dy) {
       const int row = half + dy - w.first_row;
       if (row < 0 || row >= w.rows) continue;
@@ -801,12 +831,24 @@ HWY_NOINLINE void CorrectSums(const MatchCorrection& by, int parts, Window& w) {
     for (int part = 0; part < parts; ++part) {
       std::int32_t* best = BestOf(w, part, r) + w.shift[r] + half - by.reach_x;
       std::fill_n(best, width, excluded_score);
-      for (int row = FirstRow(w, parts, part); row < FirstRow(w, parts, part + 1); ++row) {
-        for (int x = 0; x < width; ++x) best[x] = std::max(best[x], sums[row * key_pitch + x]);
-      }
+      ForBlocks(w, parts, part, [&](int block) {
+        for (int row = block; row < std::min(block + rows_of_part, w.rows); ++row) {
+          for (int x = 0; x < width; ++x) best[x] = std::max(best[x], sums[row * key_pitch + x]);
+        }
+      });
     }
     w.own[r] -= by.least;
   }
+}
+
+// Where vectors of candidates' words begin. Of bytes there are copies, each moved by four words: with four
+// references at once windows begin at multiples of four words, and a vector lies within a cache line of one
+// of the copies.
+template <Products By>
+HWY_INLINE const std::uint32_t* WordsAt(const MatchTile& tile, std::ptrdiff_t first) {
+  if constexpr (By == Products::wide) return tile.words + first;
+  const std::ptrdiff_t moved = first / 4 % copies;
+  return tile.words + moved * static_cast<std::ptrdiff_t>(match_words(tile.area)) + first - 4 * moved;
 }
 
 template <Products By>
@@ -826,7 +868,7 @@ void FindMatchesBy(MatchCall call) {
   w.rows = std::min(call.y + half + 1, tile.area.y1 - match_patch + 1) - top;
   const std::ptrdiff_t first =
       static_cast<std::ptrdiff_t>(top - tile.area.y0) * tile.pitch + (call.x[0] - half - tile.area.x0);
-  w.words = tile.words + first;
+  for (int i = 0; i < words; ++i) w.words[i] = WordsAt<By>(tile, first + i * PixelsOfWord(By));
   w.energies = tile.energies + first;
   w.reference_words = call.scratch;
   w.best = reinterpret_cast<std::int32_t*>(w.reference_words + most_references_at_once * match_patch * 4);
@@ -928,6 +970,11 @@ bool FillMatchTile(const ConstPlanes& image, int plane, const Extent& extent, co
         const auto byte = [&](int i) { return static_cast<std::uint32_t>(line[x + i] + offset) & 0xFFU; };
         words[x] = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
       }
+      for (int copy = 1; copy < copies; ++copy) {
+        std::uint32_t* to = words + static_cast<std::ptrdiff_t>(match_words(area)) * copy;
+        std::copy(words + 4 * copy, words + pitch, to);
+        std::fill_n(to + pitch - 4 * copy, 4 * copy, 0);
+      }
     } else {
       for (int x = 0; x < pitch; ++x) {
         words[x] = (static_cast<std::uint32_t>(line[x]) & 0xFFFFU) | static_cast<std::uint32_t>(line[x + 1])
@@ -987,6 +1034,8 @@ int match_pitch(const Rect& area) {
 std::size_t match_words(const Rect& area) {
   return static_cast<std::size_t>(match_pitch(area)) * area.height() + 16;
 }
+
+std::size_t match_all_words(const Rect& area) { return match_words(area) * match_copies; }
 
 float match_depth(bool deep) { return deep ? 2047.0F : HWY_DYNAMIC_DISPATCH(BytesDepth)(); }
 

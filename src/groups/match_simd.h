@@ -28,15 +28,24 @@ struct MatchTile {
   Rect area;  // pixels and, with their upper left corners, patches; reaches beyond the image
   int pitch = 0;
   bool deep = false;
-  std::uint32_t* words = nullptr;  // a pixel and its right neighbours: four of 8 bits or two of 16
+  // A pixel and its right neighbours: four of 8 bits or two of 16. Copies of the former follow.
+  std::uint32_t* words = nullptr;
   // Minus half the sum of the patch's squares; an excluding value outside the image.
   std::int32_t* energies = nullptr;
 };
 
-// Words that each of a tile's two arrays needs for patches whose corners lie in `positions`.
+// Copies of a tile's words, for the longest vectors that a processor of this kind has.
+#if defined(__x86_64__) || defined(_M_X64)
+constexpr int match_copies = longest_match_vector / 4;
+#else
+constexpr int match_copies = 1;
+#endif
+
+// What a tile needs for patches whose corners lie in `positions`: so many energies, and words with copies.
 Rect match_area(const Rect& positions);
 int match_pitch(const Rect& area);
 std::size_t match_words(const Rect& area);
+std::size_t match_all_words(const Rect& area);
 
 // Returns whether all pixels lay within the depth's ends.
 bool fill_match_tile(const ConstPlanes& image, int plane, const Extent& extent, const MatchScale& scale,

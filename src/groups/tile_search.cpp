@@ -22,7 +22,7 @@ TileSearch::TileSearch(int tile_side, int search, int spacing, int most)
 
 TileSearch::Memory TileSearch::take_memory(ScratchPieces& pieces) const {
   Memory memory;
-  memory.words = pieces.take<float>(match_words(area_));
+  memory.words = pieces.take<float>(match_all_words(area_));
   memory.energies = pieces.take<float>(match_words(area_));
   memory.match = pieces.take<float>(match_scratch);
   const Rect window = match_area({0, 0, search_, search_});
