@@ -44,9 +44,6 @@ struct ExactVariances {
   HWY_INLINE Vector Noise(int level, int i) const {
     return hn::Load(d, tables.noise[level][slot] + i * lanes);
   }
-  HWY_INLINE Vector Scale(int level, int i) const {
-    return hn::Load(d, tables.scale[level][slot] + i * lanes);
-  }
 };
 
 struct ExactThreshold : ExactVariances {
@@ -75,7 +72,7 @@ struct ExactThreshold : ExactVariances {
     const Vector threshold = hn::Min(hn::Mul(variance, Noise(Level, i)), limit);
     const auto keep = hn::Gt(hn::Mul(value, value), threshold);
     left = hn::Add(left, hn::IfThenElseZero(keep, variance));
-    return hn::IfThenElseZero(keep, hn::Mul(value, Scale(Level, i)));
+    return hn::IfThenElseZero(keep, value);
   }
 };
 
@@ -87,7 +84,7 @@ struct ExactWienerFactors : ExactVariances {
       const Vector variance = Variance(i);
       const Vector factor = WienerFactor(value.part[i], Noise(Level, i), variance);
       left = hn::MulAdd(hn::Mul(factor, factor), variance, left);
-      result.part[i] = hn::Mul(factor, Scale(Level, i));
+      result.part[i] = factor;
     }
     next += patch_floats;
     return result;

@@ -32,9 +32,7 @@ struct MeanLimits {
 
 // The Wiener factor energy / (energy + noise · variance) of the basic estimate's coefficients.
 HWY_INLINE Vector WienerFactor(Vector basic, Vector noise, Vector variance) {
-  // The energy is bounded because an infinite one would be multiplied by 0.
-  const Vector energy = hn::Min(hn::Mul(basic, basic), hn::Set(d, 1e36F));
-  return hn::Mul(energy, Reciprocal(hn::MulAdd(noise, variance, energy)));
+  return SignalShare(basic, hn::Mul(noise, variance));
 }
 
 // The weight of a group in which noise of the variance `left` is left.

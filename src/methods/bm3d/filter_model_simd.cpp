@@ -38,9 +38,6 @@ struct ModelShares {
     return hn::Load(d, tables.noise[level][slot] + i * lanes);
   }
   HWY_INLINE Vector Share(int i) const { return hn::Load(d, tables.shares[slot] + i * lanes); }
-  HWY_INLINE Vector Scale(int level, int i) const {
-    return hn::Load(d, tables.scale[level][slot] + i * lanes);
-  }
 };
 
 struct ModelThreshold : ModelShares {
@@ -72,7 +69,7 @@ struct ModelThreshold : ModelShares {
   HWY_INLINE Vector AbovePart(Vector value, Vector limit, int i) {
     const auto keep = hn::Gt(hn::Abs(value), limit);
     left = hn::Add(left, hn::IfThenElseZero(keep, Share(i)));
-    return hn::IfThenElseZero(keep, hn::Mul(value, Scale(Level, i)));
+    return hn::IfThenElseZero(keep, value);
   }
 };
 
@@ -83,7 +80,7 @@ struct ModelWienerFactors : ModelShares {
     for (int i = 0; i < parts; ++i) {
       const Vector factor = WienerFactor(value.part[i], Noise(Level, i), noise_at_level);
       left = hn::MulAdd(hn::Mul(factor, factor), Share(i), left);
-      result.part[i] = hn::Mul(factor, Scale(Level, i));
+      result.part[i] = factor;
     }
     return result;
   }

@@ -3,8 +3,9 @@
 //
 // Columns are transformed once for all patches that share them, rows for each patch. Vectors of sixteen hold
 // two patches, which are half a group apart. Filtered patches are added before their columns are transformed
-// back. No transform normalises: the tables of thresholds and factors correct for it. The transform along the
-// group is Haar's, depth first, from memory to memory: a difference is shrunk as soon as it is computed.
+// back. Transforms of patches do not normalise: the tables of thresholds and the windows correct for it. The
+// transform along the group is Haar's, depth first, from memory to memory: a difference is shrunk as soon as it
+// is computed. Forward it adds and subtracts, back it returns means.
 //
 // Only the shrinkage of coefficients is a template of the group's size and unrolled over it. It is most of
 // the code, so each kind of noise has its own source, which compile in parallel.
@@ -112,28 +113,31 @@ HWY_INLINE Row LoadRow(const float* first, const float* second) {
   return row;
 }
 
-// The two patches may overlap, so they are added in turn.
-HWY_INLINE void AddPatches(const Patch& p, float* first, float* second) {
+// Adds patches times the window's rows. The two patches may overlap, so they are added in turn.
+HWY_INLINE void AddPatches(const Patch& p, const Patch& window, float* first, float* second) {
 #if HWY_TARGET == HWY_AVX3
   const hn::Half<Floats> half;
 #pragma GCC unroll 8
   for (int x = 0; x < filter_patch; ++x) {
-    hn::StoreU(hn::Add(hn::LoadU(half, first + 8 * x), hn::LowerHalf(half, p.row[x].part[0])), half,
-               first + 8 * x);
+    const auto of_row = hn::LowerHalf(half, window.row[x].part[0]);
+    const auto value = hn::LowerHalf(half, p.row[x].part[0]);
+    hn::StoreU(hn::MulAdd(value, of_row, hn::LoadU(half, first + 8 * x)), half, first + 8 * x);
   }
   if (second == nullptr) return;
 #pragma GCC unroll 8
   for (int x = 0; x < filter_patch; ++x) {
-    hn::StoreU(hn::Add(hn::LoadU(half, second + 8 * x), hn::UpperHalf(half, p.row[x].part[0])), half,
-               second + 8 * x);
+    const auto of_row = hn::LowerHalf(half, window.row[x].part[0]);
+    const auto value = hn::UpperHalf(half, p.row[x].part[0]);
+    hn::StoreU(hn::MulAdd(value, of_row, hn::LoadU(half, second + 8 * x)), half, second + 8 * x);
   }
 #else
   (void)second;
 #pragma GCC unroll 8
   for (int x = 0; x < filter_patch; ++x) {
-    hn::StoreU(hn::Add(hn::LoadU(d, first + 8 * x), p.row[x].part[0]), d, first + 8 * x);
-    if constexpr (parts == 2) {
-      hn::StoreU(hn::Add(hn::LoadU(d, first + 8 * x + 4), p.row[x].part[parts - 1]), d, first + 8 * x + 4);
+#pragma GCC unroll 2
+    for (int i = 0; i < parts; ++i) {
+      float* to = first + 8 * x + 4 * i;
+      hn::StoreU(hn::MulAdd(p.row[x].part[i], window.row[x].part[i], hn::LoadU(d, to)), d, to);
     }
   }
 #endif
@@ -227,6 +231,8 @@ HWY_INLINE void Transpose(Patch& p) {
 
 // The DCT of Arai, Agui and Nakajima. The tables contain the scales that it omits.
 struct Dct {
+  static constexpr bool same_back = true;  // Back() is the same for all coefficients
+
   static HWY_INLINE void Forward(Patch& p) {
     const Row s0 = Add(p.row[0], p.row[7]);
     const Row d0 = Sub(p.row[0], p.row[7]);
@@ -311,6 +317,7 @@ struct Dct {
 // bior1.5 in the Mallat form: the finest level on all coefficients, the others on the low-low quadrant. With
 // four periodic pairs the outer taps cancel, with fewer the inner ones too, which leaves Haar.
 struct Bior15 {
+  static constexpr bool same_back = false;
   static constexpr float inner_taps = 11.0F / 64;
 
   static HWY_INLINE void Forward(Patch& p) {
@@ -438,13 +445,23 @@ HWY_INLINE Row Analyse(const float* from, Tree<Size>& tree, Shrink& shrink) {
   }
 }
 
+// From the mean of `Size` patches, and the differences of sums.
 template <int Size>
-HWY_INLINE void Synthesise(const Row& value, const Tree<Size>& tree, float* to) {
+HWY_INLINE void Synthesise(const Row& mean, const Tree<Size>& tree, float* to) {
   if constexpr (Size == 1) {
-    Store(value, to);
+    Store(mean, to);
   } else {
-    Synthesise<Size / 2>(Add(value, tree.difference), tree.left, to);
-    Synthesise<Size / 2>(Sub(value, tree.difference), tree.right, to + Size / 2 * patch_floats);
+    const Row share = Set(1.0F / Size);
+#if HWY_NATIVE_FMA
+    const Row left = MulAdd(tree.difference, share, mean);
+    const Row right = NegMulAdd(tree.difference, share, mean);
+#else
+    const Row difference = Mul(tree.difference, share);
+    const Row left = Add(mean, difference);
+    const Row right = Sub(mean, difference);
+#endif
+    Synthesise<Size / 2>(left, tree.left, to);
+    Synthesise<Size / 2>(right, tree.right, to + Size / 2 * patch_floats);
   }
 }
 
@@ -461,12 +478,29 @@ HWY_MAYBE_UNUSED HWY_INLINE Row AcrossHalves(const Row& row) {
 #endif
 }
 
-HWY_INLINE Vector Reciprocal(Vector v) {
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
-  const Vector guess = hn::ApproximateReciprocal(v);
-  return hn::Mul(guess, hn::NegMulAdd(v, guess, hn::Set(d, 2.0F)));
+// From the sum of all `Count` patches, or from the sums of both halves of a vector and their difference.
+template <int Count, int Sets>
+HWY_INLINE void SynthesiseAll(const Row& sum, const Tree<Sets>& tree, float* to) {
+  Row mean = Mul(sum, Set(1.0F / Count));
+  if constexpr (Sets < Count) mean = AcrossHalves(mean);
+  Synthesise<Sets>(mean, tree, to);
+}
+
+// The share of the signal in a coefficient's energy: 1 - noise / (energy + noise). So written, a guess of the
+// reciprocal of 14 bits is good enough: its error counts where there is little signal, and is then small beside
+// the noise.
+HWY_INLINE Vector SignalShare(Vector coefficient, Vector noise) {
+  const Vector total = hn::MulAdd(coefficient, coefficient, noise);
+#if HWY_TARGET == HWY_AVX3
+  return hn::NegMulAdd(noise, hn::ApproximateReciprocal(total), hn::Set(d, 1.0F));
+#elif HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+  // Bounded, because a guess for infinity is 0, and 0 times infinity is not a number.
+  const Vector bounded = hn::Min(total, hn::Set(d, 1e36F));
+  const Vector guess = hn::ApproximateReciprocal(bounded);
+  const Vector reciprocal = hn::Mul(guess, hn::NegMulAdd(bounded, guess, hn::Set(d, 2.0F)));
+  return hn::NegMulAdd(noise, reciprocal, hn::Set(d, 1.0F));
 #else
-  return hn::Div(hn::Set(d, 1.0F), v);
+  return hn::Sub(hn::Set(d, 1.0F), hn::Div(noise, total));
 #endif
 }
 
@@ -511,22 +545,23 @@ HWY_NOINLINE void AddAll(const FilterCall& call, const float* from, float weight
   const int count = call.count;
   const int sets = SetsOf(count);
   Patch window;
-  const Row of_group = Set(weight);
+  const Row of_group = Set(Transform::same_back ? weight * call.tables.back[0][0] : weight);
 #pragma GCC unroll 8
   for (int x = 0; x < filter_patch; ++x) window.row[x] = Mul(Load(call.tables.window[x]), of_group);
   for (int i = 0; i < sets; ++i) {
     Patch p;
 #pragma GCC unroll 8
-    for (int x = 0; x < filter_patch; ++x) p.row[x] = Load(from + i * patch_floats + x * row_floats);
+    for (int x = 0; x < filter_patch; ++x) {
+      p.row[x] = Load(from + i * patch_floats + x * row_floats);
+      if constexpr (!Transform::same_back) p.row[x] = Mul(p.row[x], Load(call.tables.back[x]));
+    }
     Transform::InverseRest(p);
     Transform::Inverse(p);
     float* first = call.values + std::ptrdiff_t{places[i]} * filter_patch;
     float* second = patches_at_once == 1 || i + sets >= count
                         ? nullptr
                         : call.values + std::ptrdiff_t{places[i + sets]} * filter_patch;
-#pragma GCC unroll 8
-    for (int x = 0; x < filter_patch; ++x) p.row[x] = Mul(p.row[x], window.row[x]);
-    AddPatches(p, first, second);
+    AddPatches(p, window, first, second);
   }
   for (int i = 0; i < count; ++i) call.weights[places[i]] += weight;
 }
@@ -563,8 +598,7 @@ HWY_INLINE void ThresholdAll(float* coefficients, Shrink& shrink) {
     Row mean = Analyse<sets>(at, tree, shrink);
     if constexpr (sets < Count) mean = AcrossHalves(mean);
     mean = shrink.template ApplyToMean<LevelOf(Count)>(mean);
-    if constexpr (sets < Count) mean = AcrossHalves(mean);
-    Synthesise<sets>(mean, tree, at);
+    SynthesiseAll<Count>(mean, tree, at);
   }
 }
 
@@ -581,9 +615,7 @@ HWY_INLINE void WienerAll(const float* basic, float* noisy, Factors& factors) {
     float* at = noisy + slot * row_floats;
     mean = Analyse<sets>(at, tree, shrink);
     if constexpr (sets < Count) mean = AcrossHalves(mean);
-    mean = Mul(mean, factor);
-    if constexpr (sets < Count) mean = AcrossHalves(mean);
-    Synthesise<sets>(mean, tree, at);
+    SynthesiseAll<Count>(Mul(mean, factor), tree, at);
   }
 }
 

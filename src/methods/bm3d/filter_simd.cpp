@@ -47,8 +47,7 @@ struct Threshold {
     for (int i = 0; i < parts; ++i) {
       const auto keep = hn::Gt(hn::Abs(value.part[i]), hn::Load(d, tables.noise[Level][slot] + i * lanes));
       kept += hn::CountTrue(d, keep);
-      result.part[i] = hn::IfThenElseZero(
-          keep, hn::Mul(value.part[i], hn::Load(d, tables.scale[Level][slot] + i * lanes)));
+      result.part[i] = hn::IfThenElseZero(keep, value.part[i]);
     }
     return result;
   }
@@ -69,12 +68,9 @@ struct WienerFactors {
   HWY_INLINE Row Apply(const Row& value, const Row&) {
     Row result;
     for (int i = 0; i < parts; ++i) {
-      // The energy is bounded because an infinite one would be multiplied by 0.
-      const Vector energy = hn::Min(hn::Mul(value.part[i], value.part[i]), hn::Set(d, 1e36F));
-      const Vector share =
-          hn::Mul(energy, Reciprocal(hn::Add(energy, hn::Load(d, tables.noise[Level][slot] + i * lanes))));
+      const Vector share = SignalShare(value.part[i], hn::Load(d, tables.noise[Level][slot] + i * lanes));
       squares = hn::MulAdd(share, share, squares);
-      result.part[i] = hn::Mul(share, hn::Load(d, tables.scale[Level][slot] + i * lanes));
+      result.part[i] = share;
     }
     return result;
   }
@@ -233,7 +229,7 @@ void FillTables(const Bm3dStep& step, bool wiener, double sigma, const PlaneNois
       for (int lane = 0; lane < FilterTables::row; ++lane) {
         const int other = lane % filter_patch;
         const double norm = (dct ? Dct::Norm(slot, other) : Bior15::Norm(slot, other)) / std::sqrt(size);
-        const double back = (dct ? Dct::Back(slot, other) : Bior15::Back(slot, other)) / size;
+        const double back = dct ? Dct::Back(slot, other) : Bior15::Back(slot, other);
         double deviation = sigma;
         if (model != nullptr) {
           deviation = model->strength * std::sqrt(share(slot, other));
@@ -242,7 +238,7 @@ void FillTables(const Bm3dStep& step, bool wiener, double sigma, const PlaneNois
         const bool exact = model != nullptr && model->covariances != nullptr;
         const double noise = step.strength * (exact ? 1 : deviation) / norm;
         tables.noise[level][slot][lane] = static_cast<float>(wiener || exact ? noise * noise : noise);
-        tables.scale[level][slot][lane] = static_cast<float>(back);
+        tables.back[slot][lane] = static_cast<float>(back);
         tables.window[slot][lane] = static_cast<float>(window[slot]);
       }
     }

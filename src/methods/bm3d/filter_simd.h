@@ -20,8 +20,8 @@ struct FilterTables {
   // Step 1: thresholds; step 2: the noise's energy. Both are for coefficients of the transforms here, which
   // do not normalise.
   alignas(64) float noise[levels][filter_patch][row];
-  alignas(64) float scale[levels][filter_patch][row];  // the missing normalisation, in both directions
-  alignas(64) float window[filter_patch][row];         // along one axis of a patch when it is added
+  alignas(64) float back[filter_patch][row];    // a patch's missing normalisation, in both directions
+  alignas(64) float window[filter_patch][row];  // along one axis of a patch when it is added
   // Noise by the group's level, or null. Then `noise` is for a variance of 1 at that level.
   const PlaneNoise* model = nullptr;
   alignas(64) float shares[filter_patch][row];  // the model's

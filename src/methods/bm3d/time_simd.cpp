@@ -244,7 +244,7 @@ HWY_NOINLINE void AddPatchesOf(const TimeGroupCall& call, float weight, const fl
       Row sum = Mul(Load(at), Set(call.along[call.own]));
       for (int f = 1; f < call.images; ++f)
         sum = MulAdd(Load(at + f * floats_of_patch), Set(call.along[f * call.images + call.own]), sum);
-      Store(Mul(sum, Load(call.tables.scale[0][slot])), RowOf(own, m, slot));
+      Store(Mul(sum, Load(call.tables.back[slot])), RowOf(own, m, slot));
     }
   }
   BackAlongMatches(call.matches, own);
