@@ -279,7 +279,8 @@ void expect_filtered(const Filtered& f) {
   if (f.by_model) {
     ASSERT_NEAR(found_level, mean, 1e-3);
   }
-  add_columns(f.transform, tile, *tables, filtered.data(), found.data());
+  move_columns(f.transform, tile, *tables, filtered.data(), found.data());
+  EXPECT_TRUE(std::all_of(filtered.begin(), filtered.end(), [](float v) { return v == 0; }));
   spread_weights(tile, *tables, found_weights.data());
   for (int y = 0; y < side; ++y) {
     for (int x = 0; x < side; ++x) {

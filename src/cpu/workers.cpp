@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "ungrain/denoiser.h"
 #include "ungrain/error.h"
 
 #if UNGRAIN_STD_THREADS
@@ -272,7 +273,7 @@ class Crew {
   std::exception_ptr failure_;
 };
 
-int processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+int processors() { return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, max_threads); }
 
 }  // namespace
 

@@ -6,7 +6,8 @@
 // distance, then the place in reading order) are sorted by insertion into registers.
 //
 // Similar patches are often neighbours, above or beside each other. Parts of the rows that alternate, not
-// halves or quarters of the window, put them into different classes, so that few classes hold several of them.
+// halves or quarters of the window, put them into different classes, so that few classes hold several of
+// them.
 #include "groups/match_simd.h"
 
 #include <algorithm>
@@ -432,8 +433,7 @@ void FindSums(const Window& w, int parts) {
     const auto left = [&] { return w.columns - column; };
     if constexpr (lanes == 16) {
       for (; left() > 32; column += 48) FindColumns<By, R, 3, R >= 3 ? 1 : 2>(w, parts, part, column);
-      for (; left() > 0; column += 32)
-        FindColumns<By, R, 2, R == 4 ? 1 : 2>(w, parts, part, column);
+      for (; left() > 0; column += 32) FindColumns<By, R, 2, R == 4 ? 1 : 2>(w, parts, part, column);
     } else if constexpr (UNGRAIN_ARM_DOTS && By == Products::dots) {
 #if UNGRAIN_ARM_DOTS
       for (; left() > 0; column += 4 * lanes) FindColumnsOfDots<R, 4>(w, parts, part, column);
@@ -533,8 +533,7 @@ HWY_INLINE void FindThresholds(const Window& w, int wanted, std::int32_t* thresh
     for (int v = 0; v < vectors; ++v) {
       const int column = FirstColumn(w, r) + v * lanes;
       const Sums from_edge = hn::Iota(ds, column - w.shift[r]);
-      const auto inside =
-          hn::And(hn::Gt(from_edge, hn::Set(ds, -1)), hn::Lt(from_edge, hn::Set(ds, w.side)));
+      const auto inside = hn::And(hn::Gt(from_edge, hn::Set(ds, -1)), hn::Lt(from_edge, hn::Set(ds, w.side)));
       const auto code_of = [&](int part) HWY_ATTR {
         const Sums distance = hn::Sub(own, hn::LoadU(ds, BestOf(w, part, r) + column));
         return hn::IfThenElse(inside, hn::BitCast(ds, hn::ConvertTo(df, distance)),
@@ -581,8 +580,8 @@ HWY_INLINE int ListHits(const Window& w, int r, std::int32_t threshold, std::uin
   const std::int32_t* row_sums = sums;
   for (int row = 0; row < w.rows; ++row, row_sums += key_pitch) {
     for (int v = 0; v < vectors; ++v) {
-      const __mmask16 above = _mm512_mask_cmpgt_epi32_mask(
-          inside[v], hn::LoadU(ds, row_sums + v * lanes).raw, below.raw);
+      const __mmask16 above =
+          _mm512_mask_cmpgt_epi32_mask(inside[v], hn::LoadU(ds, row_sums + v * lanes).raw, below.raw);
       filled[count] = above;
       places[count] = static_cast<std::uint8_t>(4 * row + v);
       count += above != 0 ? 1 : 0;
@@ -750,8 +749,8 @@ HWY_INLINE void SortTwo(const std::uint32_t* a, const std::uint32_t* b, int coun
 }
 
 template <int N>
-HWY_INLINE void WriteGroup(const Window& w, const MatchCall& call, int r, const std::uint32_t* sorted, int hits,
-                           std::int32_t threshold) {
+HWY_INLINE void WriteGroup(const Window& w, const MatchCall& call, int r, const std::uint32_t* sorted,
+                           int hits, std::int32_t threshold) {
   MatchGroup& group = call.groups[r];
   const hn::Rebind<std::int16_t, Signed> narrow;
   const auto largest = static_cast<std::int32_t>(call.largest >> key_shift(threshold));
@@ -767,8 +766,8 @@ HWY_INLINE void WriteGroup(const Window& w, const MatchCall& call, int r, const 
     hn::StoreU(hn::DemoteTo(narrow, hn::Sub(column, own_column)), narrow, group.dx + i);
     hn::StoreU(hn::DemoteTo(narrow, hn::Sub(row, own_row)), narrow, group.dy + i);
     const Sums distance = hn::BitCast(ds, hn::ShiftRight<place_bits>(keys));
-    count += hn::CountTrue(ds, hn::And(hn::Lt(hn::Iota(ds, i), hn::Set(ds, most)),
-                                       hn::Lt(distance, hn::Set(ds, largest + 1))));
+    count += hn::CountTrue(
+        ds, hn::And(hn::Lt(hn::Iota(ds, i), hn::Set(ds, most)), hn::Lt(distance, hn::Set(ds, largest + 1))));
   }
   group.dx[0] = group.dy[0] = 0;
   group.count = static_cast<int>(count);

@@ -15,6 +15,7 @@
 #include "methods/bm3d/filter_simd.h"
 #include "methods/bm3d/transforms.h"
 #include "platform/machine.h"
+#include "ungrain/denoiser.h"
 
 namespace ungrain {
 namespace {
@@ -88,9 +89,15 @@ class FastStep {
   std::size_t shared() const { return sums_.shared(); }
 
   void run(const StageCall& call) const {
+    std::array<bool, max_threads> cleared{};  // of each worker's memory
     sums_.run(
         call.workers, call.out, call.shared.data(),
-        [&](const TileSums::Tile& tile, int worker) { filter_tile(call, tile, worker); },
+        [&](const TileSums::Tile& tile, int worker) {
+          const Memory memory = memory_of(call, worker);
+          if (!cleared[worker]) std::fill_n(memory.filtered, columns().floats(), 0.0F);
+          cleared[worker] = true;
+          filter_tile(call, tile, memory);
+        },
         [&](int y) {
           if (settings_.opponent && index_ + 1 == settings_.steps) rgb_row(call.out, y);
         },
@@ -146,7 +153,7 @@ class FastStep {
     float* image = nullptr;
     float* noisy = nullptr;  // columns
     float* basic = nullptr;
-    float* filtered = nullptr;
+    float* filtered = nullptr;  // zeros between tiles
     TileSearch::Memory search;
     std::int32_t* places = nullptr;  // most_ for each reference
     std::int32_t* sizes = nullptr;
@@ -154,10 +161,12 @@ class FastStep {
     std::size_t floats = 0;
   };
 
+  ColumnTile columns() const { return {shape_.side, shape_.side, shape_.pitch}; }
+
   Memory memory_at(float* start) const {
     Memory m;
     ScratchPieces pieces(start);
-    const ColumnTile tile{shape_.side, shape_.side, shape_.pitch};
+    const ColumnTile tile = columns();
     const auto references = static_cast<std::size_t>(shape_.references) * shape_.references;
     m.image = pieces.take<float>(shape_.plane + 16);
     m.noisy = pieces.take<float>(tile.floats());
@@ -175,14 +184,13 @@ class FastStep {
     return memory_at(TileSums::aligned(call.scratch_of(worker)));
   }
 
-  void filter_tile(const StageCall& call, const TileSums::Tile& at, int worker) const {
+  void filter_tile(const StageCall& call, const TileSums::Tile& at, const Memory& memory) const {
     const Range& xs = at.xs;
     const Range& ys = at.ys;
     const int left = at.left;
     const int top = at.top;
 
-    Memory memory = memory_of(call, worker);
-    const ColumnTile columns_of{shape_.side, shape_.side, shape_.pitch};
+    const ColumnTile columns_of = columns();
 
     PartClock clock(times_, index_);
     std::fill_n(at.sums, sums_.tile_floats(), 0.0F);
@@ -205,8 +213,6 @@ class FastStep {
       clock.done(Bm3dPart::columns);
       float* values = sums_.values_of(at, plane);
       float* weights = sums_.weights_of(at, plane);
-      std::fill_n(memory.filtered, columns_of.floats(), 0.0F);
-      clock.done(Bm3dPart::sums);
       const std::int32_t* places = memory.places;
       const int groups = (xs.end - xs.begin) * (ys.end - ys.begin);
       for (int group = 0; group < groups; ++group, places += most_) {
@@ -215,7 +221,7 @@ class FastStep {
                       shape_.pitch});
       }
       clock.done(Bm3dPart::groups);
-      add_columns(step_.transform, columns_of, tables_[plane], memory.filtered, values);
+      move_columns(step_.transform, columns_of, tables_[plane], memory.filtered, values);
       spread_weights(columns_of, tables_[plane], weights);
       clock.done(Bm3dPart::sums);
     }

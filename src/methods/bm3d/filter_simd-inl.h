@@ -4,8 +4,8 @@
 // Columns are transformed once for all patches that share them, rows for each patch. Vectors of sixteen hold
 // two patches, which are half a group apart. Filtered patches are added before their columns are transformed
 // back. Transforms of patches do not normalise: the tables of thresholds and the windows correct for it. The
-// transform along the group is Haar's, depth first, from memory to memory: a difference is shrunk as soon as it
-// is computed. Forward it adds and subtracts, back it returns means.
+// transform along the group is Haar's, depth first, from memory to memory: a difference is shrunk as soon as
+// it is computed. Forward it adds and subtracts, back it returns means.
 //
 // Only the shrinkage of coefficients is a template of the group's size and unrolled over it. It is most of
 // the code, so each kind of noise has its own source, which compile in parallel.
@@ -487,8 +487,8 @@ HWY_INLINE void SynthesiseAll(const Row& sum, const Tree<Sets>& tree, float* to)
 }
 
 // The share of the signal in a coefficient's energy: 1 - noise / (energy + noise). So written, a guess of the
-// reciprocal of 14 bits is good enough: its error counts where there is little signal, and is then small beside
-// the noise.
+// reciprocal of 14 bits is good enough: its error counts where there is little signal, and is then small
+// beside the noise.
 HWY_INLINE Vector SignalShare(Vector coefficient, Vector noise) {
   const Vector total = hn::MulAdd(coefficient, coefficient, noise);
 #if HWY_TARGET == HWY_AVX3

@@ -28,7 +28,7 @@ void FilterGroupBySigma(const FilterCall&) {}
 void FillTables(const Bm3dStep&, bool, double, const PlaneNoise*, std::span<const double, filter_patch>,
                 FilterTables&) {}
 void TransformColumns(PatchTransform, const ColumnTile&, const float*, float*) {}
-void AddColumns(PatchTransform, const ColumnTile&, const FilterTables&, const float*, float*) {}
+void MoveColumns(PatchTransform, const ColumnTile&, const FilterTables&, float*, float*) {}
 void SpreadWeights(const ColumnTile&, const FilterTables&, float*) {}
 
 #else
@@ -159,13 +159,15 @@ void TransformColumns(PatchTransform transform, const ColumnTile& tile, const fl
 }
 
 template <class Transform>
-void AddColumnsBy(const ColumnTile& tile, const FilterTables& tables, const float* columns, float* image) {
+void MoveColumnsBy(const ColumnTile& tile, const FilterTables& tables, float* columns, float* image) {
   for (int y = 0; y + filter_patch <= tile.height; ++y) {
     for (int x = 0; x < tile.width; x += row_floats) {
-      const float* from = columns + y * tile.column_pitch() + x * filter_patch;
+      float* from = columns + y * tile.column_pitch() + x * filter_patch;
       Patch p;
 #pragma GCC unroll 8
       for (int i = 0; i < filter_patch; ++i) p.row[i] = LoadRow(from + 8 * i, from + 8 * (i + 8));
+#pragma GCC unroll 8
+      for (int i = 0; i < filter_patch; ++i) StoreAlong(Set(0.0F), from + i * row_floats);
       Transpose(p);
       Transform::Inverse(p);
       float* to = image + y * tile.pitch + x;
@@ -178,12 +180,12 @@ void AddColumnsBy(const ColumnTile& tile, const FilterTables& tables, const floa
   }
 }
 
-void AddColumns(PatchTransform transform, const ColumnTile& tile, const FilterTables& tables,
-                const float* columns, float* image) {
+void MoveColumns(PatchTransform transform, const ColumnTile& tile, const FilterTables& tables, float* columns,
+                 float* image) {
   if (transform == PatchTransform::dct) {
-    AddColumnsBy<Dct>(tile, tables, columns, image);
+    MoveColumnsBy<Dct>(tile, tables, columns, image);
   } else {
-    AddColumnsBy<Bior15>(tile, tables, columns, image);
+    MoveColumnsBy<Bior15>(tile, tables, columns, image);
   }
 }
 
@@ -257,7 +259,7 @@ namespace ungrain {
 HWY_EXPORT(FilterGroupBySigma);
 HWY_EXPORT(FillTables);
 HWY_EXPORT(TransformColumns);
-HWY_EXPORT(AddColumns);
+HWY_EXPORT(MoveColumns);
 HWY_EXPORT(SpreadWeights);
 
 bool filter_knows(const Bm3dStep& step) {
@@ -274,9 +276,9 @@ void transform_columns(PatchTransform transform, const ColumnTile& tile, const f
   HWY_DYNAMIC_DISPATCH(TransformColumns)(transform, tile, image, columns);
 }
 
-void add_columns(PatchTransform transform, const ColumnTile& tile, const FilterTables& tables,
-                 const float* columns, float* image) {
-  HWY_DYNAMIC_DISPATCH(AddColumns)(transform, tile, tables, columns, image);
+void move_columns(PatchTransform transform, const ColumnTile& tile, const FilterTables& tables,
+                  float* columns, float* image) {
+  HWY_DYNAMIC_DISPATCH(MoveColumns)(transform, tile, tables, columns, image);
 }
 
 void spread_weights(const ColumnTile& tile, const FilterTables& tables, float* weights) {

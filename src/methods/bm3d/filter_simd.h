@@ -62,9 +62,10 @@ struct ColumnTile {
 
 void transform_columns(PatchTransform transform, const ColumnTile& tile, const float* image, float* columns);
 
-// The inverse: transforms columns back, weights them with the window and adds them.
-void add_columns(PatchTransform transform, const ColumnTile& tile, const FilterTables& tables,
-                 const float* columns, float* image);
+// The inverse: transforms columns back, weights them with the window and adds them to the image. Leaves
+// zeros.
+void move_columns(PatchTransform transform, const ColumnTile& tile, const FilterTables& tables,
+                  float* columns, float* image);
 
 // Turns weights of patches, at their upper left corners, into those of pixels, in place.
 void spread_weights(const ColumnTile& tile, const FilterTables& tables, float* weights);
