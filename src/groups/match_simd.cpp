@@ -47,10 +47,11 @@ constexpr int rows_of_part = 2;
 constexpr int words_beyond = 8;  // right of a patch's corner
 // Rows of keys: vectors extend beyond the columns that a key can hold, with candidates outside all windows.
 constexpr int key_pitch = match_key_pitch;
-// Bisection runs over the upper halves of floats' bit codes, which are ordered as the numbers are, and stops
-// 2 % from where it could.
+// Bisection runs over the upper halves of floats' bit codes, which are ordered as the numbers are, from 1/2 on.
+// Its last step is 3 % of the distance.
 constexpr std::int32_t code_of_half = 0x3F00;
-constexpr int halvings = 10;
+constexpr std::int32_t first_step = 0x0800;
+constexpr std::int32_t last_step = 4;
 constexpr int halvings_of_all = 12;
 constexpr std::int32_t code_of_none = 0x7F00;
 // Above any distance of 12 bits and below those of excluded candidates; the largest distance of a key.
@@ -524,38 +525,39 @@ HWY_INLINE void FindThresholds(const Window& w, int wanted, std::int32_t* thresh
   const int vectors = VectorsOf<Vectors>(w);
   const hn::Rebind<float, Signed> df;
   hn::Vec<Halves> codes[most_references_at_once][most_vectors];
-  std::int32_t low[most_references_at_once];
-  std::int32_t high[most_references_at_once];
+  std::int32_t below[most_references_at_once];  // codes that fewer than wanted are less than
+  const Sums first = hn::Iota(ds, 0);  // Highway makes any other number by number
+  const Sums none = hn::Set(ds, code_of_none << 16);
   for (int r = 0; r < w.references; ++r) {
-    low[r] = code_of_half;
-    high[r] = highest_code(w.deep);
+    below[r] = code_of_half;
     const Sums own = hn::Set(ds, w.own[r]);
     for (int v = 0; v < vectors; ++v) {
       const int column = FirstColumn(w, r) + v * lanes;
-      const Sums from_edge = hn::Iota(ds, column - w.shift[r]);
-      const auto inside = hn::And(hn::Gt(from_edge, hn::Set(ds, -1)), hn::Lt(from_edge, hn::Set(ds, w.side)));
+      const Sums from_edge = hn::Add(first, hn::Set(ds, column - w.shift[r]));
+      const auto inside =
+          hn::And(hn::Gt(from_edge, hn::Set(ds, -1)), hn::Lt(from_edge, hn::Set(ds, w.side)));
       const auto code_of = [&](int part) HWY_ATTR {
         const Sums distance = hn::Sub(own, hn::LoadU(ds, BestOf(w, part, r) + column));
-        return hn::IfThenElse(inside, hn::BitCast(ds, hn::ConvertTo(df, distance)),
-                              hn::Set(ds, code_of_none << 16));
+        return hn::IfThenElse(inside, hn::BitCast(ds, hn::ConvertTo(df, distance)), none);
       };
       for (int part = 0; part < Parts; part += 2) {
         codes[r][part / 2 * vectors + v] = UpperHalves(code_of(part), code_of(part + 1));
       }
     }
   }
-  for (int i = 0; i < halvings; ++i) {
+  for (std::int32_t step = first_step; step >= last_step; step /= 2) {
     for (int r = 0; r < w.references; ++r) {
-      const std::int32_t middle = low[r] + (high[r] - low[r]) / 2;
-      const hn::Vec<Halves> above = hn::Set(dh, static_cast<std::int16_t>(middle + 1));
-      const bool enough = CountBelow(codes[r], Parts / 2 * vectors, above) >= wanted;
-      high[r] = enough ? middle : high[r];
-      low[r] = enough ? low[r] : middle;
+      const hn::Vec<Halves> limit = hn::Set(dh, static_cast<std::int16_t>(below[r] + step));
+      // Not a condition, which the compiler may turn into a branch that cannot be predicted.
+      const std::int32_t too_few = (CountBelow(codes[r], Parts / 2 * vectors, limit) - wanted) >> 31;
+      below[r] += step & too_few;
     }
   }
+  const std::int32_t highest = highest_code(w.deep);
   for (int r = 0; r < w.references; ++r) {
-    thresholds[r] = w.deep && high[r] == highest_code(true) ? FindThresholdOfAll(w, r, wanted - 1)
-                                                            : static_cast<std::int32_t>(largest_of(high[r]));
+    const std::int32_t code = std::min(below[r] + last_step - 1, highest);
+    thresholds[r] = w.deep && code == highest ? FindThresholdOfAll(w, r, wanted - 1)
+                                              : static_cast<std::int32_t>(largest_of(code));
   }
 }
 
@@ -853,7 +855,7 @@ HWY_INLINE const std::uint32_t* WordsAt(const MatchTile& tile, std::ptrdiff_t fi
 template <Products By>
 void FindMatchesBy(MatchCall call) {
   constexpr int words = WordsOfRow(By);
-  constexpr int byte_offset = ByteOffset(By);
+  constexpr int byte_offset = By == Products::wide ? 0 : ByteOffset(By);
   const MatchTile& tile = call.tile;
   const int half = call.search / 2;
   Window w;
@@ -877,20 +879,21 @@ void FindMatchesBy(MatchCall call) {
   for (int r = 0; r < call.references; ++r) {
     const std::ptrdiff_t at =
         static_cast<std::ptrdiff_t>(call.y - tile.area.y0) * tile.pitch + (call.x[r] - tile.area.x0);
-    std::int32_t sum = 0;
+    std::uint32_t sums = 0;  // of every second byte, in the halves of a word
     for (int y = 0; y < match_patch; ++y) {
       for (int i = 0; i < words; ++i) {
         std::uint32_t word = tile.words[at + y * tile.pitch + i * PixelsOfWord(By)];
-        if constexpr (By != Products::wide && byte_offset != 0) {
+        if constexpr (byte_offset != 0) {
+          sums += (word & 0x00FF00FFU) + (word >> 8 & 0x00FF00FFU);
           // Removes the offset from each byte.
           word ^= 0x01010101U * byte_offset;
           if constexpr (byte_offset == 64) word |= (word & 0x40404040U) << 1;
-          for (int byte = 0; byte < 4; ++byte) sum += static_cast<std::int8_t>(word >> (8 * byte));
         }
         w.reference_words[(r * match_patch + y) * words + i] = word;
       }
     }
-    w.own[r] = byte_offset * sum - tile.energies[at];
+    const auto sum = static_cast<std::int32_t>((sums & 0xFFFFU) + (sums >> 16));
+    w.own[r] = byte_offset * (sum - match_patch * match_patch * byte_offset) - tile.energies[at];
     w.shift[r] = call.x[r] - call.x[0];
   }
   const int parts = PartsFor(call.most);
