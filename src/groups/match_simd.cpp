@@ -47,8 +47,8 @@ constexpr int rows_of_part = 2;
 constexpr int words_beyond = 8;  // right of a patch's corner
 // Rows of keys: vectors extend beyond the columns that a key can hold, with candidates outside all windows.
 constexpr int key_pitch = match_key_pitch;
-// Bisection runs over the upper halves of floats' bit codes, which are ordered as the numbers are, from 1/2 on.
-// Its last step is 3 % of the distance.
+// Bisection runs over the upper halves of floats' bit codes, which are ordered as the numbers are, from 1/2
+// on. Its last step is 3 % of the distance.
 constexpr std::int32_t code_of_half = 0x3F00;
 constexpr std::int32_t first_step = 0x0800;
 constexpr std::int32_t last_step = 4;
@@ -420,10 +420,11 @@ template <int R, int V>
 UNGRAIN_WITH_DOTS HWY_NOINLINE void FindColumnsOfDots(const Window& w, int parts, int part, int column) {
   // In memory: no registers are left for them.
   for (int r = 0; r < R; ++r) std::fill_n(BestOf(w, part, r) + column, V * lanes, excluded_score);
-  ForBlocks(w, parts, part, [&](int row) {
-    FindRowOfDots<R, V>(w, part, row, column);
-    if (row + 1 < w.rows) FindRowOfDots<R, V>(w, part, row + 1, column);
-  });
+  // Without a function for the body, which would not be of these instructions.
+  for (int first = part * rows_of_part; first < w.rows; first += parts * rows_of_part) {
+    for (int row = first; row < std::min(first + rows_of_part, w.rows); ++row)
+      FindRowOfDots<R, V>(w, part, row, column);
+  }
 }
 #endif
 
@@ -526,7 +527,7 @@ HWY_INLINE void FindThresholds(const Window& w, int wanted, std::int32_t* thresh
   const hn::Rebind<float, Signed> df;
   hn::Vec<Halves> codes[most_references_at_once][most_vectors];
   std::int32_t below[most_references_at_once];  // codes that fewer than wanted are less than
-  const Sums first = hn::Iota(ds, 0);  // Highway makes any other number by number
+  const Sums first = hn::Iota(ds, 0);           // Highway makes any other number by number
   const Sums none = hn::Set(ds, code_of_none << 16);
   for (int r = 0; r < w.references; ++r) {
     below[r] = code_of_half;
@@ -534,8 +535,7 @@ HWY_INLINE void FindThresholds(const Window& w, int wanted, std::int32_t* thresh
     for (int v = 0; v < vectors; ++v) {
       const int column = FirstColumn(w, r) + v * lanes;
       const Sums from_edge = hn::Add(first, hn::Set(ds, column - w.shift[r]));
-      const auto inside =
-          hn::And(hn::Gt(from_edge, hn::Set(ds, -1)), hn::Lt(from_edge, hn::Set(ds, w.side)));
+      const auto inside = hn::And(hn::Gt(from_edge, hn::Set(ds, -1)), hn::Lt(from_edge, hn::Set(ds, w.side)));
       const auto code_of = [&](int part) HWY_ATTR {
         const Sums distance = hn::Sub(own, hn::LoadU(ds, BestOf(w, part, r) + column));
         return hn::IfThenElse(inside, hn::BitCast(ds, hn::ConvertTo(df, distance)), none);
@@ -832,8 +832,8 @@ HWY_NOINLINE void CorrectSums(const MatchCorrection& by, int parts, Window& w) {
     for (int part = 0; part < parts; ++part) {
       std::int32_t* best = BestOf(w, part, r) + w.shift[r] + half - by.reach_x;
       std::fill_n(best, width, excluded_score);
-      ForBlocks(w, parts, part, [&](int block) {
-        for (int row = block; row < std::min(block + rows_of_part, w.rows); ++row) {
+      ForBlocks(w, parts, part, [&](int first) {
+        for (int row = first; row < std::min(first + rows_of_part, w.rows); ++row) {
           for (int x = 0; x < width; ++x) best[x] = std::max(best[x], sums[row * key_pitch + x]);
         }
       });
