@@ -291,8 +291,8 @@ template <ColourDistance Distance, int Doublings>
 HWY_INLINE void KeepWeights(const Rgb8Window& window, const std::int32_t* scaled, int x, const HalfPair* pair,
                             const HalfPair* end, bool (*wanted)(const HalfPair&), std::int32_t* kept) {
   const Centre centre = LoadCentre(scaled + x, window.plane);
-  const std::size_t pitch = window.weights_pitch();
-  kept += static_cast<std::size_t>(pair - window.half.data()) * pitch + x;
+  const auto pitch = static_cast<std::ptrdiff_t>(window.weights_pitch());
+  kept += (pair - window.half.data()) * pitch + x;
   for (; pair != end; ++pair, kept += pitch) {
     if (!wanted(*pair)) continue;
     const auto w =
