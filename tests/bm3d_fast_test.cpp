@@ -36,9 +36,12 @@ struct Searched {
   int width, height, search, most, spacing;
   bool deep, noisy;
   bool flat = false;
+  bool wild = false;
+  std::uint32_t largest = 1U << 30;
 };
 
-// Waves with noise, or without: then many patches are equally far. Flat: all are.
+// Waves with noise, or without: then many patches are equally far. Flat: all are. Wild: strong noise in every
+// second square, whose patches are farther than 16 bits.
 std::vector<float> searched_image(const Searched& s) {
   std::mt19937 random(static_cast<unsigned>(s.width * s.height + s.search));
   std::vector<float> image;
@@ -46,6 +49,10 @@ std::vector<float> searched_image(const Searched& s) {
     for (int x = 0; x < s.width; ++x) {
       const double noise = s.noisy ? static_cast<double>(random() % 64) : 0;
       const double waves = s.flat ? 0 : 40 * std::sin(0.2 * x) + 30 * std::cos(0.15 * y);
+      if (s.wild && (x / 20 + y / 20) % 2 == 1) {
+        image.push_back(static_cast<float>(random() % 256));
+        continue;
+      }
       image.push_back(static_cast<float>(90 + waves + noise));
     }
   }
@@ -55,7 +62,7 @@ std::vector<float> searched_image(const Searched& s) {
 void expect_nearest(const Searched& s) {
   const std::vector<float> pixels = searched_image(s);
   const ConstPlanes image{pixels.data(), {0, 0, s.width, s.height}, s.width, 0, 1};
-  const MatchScale scale{128, s.deep ? 8.0F : 0.4F, s.deep, match_depth(s.deep)};
+  const MatchScale scale{128, s.deep ? 8.0F : s.wild ? 0.99F : 0.4F, s.deep, match_depth(s.deep)};
   const auto level = [&](int x, int y) {
     const float most = scale.most;
     const float value =
@@ -94,8 +101,8 @@ void expect_nearest(const Searched& s) {
       std::vector<int> x;
       for (int r = 0; r < at_once && first + r * s.spacing <= last_x; ++r) x.push_back(first + r * s.spacing);
       MatchGroup groups[most_references_at_once];
-      find_matches({tile, s.search, s.most, 1U << 30, static_cast<int>(x.size()), x.data(), y, scratch.data(),
-                    groups});
+      find_matches({tile, s.search, s.most, s.largest, static_cast<int>(x.size()), x.data(), y,
+                    scratch.data(), groups});
       for (std::size_t r = 0; r < x.size(); ++r) {
         std::vector<std::array<int, 3>> others;
         for (int cy = std::max(0, y - half); cy <= std::min(last_y, y + half); ++cy) {
@@ -104,6 +111,7 @@ void expect_nearest(const Searched& s) {
             others.push_back({distance(x[r], y, cx, cy), cy - y, cx - x[r]});
           }
         }
+        std::erase_if(others, [&](const auto& other) { return other[0] > static_cast<int>(s.largest); });
         std::sort(others.begin(), others.end());
         const int count = std::min(s.most, static_cast<int>(others.size()) + 1);
         ASSERT_EQ(groups[r].count, count);
@@ -136,7 +144,11 @@ TEST_F(Bm3dParts, FindTheNearestPatches) {
           Searched{33, 29, 11, 16, 2, false, false}, Searched{64, 30, 49, 64, 5, true, true},
           Searched{30, 30, 21, 32, 1, true, false}, Searched{8, 8, 39, 16, 3, false, true},
           Searched{9, 31, 5, 32, 3, false, true}, Searched{50, 45, 39, 16, 3, false, false, true},
-          Searched{45, 50, 25, 32, 5, true, false, true}}) {
+          Searched{45, 50, 25, 32, 5, true, false, true},
+          Searched{75, 60, 39, 16, 3, false, true, false, true},
+          Searched{75, 60, 25, 32, 4, false, true, false, true},
+          Searched{75, 61, 39, 32, 3, false, true, false, true, 50000},
+          Searched{70, 61, 39, 32, 1, false, true, false, true, 90000}}) {
       SCOPED_TRACE(s.search);
       expect_nearest(s);
     }

@@ -109,6 +109,7 @@ constexpr int copies = std::min(match_copies, lanes / 4);
   (HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || UNGRAIN_ARM_DOTS)
 // Products of 16 bits are added in neighbouring pairs, which are of the same candidate.
 #define UNGRAIN_ADDS_NEIGHBOURS (HWY_ARCH_X86 || HWY_ARCH_WASM)
+#define UNGRAIN_SHORT_MATCHES (HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3)
 #define UNGRAIN_BYTE_PAIRS (HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
 
 // For pixels of at most 8 bits. AVX3, AVX2 and NEON have dot products on some processors only.
@@ -842,6 +843,8 @@ HWY_NOINLINE void CorrectSums(const MatchCorrection& by, int parts, Window& w) {
   }
 }
 
+#include "groups/match_short-inl.h"
+
 // Where vectors of candidates' words begin. Of bytes there are copies, each moved by four words: with four
 // references at once windows begin at multiples of four words, and a vector lies within a cache line of one
 // of the copies.
@@ -853,7 +856,7 @@ HWY_INLINE const std::uint32_t* WordsAt(const MatchTile& tile, std::ptrdiff_t fi
 }
 
 template <Products By>
-void FindMatchesBy(MatchCall call) {
+Window WindowOf(const MatchCall& call) {
   constexpr int words = WordsOfRow(By);
   constexpr int byte_offset = By == Products::wide ? 0 : ByteOffset(By);
   const MatchTile& tile = call.tile;
@@ -896,6 +899,12 @@ void FindMatchesBy(MatchCall call) {
     w.own[r] = byte_offset * (sum - match_patch * match_patch * byte_offset) - tile.energies[at];
     w.shift[r] = call.x[r] - call.x[0];
   }
+  return w;
+}
+
+template <Products By>
+void FindMatchesBy(MatchCall call) {
+  Window w = WindowOf<By>(call);
   const int parts = PartsFor(call.most);
   if (call.references == 1) {
     FindSums<By, 1>(w, parts);
@@ -919,6 +928,24 @@ void FindMatchesBy(MatchCall call) {
   }
 }
 
+void FindMatchesOfDots(const MatchCall& call) {
+#if UNGRAIN_SHORT_MATCHES
+  if (SuitsShortMatches(call)) {
+    const unsigned too_far = FindShortMatches(WindowOf<Products::dots>(call), call);
+    for (int r = 0; r < call.references; ++r) {
+      if ((too_far >> r & 1) == 0) continue;
+      MatchCall alone = call;
+      alone.references = 1;
+      alone.x += r;
+      alone.groups += r;
+      FindMatchesBy<Products::dots>(alone);
+    }
+    return;
+  }
+#endif
+  FindMatchesBy<Products::dots>(call);
+}
+
 void FindMatches(const MatchCall& call) {
   const Products by = call.tile.deep ? Products::wide : ProductsOfBytes();
   if (by == Products::wide) {
@@ -927,7 +954,7 @@ void FindMatches(const MatchCall& call) {
     if constexpr (UNGRAIN_BYTE_PAIRS) {
       if (by == Products::pairs) return FindMatchesBy<Products::pairs>(call);
     }
-    FindMatchesBy<Products::dots>(call);
+    FindMatchesOfDots(call);
   } else if constexpr (UNGRAIN_BYTE_PAIRS) {
     FindMatchesBy<Products::pairs>(call);
   }
