@@ -15,7 +15,7 @@ using Distances = hn::Vec<Shorts>;
 constexpr Shorts dshort;
 constexpr int short_lanes = 2 * lanes;
 constexpr int most_pairs = match_columns / 2;
-constexpr std::uint16_t far = 65535;
+constexpr std::uint16_t farthest = 65535;
 // Bisection of thresholds: its last step is half a grey level's square for each of 32 pixels.
 constexpr std::int32_t first_short_step = 0x8000;
 constexpr std::int32_t last_short_step = 16;
@@ -123,7 +123,7 @@ HWY_NOINLINE void FindShorts(const Window& w) {
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-        for (int v = 0; v < V; ++v) second[0][r][v] = hn::Set(ds, far);
+        for (int v = 0; v < V; ++v) second[0][r][v] = hn::Set(ds, farthest);
       }
     }
 #pragma GCC unroll 8
@@ -180,7 +180,7 @@ HWY_INLINE void FindShortThresholds(const Window& w, int wanted, std::int32_t* t
     below[r] = 0;
     const std::uint16_t* from = ShortsOf(w, r);
 #pragma GCC unroll 8
-    for (int i = 0; i < Parts * V; ++i) best[r][i] = hn::Set(dshort, far);
+    for (int i = 0; i < Parts * V; ++i) best[r][i] = hn::Set(dshort, farthest);
     int row = 0;
     for (; row + 2 * Parts <= w.rows + 1; row += 2 * Parts, from += Parts * V * short_lanes) {
 #pragma GCC unroll 8
@@ -197,7 +197,7 @@ HWY_INLINE void FindShortThresholds(const Window& w, int wanted, std::int32_t* t
 #pragma GCC unroll 8
     for (int i = 0; i < Parts * V; ++i) {
       const __mmask32 in = i % V == 2 ? inside.third : inside.first;
-      best[r][i].raw = _mm512_mask_mov_epi16(hn::Set(dshort, far).raw, in, best[r][i].raw);
+      best[r][i].raw = _mm512_mask_mov_epi16(hn::Set(dshort, farthest).raw, in, best[r][i].raw);
     }
   }
   for (std::int32_t step = first_short_step; step >= last_short_step; step /= 2) {
@@ -280,10 +280,10 @@ HWY_NOINLINE unsigned SelectShorts(const Window& w, const MatchCall& call) {
   unsigned too_far = 0;
   for (int r = 0; r < w.references; ++r) {
     // Farther patches than the largest distance are of no group.
-    if (thresholds[r] == far && call.largest >= far) too_far |= 1U << r;
-    thresholds[r] = std::min<std::int32_t>(thresholds[r], far - 1);
+    if (thresholds[r] == farthest && call.largest >= farthest) too_far |= 1U << r;
+    thresholds[r] = std::min<std::int32_t>(thresholds[r], farthest - 1);
     // A reference is no candidate of its own: it comes first, even among equally near patches.
-    ShortsOf(w, r)[ShortPlace<V>(half - w.first_row, w.shift[r] + half)] = far;
+    ShortsOf(w, r)[ShortPlace<V>(half - w.first_row, w.shift[r] + half)] = farthest;
   }
   for (int r = 0; r < w.references; ++r) FindShortHits<V>(w, r, thresholds[r], masks[r]);
   for (int r = 0; r < w.references; r += 2) {
