@@ -55,6 +55,10 @@ constexpr Shorts d;
 constexpr Signed ds;
 constexpr Words dw;
 constexpr Floats df;
+constexpr int most_lanes = static_cast<int>(hn::MaxLanes(d));
+
+#undef UNGRAIN_A64_NEON
+#define UNGRAIN_A64_NEON (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)
 
 // Loops over vectors that must stay in registers.
 #undef UNGRAIN_UNROLL
@@ -203,9 +207,9 @@ void SumColumns(const SumArea& area) {
 // ---- sums along rows, and weights
 
 // Sums of 2 reach + 1 neighbours, one vector after the other. May be overwritten up to the last vector.
-#if HWY_TARGET <= HWY_AVX3
-// A load that is not aligned crosses a cache line and counts twice. Pairs of neighbours are loaded, the
-// others are moved there from the next vector.
+#if HWY_TARGET <= HWY_AVX3 || UNGRAIN_A64_NEON
+// With AVX-512 a load that is not aligned crosses a cache line and counts twice. Pairs of neighbours are
+// loaded, the others are moved there from the next vector; shared pairs save additions, too.
 template <int Reach>
 class RowSums {
  public:
@@ -227,12 +231,17 @@ class RowSums {
   // From column 2 Pairs on.
   template <int Pairs>
   static HWY_INLINE ShortVector Moved(ShortVector high, ShortVector low) {
+#if UNGRAIN_A64_NEON
+    if constexpr (2 * Pairs == most_lanes) return high;
+    return ShortVector{vextq_u16(low.raw, high.raw, 2 * Pairs % most_lanes)};
+#else
     return ShortVector{_mm512_alignr_epi32(high.raw, low.raw, Pairs)};
+#endif
   }
   HWY_INLINE void Advance() {
     one1_ = hn::Load(d, next_);
     pair1_ = hn::SaturatedAdd(one1_, hn::LoadU(d, next_ + 1));
-    next_ += most_shorts;
+    next_ += most_lanes;
   }
 
   const std::uint16_t* next_;
@@ -269,8 +278,16 @@ HWY_INLINE ShortVector WeightOf(ShortVector distance) {
   constexpr int bend = 89;  // 256 a
   const auto line = hn::SaturatedSub(hn::Set(d, one - moved), distance);
   const auto f = hn::BitCast(ds, hn::ShiftLeft<8>(line));
+#if UNGRAIN_A64_NEON
+  // The same bits: MulHigh widens there, but the upper half of twice a product is one instruction.
+  const int16x8_t square =
+      vreinterpretq_s16_u16(vshrq_n_u16(vreinterpretq_u16_s16(vqdmulhq_s16(f.raw, f.raw)), 1));
+  const uint16x8_t twice = vreinterpretq_u16_s16(vqdmulhq_n_s16(square, bend));
+  const ShortVector bent{vsraq_n_u16(vdupq_n_u16(moved - bend / 4), twice, 1)};
+#else
   const auto square = hn::BitCast(d, hn::MulHigh(f, f));
   const auto bent = hn::Add(hn::MulHigh(square, hn::Set(d, bend)), hn::Set(d, moved - bend / 4));
+#endif
   return hn::AverageRound(line, bent);
 }
 
