@@ -37,7 +37,6 @@ HWY_INLINE Distances Pack(Sums a, Sums b) { return Distances{_mm512_packus_epi32
 // K rows of V vectors from a column on, as distances.
 template <int R, int V, int K>
 HWY_INLINE void ShortRows(const Window& w, int row, const Sums (&own)[R], Sums (&distances)[K][R][V]) {
-  constexpr int words = WordsOfRow(Products::dots);
   Dot<Products::dots> dots[K][R][V];
   const std::ptrdiff_t pitch = w.tile->pitch;
   const std::int32_t* energies = w.energies + row * pitch;
@@ -50,34 +49,7 @@ HWY_INLINE void ShortRows(const Window& w, int row, const Sums (&own)[R], Sums (
       for (int r = 0; r < R; ++r) dots[k][r][v].Start(hn::Sub(own[r], energy));
     }
   }
-  std::ptrdiff_t from = row * pitch;
-#pragma GCC unroll 16
-  for (int y = 0; y < match_patch + K - 1; ++y) {
-    Sums some[V][words];
-#pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) {
-#pragma GCC unroll 8
-      for (int i = 0; i < words; ++i) {
-        some[v][i] = hn::BitCast(ds, hn::LoadU(du, w.words[i] + from + v * lanes));
-      }
-    }
-#pragma GCC unroll 8
-    for (int k = 0; k < K; ++k) {
-      if (y - k < 0 || y - k >= match_patch) continue;
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-        Sums reference[words];
-#pragma GCC unroll 8
-        for (int i = 0; i < words; ++i) {
-          reference[i] =
-              hn::BitCast(ds, hn::Set(du, w.reference_words[(r * match_patch + (y - k)) * words + i]));
-        }
-#pragma GCC unroll 8
-        for (int v = 0; v < V; ++v) dots[k][r][v].Add(some[v], reference);
-      }
-    }
-    from += pitch;
-  }
+  AddDotsOfRows<Products::dots, R, V, K>(w, row, 0, dots);
 #pragma GCC unroll 8
   for (int k = 0; k < K; ++k) {
 #pragma GCC unroll 8

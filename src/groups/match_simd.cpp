@@ -247,22 +247,12 @@ struct Window {
   std::uint32_t* list;                 // room for two references' candidates
 };
 
-// K rows of V vectors: about ten independent dot products should be in flight to hide their latency.
+// Adds the dot products of K rows of V vectors to what they started with: about ten independent ones should
+// be in flight to hide their latency.
 template <Products By, int R, int V, int K>
-HWY_INLINE void FindRows(const Window& w, int row, int column, Sums (&best)[R][V]) {
+HWY_INLINE void AddDotsOfRows(const Window& w, int row, int column, Dot<By> (&dots)[K][R][V]) {
   constexpr int words = WordsOfRow(By);
-  Dot<By> dots[K][R][V];
   const std::ptrdiff_t pitch = w.tile->pitch;
-  const std::int32_t* energies = w.energies + row * pitch + column;
-#pragma GCC unroll 8
-  for (int k = 0; k < K; ++k) {
-#pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) {
-      const Sums start = hn::LoadU(ds, energies + k * pitch + v * lanes);
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) dots[k][r][v].Start(start);
-    }
-  }
   std::ptrdiff_t from = row * pitch + column;
 #pragma GCC unroll 16
   for (int y = 0; y < match_patch + K - 1; ++y) {
@@ -291,6 +281,23 @@ HWY_INLINE void FindRows(const Window& w, int row, int column, Sums (&best)[R][V
     }
     from += pitch;
   }
+}
+
+template <Products By, int R, int V, int K>
+HWY_INLINE void FindRows(const Window& w, int row, int column, Sums (&best)[R][V]) {
+  Dot<By> dots[K][R][V];
+  const std::ptrdiff_t pitch = w.tile->pitch;
+  const std::int32_t* energies = w.energies + row * pitch + column;
+#pragma GCC unroll 8
+  for (int k = 0; k < K; ++k) {
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) {
+      const Sums start = hn::LoadU(ds, energies + k * pitch + v * lanes);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) dots[k][r][v].Start(start);
+    }
+  }
+  AddDotsOfRows<By, R, V, K>(w, row, column, dots);
   std::int32_t* to = w.sums + row * key_pitch + column;
 #pragma GCC unroll 8
   for (int k = 0; k < K; ++k) {
