@@ -2,9 +2,8 @@
 // is written, read again and compared. Larger distances become 65535; a reference whose patches are so far
 // away is searched with 32 bits. The groups are the same.
 //
-// Rows go in pairs. Of three vectors of columns the first two of each row make one vector, in the order that
-// packing leaves, and the third ones of both rows another. Of two vectors of columns there are only the
-// first.
+// Rows go in pairs. A row has two or three vectors of 32-bit distances. The first two become one vector of 16
+// bits, in the order that packing leaves; the third ones of both rows become another.
 //
 // Part of match_simd.cpp, for each target.
 
@@ -142,8 +141,8 @@ HWY_INLINE InsideLanes InsideOf(const Window& w, int r) {
   return {of(short_places.columns[0]), of(short_places.columns[1])};
 }
 
-// The distance that `wanted` candidates, or a few more, reach, from the best of classes: lanes of the rows of
-// one pair, or of every second pair. 65535 where it may be larger.
+// The distance that `wanted` candidates, or a few more, reach, from the best of classes. A class is a lane of
+// a pair's vectors, over all pairs of rows or over every second one. 65535 where it may be larger.
 template <int V, int Parts>
 HWY_INLINE void FindShortThresholds(const Window& w, int wanted, std::int32_t* thresholds) {
   Distances best[most_references_at_once][Parts * V];
@@ -258,21 +257,8 @@ HWY_NOINLINE unsigned SelectShorts(const Window& w, const MatchCall& call) {
     ShortsOf(w, r)[ShortPlace<V>(half - w.first_row, w.shift[r] + half)] = farthest;
   }
   for (int r = 0; r < w.references; ++r) FindShortHits<V>(w, r, thresholds[r], masks[r]);
-  for (int r = 0; r < w.references; r += 2) {
-    int hits[2] = {0, 0};
-    std::uint32_t* lists[2] = {w.list, w.list + match_list};
-    for (int i = 0; i < 2 && r + i < w.references; ++i) {
-      hits[i] = ListShortHits<V>(w, r + i, masks[r + i], lists[i]);
-      if (hits[i] > 3 * N) hits[i] = Shorten(lists[i], hits[i], call.most - 1);
-    }
-    const int most = std::max(hits[0], hits[1]);
-    for (int i = 0; i < 2; ++i) std::fill(lists[i] + hits[i], lists[i] + most, ~0U);
-    alignas(64) std::uint32_t sorted[2][N];
-    SortTwo<N>(lists[0], lists[1], most, sorted[0], sorted[1]);
-    for (int i = 0; i < 2 && r + i < w.references; ++i) {
-      WriteGroup<N>(w, call, r + i, sorted[i], hits[i], thresholds[r + i]);
-    }
-  }
+  WriteGroups<N>(w, call, thresholds,
+                 [&](int r, std::uint32_t* list) HWY_ATTR { return ListShortHits<V>(w, r, masks[r], list); });
   return too_far;
 }
 

@@ -787,20 +787,16 @@ HWY_INLINE void WriteGroup(const Window& w, const MatchCall& call, int r, const 
 // own columns.
 constexpr int PartsFor(int wanted) { return wanted > 16 ? most_parts : most_parts / 2; }
 
-template <int N, int Vectors>
-HWY_NOINLINE void Select(const Window& w, const MatchCall& call) {
-  // A reference is no candidate of its own: it comes first, even among equally near patches.
-  const int half = w.side / 2;
-  for (int r = 0; r < w.references; ++r) {
-    SumsOf(w, r)[(half - w.first_row) * key_pitch + w.shift[r] + half] = excluded_score;
-  }
-  std::int32_t thresholds[most_references_at_once];
-  FindThresholds<PartsFor(N), Vectors>(w, call.most, thresholds);
+// Two groups at a time. list_hits(r, list) lists the keys of a reference's candidates up to its threshold and
+// returns how many.
+template <int N, class ListHits>
+HWY_INLINE void WriteGroups(const Window& w, const MatchCall& call, const std::int32_t* thresholds,
+                            const ListHits& list_hits) {
   for (int r = 0; r < w.references; r += 2) {
     int hits[2] = {0, 0};
     std::uint32_t* lists[2] = {w.list, w.list + match_list};
     for (int i = 0; i < 2 && r + i < w.references; ++i) {
-      hits[i] = ListHits<Vectors>(w, r + i, thresholds[r + i], lists[i]);
+      hits[i] = list_hits(r + i, lists[i]);
       if (hits[i] > 3 * N) hits[i] = Shorten(lists[i], hits[i], call.most - 1);
     }
     const int most = std::max(hits[0], hits[1]);
@@ -810,6 +806,20 @@ HWY_NOINLINE void Select(const Window& w, const MatchCall& call) {
     for (int i = 0; i < 2 && r + i < w.references; ++i)
       WriteGroup<N>(w, call, r + i, sorted[i], hits[i], thresholds[r + i]);
   }
+}
+
+template <int N, int Vectors>
+HWY_NOINLINE void Select(const Window& w, const MatchCall& call) {
+  // A reference is no candidate of its own: it comes first, even among equally near patches.
+  const int half = w.side / 2;
+  for (int r = 0; r < w.references; ++r) {
+    SumsOf(w, r)[(half - w.first_row) * key_pitch + w.shift[r] + half] = excluded_score;
+  }
+  std::int32_t thresholds[most_references_at_once];
+  FindThresholds<PartsFor(N), Vectors>(w, call.most, thresholds);
+  WriteGroups<N>(w, call, thresholds, [&](int r, std::uint32_t* list) HWY_ATTR {
+    return ListHits<Vectors>(w, r, thresholds[r], list);
+  });
 }
 
 template <int N>
