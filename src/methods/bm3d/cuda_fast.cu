@@ -40,14 +40,18 @@ constexpr float largest_pixel = 256;
 template <int Most, bool Wiener, bool Wavelet, bool Model>
 class GroupFilter : public PatchGroup<Most, Wavelet> {
   using Group = PatchGroup<Most, Wavelet>;
-  using Group::call_, Group::own_, Group::lane_, Group::parts_, Group::deviation_, Group::mean_of_all_,
+  using Group::call_, Group::own_, Group::lane_, Group::places_, Group::deviation_, Group::mean_of_all_,
       Group::patches_in, Group::sum_over_warp, Group::constant_root, Group::take_away_up_to;
+  using typename Group::FourPlaces;
 
  public:
   static constexpr int most = Most;
   static constexpr bool wiener = Wiener;
   static constexpr bool wavelet = Wavelet;
   static constexpr bool model = Model;
+  static constexpr bool halves = false;
+  using Pixel = float;
+  static constexpr int pixels_apart = 1;  // in words of shared memory
 
   __device__ GroupFilter(const FastCall& call, int plane, std::uint32_t* own,
                          const std::uint32_t* corner_tables)
@@ -91,16 +95,35 @@ class GroupFilter : public PatchGroup<Most, Wavelet> {
     return inverse(size);
   }
 
+  // Adds the group to the block's sums: values from this lane's first pixel on, weights from the tile's first
+  // pixel on.
+  __device__ void add(int* values, int* weights, int place, int size) const {
+    this->add_weight(weights, place, size);
+    const float factor = static_cast<float>(this->weight_) * deviation_;
+    const float scale[2] = {factor * this->window_[0], factor * this->window_[1]};
+    FourPlaces four;
+    const auto add_one = [&](int n) {
+      this->add_patch(bytes_after(values, four.of(places_, n)), parts_[n][0], parts_[n][1], scale);
+    };
+    for_pairs<Most>(
+        size,
+        [&](int n) {
+          add_one(n);
+          if (n > 0 || size > 1) add_one(n + 1);
+        },
+        [](int) {});
+  }
+
  private:
   // The other factors lie in shared memory: registers do not suffice for them and for two numbers of each
   // patch.
   __device__ std::uint32_t* share_at(int n) const { return own_ + (n - shares_in_registers) * 32 + lane_; }
 
-  // The two products of two patches.
+  // The second product of two patches, from the first.
   template <int Way>
-  __device__ void transform(int n, std::uint32_t first, std::uint32_t second) {
+  __device__ void transform(int n, const std::uint32_t (&first)[2]) {
     float c[4];
-    this->template second_product<Way>(c, first, second);
+    this->template second_product<Way>(c, first[0], first[1]);
     parts_[n][0] = c[0];
     parts_[n][1] = c[1];
     parts_[n + 1][0] = c[2];
@@ -109,11 +132,28 @@ class GroupFilter : public PatchGroup<Most, Wavelet> {
 
   // Coefficients in units of 1 / scale. Sums and differences along the group are not normalised, except the
   // sum of all, which becomes the mean.
+  // Pixels are taken less the reference's mean. Returns whether all are within `largest_pixel`. Sets
+  // mean_of_all_.
   __device__ bool forward(const float* image, int size, float scale) {
-    const bool fits = this->load(
-        image, size, scale, largest_pixel,
-        [&](int n, std::uint32_t first, std::uint32_t second) {
-          transform<0>(n, this->template first_product<0>(first), this->template first_product<0>(second));
+    const float* const reference = bytes_after(image, places_[0]);
+    const float mean = scale * this->mean_of_patch(reference[0], reference[4]);
+    std::uint32_t largest = 0;
+    FourPlaces four;
+    for_pairs<Most>(
+        size,
+        [&](int n) {
+          std::uint32_t pixels[2];
+#pragma unroll
+          for (int i = 0; i < 2; ++i) {
+            const float* const from = bytes_after(image, four.of(places_, n + i));
+            pixels[i] = pack_halves(fmaf(from[0], scale, -mean), fmaf(from[4], scale, -mean));
+          }
+          // The second patch of a group of one is 0.
+          if (n == 0 && size == 1) pixels[1] = 0;
+          largest = larger_halves(larger_halves(largest, pixels[0]), pixels[1]);
+          std::uint32_t first[2];
+          this->template first_products<0>(first, pixels[0], pixels[1]);
+          transform<0>(n, first);
         },
         [&](int n) {
           parts_[n][0] = zero_here();
@@ -121,7 +161,9 @@ class GroupFilter : public PatchGroup<Most, Wavelet> {
           parts_[n + 1][0] = zero_here();
           parts_[n + 1][1] = zero_here();
         });
-    if (!fits) return false;
+    mean_of_all_ = patch * mean;
+    // A mean that is not finite would leave no numbers to compare.
+    if (!this->all_within(largest, fabsf(mean) < 1e30F ? largest_pixel : -1.0F)) return false;
 
       // Haar: a sum stays at the first patch of its stretch, a difference goes to the first patch of the
       // stretch's second half. Missing patches are 0, so the sum of all passes through the remaining levels
@@ -272,12 +314,11 @@ class GroupFilter : public PatchGroup<Most, Wavelet> {
     for_pairs<Most>(
         size,
         [&](int n) {
-          const std::uint32_t first =
-              this->template first_product<1>(pack_halves(parts_[n][0], parts_[n][1]));
-          const std::uint32_t second =
-              this->template first_product<1>(pack_halves(parts_[n + 1][0], parts_[n + 1][1]));
-          largest = larger_halves(larger_halves(largest, first), second);
-          transform<1>(n, first, second);
+          std::uint32_t first[2];
+          this->template first_products<1>(first, pack_halves(parts_[n][0], parts_[n][1]),
+                                           pack_halves(parts_[n + 1][0], parts_[n + 1][1]));
+          largest = larger_halves(larger_halves(largest, first[0]), first[1]);
+          transform<1>(n, first);
         },
         [](int) {});
     return __all_sync(all_lanes, is_half) != 0 && this->fit_sums(largest);
@@ -285,6 +326,7 @@ class GroupFilter : public PatchGroup<Most, Wavelet> {
 
   float shares_[2];  // of variance, of this lane's coefficients
   float limit_ = 1;
+  float parts_[Most][2];  // coefficients, then what the patches lose
 };
 
 std::uint32_t halves(double first, double second) {
@@ -305,10 +347,11 @@ Bm3dFastTables make_tables(const std::vector<TransformPair>& levels) {
     const auto pair = [&](const TransformMatrix& m, int row, int first, int second) {
       return halves(m.at(row, first).real(), m.at(row, second).real());
     };
-    tables.matrices[0][lane] = pair(forward, g, column_of(2 * t), column_of(2 * t + 1));
-    tables.matrices[1][lane] = pair(forward, g, 2 * t, 2 * t + 1);
-    tables.matrices[2][lane] = pair(inverse, g, 2 * t, 2 * t + 1);
-    tables.matrices[3][lane] = pair(inverse, column_of(g), 2 * t, 2 * t + 1);
+    tables.first[0][0][lane] = pair(forward, g, column_of(2 * t), column_of(2 * t + 1));
+    tables.first[1][0][lane] = pair(inverse, g, 2 * t, 2 * t + 1);
+    tables.second[0][lane] = pair(forward, g, 2 * t, 2 * t + 1);
+    tables.second[1][lane] = pair(inverse, column_of(g), 2 * t, 2 * t + 1);
+    for (auto& first : tables.first) first[3][lane] = first[0][lane];
   }
   if (levels.size() == 1) return tables;
 
@@ -352,16 +395,16 @@ Bm3dFastTables make_tables(const std::vector<TransformPair>& levels) {
   return tables;
 }
 
-std::size_t bytes_of(const Bm3dTile& tile, bool wiener, bool wavelet, int most) {
+std::size_t bytes_of(const Bm3dTile& tile, bool wiener, bool wavelet, bool halves, int most) {
   const auto pixels = static_cast<std::size_t>(tile.height) * tile.pitch;
   const auto weights = static_cast<std::size_t>(tile.height - (patch - 1)) * tile.pitch;
-  const std::size_t own = static_cast<std::size_t>(warps) * own_words(most, wiener, wavelet);
+  const std::size_t own = static_cast<std::size_t>(warps) * own_words(most, wiener, wavelet, halves);
   return 4 * ((wiener ? 3 : 2) * pixels + weights + (wavelet ? corner_table_words : 0) + own);
 }
 
 // Chosen by the settings alone: the sums' units depend on the tile, and results must not differ from band to
 // band.
-std::optional<Bm3dTile> make_tile(int spacing, int reach, bool wiener, bool wavelet, int most) {
+std::optional<Bm3dTile> make_tile(int spacing, int reach, bool wiener, bool wavelet, bool halves, int most) {
   Bm3dTile tile;
   tile.reach = reach;
   const int least = 2 * reach + patch;
@@ -376,7 +419,7 @@ std::optional<Bm3dTile> make_tile(int spacing, int reach, bool wiener, bool wave
   for (tile.rows = std::min(std::max(wanted_rows / spacing, least_rows), most_references / tile.columns);
        tile.rows > 0; --tile.rows) {
     tile.height = (tile.rows - 1) * spacing + least;
-    tile.bytes = bytes_of(tile, wiener, wavelet, most);
+    tile.bytes = bytes_of(tile, wiener, wavelet, halves, most);
     if (tile.bytes <= most_shared_bytes) return tile;
   }
   return std::nullopt;
@@ -432,17 +475,17 @@ std::optional<Bm3dFast> bm3d_fast_filter(const Bm3dSettings& settings, int index
                      step.group <= largest_group && step.transform != PatchTransform::dft &&
                      !(fast.wiener && fast.wavelet) && (fast.wiener ? step.strength > 0 : true);
   if (!takes) return std::nullopt;
-  const std::optional<Bm3dTile> tile =
-      make_tile(step.spacing, group_reach(settings, index), fast.wiener, fast.wavelet, fast.most);
-  if (!tile) return std::nullopt;
-  fast.tile = *tile;
-  fast.tables = make_tables(patch_transform(step.transform, patch));
   // Strong noise. Luminance reaches sqrt 3 times white.
   constexpr double most_of_halves = 32;
   const double range = white * (settings.opponent ? std::sqrt(3.0) : 1);
   const double unit = *std::min_element(settings.sigma.begin(), settings.sigma.end()) *
                       (fast.wiener ? std::min(step.strength, 1.0) : 1);
   fast.halves = !fast.model && range <= most_of_halves * unit;
+  const std::optional<Bm3dTile> tile = make_tile(step.spacing, group_reach(settings, index), fast.wiener,
+                                                 fast.wavelet, fast.halves, fast.most);
+  if (!tile) return std::nullopt;
+  fast.tile = *tile;
+  fast.tables = make_tables(patch_transform(step.transform, patch));
   return fast;
 }
 

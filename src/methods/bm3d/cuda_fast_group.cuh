@@ -21,13 +21,13 @@ constexpr float largest_estimate = 32;
 constexpr int corner_words = 12;
 constexpr std::size_t most_shared_bytes = 99 * 1024;  // available on every GPU from compute capability 8.0 on
 
-// Words of Wiener factors that a lane keeps in registers.
+// Words of Wiener factors that a lane keeps in registers, where coefficients are floats.
 constexpr int shares_in_registers = 16;
 constexpr int corner_table_words = 2 * 4 * 32;
 
 // Words of shared memory that a warp owns: places of patches, and Wiener factors or corners.
-constexpr int own_words(int most, bool wiener, bool wavelet) {
-  if (wiener) return most + std::max(0, most - shares_in_registers) * 32;
+constexpr int own_words(int most, bool wiener, bool wavelet, bool halves) {
+  if (wiener) return most + (halves ? 0 : std::max(0, most - shares_in_registers) * 32);
   return most + (wavelet ? most * corner_words : 0);
 }
 
@@ -95,7 +95,11 @@ class PatchGroup {
         inverse_sigma_(1 / call.filter.sigma[plane]),
         inverse_noise_(1 / (call.filter.sigma[plane] * call.filter.strength)) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) matrices_[i] = kept_in_register(call.tables.matrices[i][lane_]);
+    for (int way = 0; way < 2; ++way) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) first_[way][i] = kept_in_register(call.tables.first[way][i][lane_]);
+      second_[way] = kept_in_register(call.tables.second[way][lane_]);
+    }
     const float* const window = call.filter.window;
     const float of_row = window[lane_ / 4] * call.filter.sums.value_steps / call.filter.sums.weight_steps;
     window_[0] = of_row * window[lane_ % 4];
@@ -115,27 +119,6 @@ class PatchGroup {
     __syncwarp();
   }
 
-  // Adds the group to the block's sums: values from this lane's first pixel on, weights from the tile's first
-  // pixel on.
-  __device__ void add(int* values, int* weights, int place, int size) const {
-    if (lane_ < size) atomicAdd(bytes_after(weights, place), weight_);
-    const float factor = static_cast<float>(weight_) * deviation_;
-    const float scale[2] = {factor * window_[0], factor * window_[1]};
-    FourPlaces four;
-    const auto add_patch = [&](int n) {
-      int* const to = bytes_after(values, four.of(places_, n));
-      atomicAdd(to, rounded(parts_[n][0], scale[0]));
-      atomicAdd(to + 4, rounded(parts_[n][1], scale[1]));
-    };
-    for_pairs<Most>(
-        size,
-        [&](int n) {
-          add_patch(n);
-          if (n > 0 || size > 1) add_patch(n + 1);
-        },
-        [](int) {});
-  }
-
  protected:
   // Places of patches, read four at a time.
   struct FourPlaces {
@@ -146,50 +129,32 @@ class PatchGroup {
     }
   };
 
-  // Two patches X of the group, as pairs of halves: M X^T, then (M X^T) M^T; see cuda/products.cuh. The
-  // forward and the inverse matrix are stacked: the same two registers serve all first products.
+  // Two patches X of the group, as pairs of halves: M X^T, then (M X^T) M^T; see cuda/products.cuh. For the
+  // first product M lies twice on the diagonal of a 16 x 16 matrix.
   template <int Way>
-  __device__ std::uint32_t first_product(std::uint32_t halves) const {
-    std::uint32_t both[2];
-    multiply(both, matrices_[0], matrices_[2], halves);
-    return both[Way];
+  __device__ void first_products(std::uint32_t (&c)[2], std::uint32_t first, std::uint32_t second) const {
+    const std::uint32_t(&m)[4] = first_[Way];
+    multiply(c, m[0], m[1], m[2], m[3], first, second);
   }
   template <int Way, class T, int Size>
   __device__ void second_product(T (&c)[Size], std::uint32_t first, std::uint32_t second) const {
-    multiply(c, first, second, matrices_[2 * Way + 1]);
+    multiply(c, first, second, second_[Way]);
   }
 
-  // Calls take(n, first, second) with the pixels of patches n and n + 1, in units of 1 / scale, less the
-  // reference's mean, as pairs of halves; otherwise(n) where the group has no such patches. Returns whether
-  // all pixels are within `largest_pixel`. Sets mean_of_all_.
-  template <class Take, class Otherwise>
-  __device__ bool load(const float* image, int size, float scale, float largest_pixel, const Take& take,
-                       const Otherwise& otherwise) {
-    const float* const reference = bytes_after(image, places_[0]);
-    float mean = reference[0] + reference[4];
-#pragma unroll
-    for (int apart = 16; apart > 0; apart /= 2) mean += __shfl_xor_sync(all_lanes, mean, apart);
-    mean *= scale / (patch * patch);
-    std::uint32_t largest = 0;
-    FourPlaces four;
-    for_pairs<Most>(
-        size,
-        [&](int n) {
-          const float* const first = bytes_after(image, four.of(places_, n));
-          const float* const second = bytes_after(image, four.of(places_, n + 1));
-          const std::uint32_t first_halves =
-              pack_halves(fmaf(first[0], scale, -mean), fmaf(first[4], scale, -mean));
-          std::uint32_t second_halves =
-              pack_halves(fmaf(second[0], scale, -mean), fmaf(second[4], scale, -mean));
-          // The second patch of a group of one is 0.
-          if (n == 0 && size == 1) second_halves = 0;
-          largest = larger_halves(larger_halves(largest, first_halves), second_halves);
-          take(n, first_halves, second_halves);
-        },
-        otherwise);
-    mean_of_all_ = patch * mean;
-    // A mean that is not finite would leave no numbers to compare.
-    return all_within(largest, fabsf(mean) < 1e30F ? largest_pixel : -1.0F);
+  // The mean of a patch, from the lane's two pixels of it.
+  __device__ static float mean_of_patch(float first, float second) {
+    return sum_over_warp(first + second) / (patch * patch);
+  }
+
+  // Adds the group's weight, from the tile's first pixel on.
+  __device__ void add_weight(int* weights, int place, int size) const {
+    if (lane_ < size) atomicAdd(bytes_after(weights, place), weight_);
+  }
+
+  // Adds what a patch loses, the lane's two pixels of it.
+  __device__ static void add_patch(int* to, float first, float second, const float (&scale)[2]) {
+    atomicAdd(to, rounded(first, scale[0]));
+    atomicAdd(to + 4, rounded(second, scale[1]));
   }
 
   __device__ static bool all_within(std::uint32_t largest, float limit) {
@@ -295,14 +260,14 @@ class PatchGroup {
   int lane_;
   float inverse_sigma_;
   float inverse_noise_;
-  std::uint32_t matrices_[4];
+  std::uint32_t first_[2][4];
+  std::uint32_t second_[2];
   float window_[2];
   float mean_of_all_ = 0;
   int weight_ = 1;
   // With a noise model each group has its own sigma, the unit of its pixels. The sums' unit is the least
   // sigma of all groups.
   float deviation_ = 1;
-  float parts_[Most][2];  // what the patches lose, once the group was filtered
 };
 
 }  // namespace ungrain::cuda::bm3d_fast

@@ -10,6 +10,8 @@
 namespace ungrain::cuda::bm3d_fast {
 namespace {
 
+// Pixels farther than this from black, in sigma, are too coarse as halves: they become not a number, and with
+// them all of a group.
 constexpr float largest_pixel = 64;
 constexpr std::uint32_t both_signs = 0x80008000U;
 // Beyond it the mean's coefficient does not matter: nothing is taken away from it.
@@ -35,6 +37,10 @@ __device__ inline std::uint32_t product_of(std::uint32_t a, std::uint32_t b) {
 __device__ inline std::uint32_t multiply_add(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   return as_word(__hfma2(as_pair(a), as_pair(b), as_pair(c)));
 }
+// All bits where the magnitude is above the limit or no number.
+__device__ inline std::uint32_t all_ones_unless_within(std::uint32_t values, std::uint32_t limits) {
+  return __hgtu2_mask(__habs2(as_pair(values)), as_pair(limits));
+}
 // 1 where the magnitude is above the limit, else 0.
 __device__ inline std::uint32_t ones_above(std::uint32_t values, std::uint32_t limits) {
   return as_word(__hgt2(__habs2(as_pair(values)), as_pair(limits)));
@@ -43,59 +49,135 @@ __device__ inline std::uint32_t ones_above(std::uint32_t values, std::uint32_t l
 template <int Most, bool Wiener, bool Wavelet>
 class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
   using Group = PatchGroup<Most, Wavelet>;
-  using Group::call_, Group::own_, Group::lane_, Group::parts_, Group::mean_of_all_, Group::patches_in,
+  using Group::call_, Group::own_, Group::lane_, Group::places_, Group::mean_of_all_, Group::patches_in,
       Group::sum_over_warp, Group::constant_root;
+  using typename Group::FourPlaces;
 
  public:
   static constexpr int most = Most;
   static constexpr bool wiener = Wiener;
   static constexpr bool wavelet = Wavelet;
   static constexpr bool model = false;
+  static constexpr bool halves = true;
+  // Pairs of a pixel and the one four columns to its right, in units of the noise: of the noisy image, then of
+  // the basic estimate. One load takes both.
+  static constexpr int images = Wiener ? 2 : 1;
+  struct alignas(4 * images) Pixel {
+    std::uint32_t pairs[images];
+  };
+  static constexpr int pixels_apart = images;  // in words of shared memory
 
   using Group::Group;
 
-  // As GroupFilter's in cuda_fast.cu.
-  __device__ bool filter(const float* noisy, const float* basic, int size, float /*deviation*/) {
-    std::uint32_t coefficients[Most];
+  // Turns a row of pixels into pairs, in place. Called by all lanes of the warp that has copied the row.
+  __device__ void to_halves(float* row, int pitch) const {
+    const float scale[2] = {this->inverse_sigma_, this->inverse_noise_};
+    for (int first = 0; first < pitch; first += 32) {
+      const int x = first + lane_;
+      const int right = min(x + 4, pitch - 1);
+      const bool exists = x < pitch;
+      std::uint32_t pairs[images] = {};
+      __syncwarp();
+      if (exists) {
+#pragma unroll
+        for (int i = 0; i < images; ++i) {
+          pairs[i] = pack_halves(row[x * images + i] * scale[i], row[right * images + i] * scale[i]);
+          pairs[i] |= all_ones_unless_within(pairs[i], twice(largest_pixel));
+        }
+      }
+      __syncwarp();  // lanes have read what others replace
+      if (exists) {
+#pragma unroll
+        for (int i = 0; i < images; ++i) row[x * images + i] = __uint_as_float(pairs[i]);
+      }
+    }
+  }
+
+  // As GroupFilter's in cuda_fast.cu, except that estimates are left half transformed, for add().
+  __device__ bool filter(const Pixel* pixels, const Pixel* /*basic*/, int size, float /*deviation*/) {
+    std::uint32_t coefficients[images][Most];
+    forward(pixels, size, coefficients);
     float kept = 0;
     if constexpr (Wiener) {
-      if (!forward(basic, size, this->inverse_noise_, coefficients)) return false;
-      std::uint32_t shares[shares_in_registers];
-      kept = lost_shares(size, coefficients, shares);
-      if (!forward(noisy, size, this->inverse_sigma_, coefficients)) return false;
+      kept = find_lost_shares(size, coefficients[1]);
 #pragma unroll
-      for (int n = 0; n < Most; ++n) {
-        const std::uint32_t share = n < shares_in_registers ? shares[n] : *share_at(n);
-        coefficients[n] = product_of(coefficients[n], share);
-      }
+      for (int n = 0; n < Most; ++n) parts_[n] = product_of(coefficients[0][n], coefficients[1][n]);
     } else {
-      if (!forward(noisy, size, this->inverse_sigma_, coefficients)) return false;
-      kept = threshold(size, coefficients);
+      kept = threshold(size, coefficients[0]);
+#pragma unroll
+      for (int n = 0; n < Most; ++n) parts_[n] = coefficients[0][n];
     }
     this->set_weight(kept);
-    return inverse(size, coefficients);
+    return inverse(size);
+  }
+
+  // Adds the group to the block's sums: values from this lane's first pixel on, weights from the tile's first
+  // pixel on.
+  __device__ void add(int* values, int* weights, int place, int size) const {
+    this->add_weight(weights, place, size);
+    const auto factor = static_cast<float>(this->weight_);
+    const float scale[2] = {factor * this->window_[0], factor * this->window_[1]};
+    FourPlaces four;
+    for_pairs<Most>(
+        size,
+        [&](int n) {
+          float c[4];
+          this->template second_product<1>(c, parts_[n], parts_[n + 1]);
+          this->add_patch(bytes_after(values, four.of(places_, n)), c[0], c[1], scale);
+          int* const second = bytes_after(values, four.of(places_, n + 1));
+          if (n > 0 || size > 1) this->add_patch(second, c[2], c[3], scale);
+        },
+        [](int) {});
   }
 
  private:
-  // The other factors lie in shared memory.
-  __device__ std::uint32_t* share_at(int n) const { return own_ + (n - shares_in_registers) * 32 + lane_; }
+  __device__ static const Pixel& pixel_at(const Pixel* pixels, int place) {
+    return *bytes_after(pixels, place * images);
+  }
 
-  // Coefficients in units of 1 / scale. Sums and differences along the group are not normalised, except the
-  // sum of all, which becomes the mean.
-  __device__ bool forward(const float* image, int size, float scale, std::uint32_t (&coefficients)[Most]) {
-    const bool fits = this->load(
-        image, size, scale, largest_pixel,
-        [&](int n, std::uint32_t first, std::uint32_t second) {
-          std::uint32_t c[2];
-          this->template second_product<0>(c, this->template first_product<0>(first),
-                                           this->template first_product<0>(second));
-          coefficients[n] = c[0];
-          coefficients[n + 1] = c[1];
+  // Coefficients of the group in each image. Sums and differences along the group are not normalised, except
+  // the sum of all, which becomes the mean. Pixels are taken less the reference's mean. Sets mean_of_all_, of
+  // the noisy image.
+  __device__ void forward(const Pixel* pixels, int size, std::uint32_t (&coefficients)[images][Most]) {
+    std::uint32_t less_mean[images];
+    float mean[images];
+    const Pixel reference = pixel_at(pixels, places_[0]);
+#pragma unroll
+    for (int i = 0; i < images; ++i) {
+      const float2 of_lane = unpack_halves(reference.pairs[i]);
+      less_mean[i] = twice(-this->mean_of_patch(of_lane.x, of_lane.y));
+      mean[i] = -unpack_halves(less_mean[i]).x;
+    }
+    FourPlaces four;
+    for_pairs<Most>(
+        size,
+        [&](int n) {
+          const Pixel first = pixel_at(pixels, four.of(places_, n));
+          const Pixel second = pixel_at(pixels, four.of(places_, n + 1));
+#pragma unroll
+          for (int i = 0; i < images; ++i) {
+            std::uint32_t halves_of_second = sum_of(second.pairs[i], less_mean[i]);
+            // The second patch of a group of one is 0.
+            if (n == 0 && size == 1) halves_of_second = 0;
+            std::uint32_t c[2];
+            this->template first_products<0>(c, sum_of(first.pairs[i], less_mean[i]), halves_of_second);
+            this->template second_product<0>(c, c[0], c[1]);
+            coefficients[i][n] = c[0];
+            coefficients[i][n + 1] = c[1];
+          }
         },
-        [&](int n) { coefficients[n] = coefficients[n + 1] = __float_as_uint(zero_here()); });
-    if (!fits) return false;
+        [&](int n) {
+#pragma unroll
+          for (int i = 0; i < images; ++i)
+            coefficients[i][n] = coefficients[i][n + 1] = __float_as_uint(zero_here());
+        });
+#pragma unroll
+    for (int i = 0; i < images; ++i) add_along(size, patch * mean[i], coefficients[i]);
+    mean_of_all_ = patch * mean[0];
+  }
 
-      // Haar, as in cuda_fast.cu.
+  // Haar along the group, as in cuda_fast.cu. `mean_of_all`: of the group's pixels, times the patch's side.
+  __device__ void add_along(int size, float mean_of_all, std::uint32_t (&coefficients)[Most]) const {
 #pragma unroll
     for (int step = 1; step < Most; step *= 2) {
 #pragma unroll
@@ -110,15 +192,18 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
     const float inverse_size = approximate_reciprocal(static_cast<float>(size));
     of_all.x *= inverse_size;
     of_all.y *= inverse_size;
-    // The mean subtracted from every pixel is part of the mean's coefficient only.
-    if (!Wavelet && lane_ == 0) of_all.x = fminf(fmaxf(of_all.x + mean_of_all_, -largest_mean), largest_mean);
+    // The mean subtracted from every pixel is part of the mean's coefficient only. A number that is none
+    // stays: limits would replace it.
+    if (!Wavelet && lane_ == 0) {
+      of_all.x += mean_of_all;
+      if (fabsf(of_all.x) > largest_mean) of_all.x = copysignf(largest_mean, of_all.x);
+    }
     coefficients[0] = pack_halves(of_all.x, of_all.y);
-    return true;
   }
 
-  // As in cuda_fast.cu: the shares that the noisy coefficients lose, from the basic estimate's.
-  __device__ float lost_shares(int size, const std::uint32_t (&coefficients)[Most],
-                               std::uint32_t (&shares)[shares_in_registers]) const {
+  // As lost_shares() in cuda_fast.cu: replaces the basic estimate's coefficients by the shares that the noisy
+  // ones lose.
+  __device__ float find_lost_shares(int size, std::uint32_t (&coefficients)[Most]) const {
     // Counts of kept shares, in two parts: each is at most 16, exact to a hundredth.
     std::uint32_t kept[2] = {};
     float kept_of_all = 0;
@@ -130,7 +215,7 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
         const float first = approximate_reciprocal(fmaf(part.x * part.x, patches, 1.0F));
         const float second = approximate_reciprocal(fmaf(part.y * part.y, patches, 1.0F));
         kept_of_all = fmaf(1 - first, 1 - first, (1 - second) * (1 - second));
-        shares[0] = pack_halves(first, second);
+        coefficients[0] = pack_halves(first, second);
         continue;
       }
       const auto noise = static_cast<float>(patches_in(n));
@@ -138,11 +223,7 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
       const std::uint32_t share = pack_halves(approximate_reciprocal(sums.x), approximate_reciprocal(sums.y));
       const std::uint32_t keeps = multiply_add(twice(-noise), share, twice(1));
       kept[n % 2] = multiply_add(keeps, keeps, kept[n % 2]);
-      if (n < shares_in_registers) {
-        shares[n] = share;
-      } else {
-        *share_at(n) = share;
-      }
+      coefficients[n] = share;
     }
     const float2 even = unpack_halves(kept[0]);
     const float2 odd = unpack_halves(kept[1]);
@@ -186,22 +267,22 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
     return static_cast<float>(warp_sum(static_cast<int>(count)));
   }
 
-  // Returns whether the estimates fit the sums.
-  __device__ bool inverse(int size, std::uint32_t (&coefficients)[Most]) {
+  // Haar back and the first products back. Returns whether the estimates fit the sums.
+  __device__ bool inverse(int size) {
 #pragma unroll
     for (int step = Most / 2; step > 0; step /= 2) {
-      // Wiener: lost_shares() has divided them already.
+      // Wiener: find_lost_shares() has divided them already.
       const float share = Wiener ? 1.0F : 0.5F / static_cast<float>(step);
 #pragma unroll
       for (int n = 0; n < Most; n += 2 * step) {
-        const std::uint32_t mean = coefficients[n];
-        const std::uint32_t difference = coefficients[n + step];
+        const std::uint32_t mean = parts_[n];
+        const std::uint32_t difference = parts_[n + step];
         if constexpr (Wiener) {
-          coefficients[n] = sum_of(mean, difference);
-          coefficients[n + step] = difference_of(mean, difference);
+          parts_[n] = sum_of(mean, difference);
+          parts_[n + step] = difference_of(mean, difference);
         } else {
-          coefficients[n] = multiply_add(difference, twice(share), mean);
-          coefficients[n + step] = multiply_add(difference, twice(-share), mean);
+          parts_[n] = multiply_add(difference, twice(share), mean);
+          parts_[n + step] = multiply_add(difference, twice(-share), mean);
         }
       }
     }
@@ -209,19 +290,17 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
     for_pairs<Most>(
         size,
         [&](int n) {
-          const std::uint32_t first = this->template first_product<1>(coefficients[n]);
-          const std::uint32_t second = this->template first_product<1>(coefficients[n + 1]);
-          largest = larger_halves(larger_halves(largest, first), second);
-          float c[4];
-          this->template second_product<1>(c, first, second);
-          parts_[n][0] = c[0];
-          parts_[n][1] = c[1];
-          parts_[n + 1][0] = c[2];
-          parts_[n + 1][1] = c[3];
+          std::uint32_t c[2];
+          this->template first_products<1>(c, parts_[n], parts_[n + 1]);
+          largest = larger_halves(larger_halves(largest, c[0]), c[1]);
+          parts_[n] = c[0];
+          parts_[n + 1] = c[1];
         },
         [](int) {});
     return this->fit_sums(largest);
   }
+
+  std::uint32_t parts_[Most];  // what coefficients lose, then the first products of what patches lose
 };
 
 }  // namespace

@@ -22,16 +22,17 @@ __global__ void __launch_bounds__(threads, Filter::wiener || Filter::most > 16 ?
   const ReferenceGrid& grid = filter.grid;
   const int plane = filter.first_plane + block_plane(filter.planes);
   const int pixels = tile.height * tile.pitch;
+  constexpr int apart = Filter::pixels_apart;
   float* const noisy = shared;
-  float* const basic = noisy + (wiener ? pixels : 0);
-  int* const values = reinterpret_cast<int*>(basic + pixels);
+  float* const basic = noisy + (!wiener ? 0 : apart == 2 ? 1 : pixels);
+  int* const values = reinterpret_cast<int*>(shared + (wiener ? 2 : 1) * pixels);
   int* const weights = values + pixels;
   const int weight_rows = tile.height - (patch - 1);
   const int warp = same_in_all_lanes(static_cast<int>(threadIdx.x) / 32);
   const int lane = static_cast<int>(threadIdx.x) % 32;
   auto* const corner_tables = reinterpret_cast<std::uint32_t*>(weights + weight_rows * tile.pitch);
   std::uint32_t* const own =
-      corner_tables + (wavelet ? corner_table_words : 0) + warp * own_words(most, wiener, wavelet);
+      corner_tables + (wavelet ? corner_table_words : 0) + warp * own_words(most, wiener, wavelet, Filter::halves);
 
   const int first_i = static_cast<int>(blockIdx.x) * tile.columns;
   const int first_j = block_row(filter.planes) * tile.rows;
@@ -49,12 +50,13 @@ __global__ void __launch_bounds__(threads, Filter::wiener || Filter::most > 16 ?
       const bool row_there = top + y >= rect.y0 && top + y < rect.y1;
       for (int x = lane; x < tile.pitch; x += 32) {
         const int from = min(max(left + x, rect.x0), rect.x1 - 1);
-        copy_async(to + y * tile.pitch + x, row + from, row_there && from == left + x);
+        copy_async(to + (y * tile.pitch + x) * apart, row + from, row_there && from == left + x);
       }
     }
   };
   copy_rows(filter.noisy, noisy);
   if constexpr (wiener) copy_rows(filter.basic, basic);
+  Filter group(call, plane, own, corner_tables);
   for (int i = static_cast<int>(threadIdx.x); i < pixels + weight_rows * tile.pitch; i += threads)
     values[i] = 0;
   if constexpr (wavelet) {
@@ -62,13 +64,17 @@ __global__ void __launch_bounds__(threads, Filter::wiener || Filter::most > 16 ?
       corner_tables[i] = (&call.tables.corner[0][0][0])[i];
   }
   wait_for_all_copies();
+  if constexpr (Filter::halves) {
+    for (int y = warp; y < tile.height; y += warps)
+      group.to_halves(noisy + y * tile.pitch * apart, tile.pitch);
+  }
   __syncthreads();
 
-  Filter group(call, plane, own, corner_tables);
   const int references = columns * rows;
   const int lane_at = Filter::lane_at(tile.pitch);
-  const float* const own_noisy = noisy + lane_at;
-  const float* const own_basic = basic + lane_at;
+  using Pixel = typename Filter::Pixel;
+  const Pixel* const own_noisy = reinterpret_cast<const Pixel*>(noisy + lane_at * apart);
+  const Pixel* const own_basic = reinterpret_cast<const Pixel*>(basic + lane_at * apart);
   int* const own_values = values + lane_at;
   const float* const deviations =
       model ? filter.noise.deviations + static_cast<std::size_t>(plane) * filter.references() : nullptr;

@@ -17,10 +17,10 @@ __device__ inline float2 unpack_halves(std::uint32_t both) {
   return __half22float2(*reinterpret_cast<const __half2*>(&both));
 }
 
-// The larger magnitude of each half.
+// The larger magnitude of each half; not a number where either is not.
 __device__ inline std::uint32_t larger_halves(std::uint32_t a, std::uint32_t b) {
   const __half2 larger =
-      __hmax2(__habs2(*reinterpret_cast<const __half2*>(&a)), __habs2(*reinterpret_cast<const __half2*>(&b)));
+      __hmax2_nan(__habs2(*reinterpret_cast<const __half2*>(&a)), __habs2(*reinterpret_cast<const __half2*>(&b)));
   return *reinterpret_cast<const std::uint32_t*>(&larger);
 }
 
