@@ -47,14 +47,6 @@ __device__ inline void multiply(float (&c)[4], std::uint32_t a0, std::uint32_t a
 #endif
 }
 // c = a b, rounded to halves: a word has two neighbouring columns, those of row g or of row g + 8.
-__device__ inline void multiply(std::uint32_t (&c)[2], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2,
-                                std::uint32_t a3, std::uint32_t b0, std::uint32_t b1) {
-#if __CUDA_ARCH__ >= 800
-  asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%8,%8};"
-      : "=r"(c[0]), "=r"(c[1])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(0U));
-#endif
-}
 __device__ inline void multiply(std::uint32_t (&c)[2], std::uint32_t a0, std::uint32_t a1, std::uint32_t b) {
 #if __CUDA_ARCH__ >= 800
   asm("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3}, {%4}, {%5,%5};"

@@ -51,7 +51,6 @@ class GroupFilter : public PatchGroup<Most, Wavelet> {
   static constexpr bool model = Model;
   static constexpr bool halves = false;
   using Pixel = float;
-  static constexpr int pixels_apart = 1;  // in words of shared memory
 
   __device__ GroupFilter(const FastCall& call, int plane, std::uint32_t* own,
                          const std::uint32_t* corner_tables)
@@ -121,9 +120,9 @@ class GroupFilter : public PatchGroup<Most, Wavelet> {
 
   // The second product of two patches, from the first.
   template <int Way>
-  __device__ void transform(int n, const std::uint32_t (&first)[2]) {
+  __device__ void transform(int n, std::uint32_t first, std::uint32_t second) {
     float c[4];
-    this->template second_product<Way>(c, first[0], first[1]);
+    this->template second_product<Way>(c, first, second);
     parts_[n][0] = c[0];
     parts_[n][1] = c[1];
     parts_[n + 1][0] = c[2];
@@ -151,9 +150,8 @@ class GroupFilter : public PatchGroup<Most, Wavelet> {
           // The second patch of a group of one is 0.
           if (n == 0 && size == 1) pixels[1] = 0;
           largest = larger_halves(larger_halves(largest, pixels[0]), pixels[1]);
-          std::uint32_t first[2];
-          this->template first_products<0>(first, pixels[0], pixels[1]);
-          transform<0>(n, first);
+          transform<0>(n, this->template first_product<0>(pixels[0]),
+                       this->template first_product<0>(pixels[1]));
         },
         [&](int n) {
           parts_[n][0] = zero_here();
@@ -314,11 +312,12 @@ class GroupFilter : public PatchGroup<Most, Wavelet> {
     for_pairs<Most>(
         size,
         [&](int n) {
-          std::uint32_t first[2];
-          this->template first_products<1>(first, pack_halves(parts_[n][0], parts_[n][1]),
-                                           pack_halves(parts_[n + 1][0], parts_[n + 1][1]));
-          largest = larger_halves(larger_halves(largest, first[0]), first[1]);
-          transform<1>(n, first);
+          const std::uint32_t first =
+              this->template first_product<1>(pack_halves(parts_[n][0], parts_[n][1]));
+          const std::uint32_t second =
+              this->template first_product<1>(pack_halves(parts_[n + 1][0], parts_[n + 1][1]));
+          largest = larger_halves(larger_halves(largest, first), second);
+          transform<1>(n, first, second);
         },
         [](int) {});
     return __all_sync(all_lanes, is_half) != 0 && this->fit_sums(largest);
@@ -347,11 +346,10 @@ Bm3dFastTables make_tables(const std::vector<TransformPair>& levels) {
     const auto pair = [&](const TransformMatrix& m, int row, int first, int second) {
       return halves(m.at(row, first).real(), m.at(row, second).real());
     };
-    tables.first[0][0][lane] = pair(forward, g, column_of(2 * t), column_of(2 * t + 1));
-    tables.first[1][0][lane] = pair(inverse, g, 2 * t, 2 * t + 1);
-    tables.second[0][lane] = pair(forward, g, 2 * t, 2 * t + 1);
-    tables.second[1][lane] = pair(inverse, column_of(g), 2 * t, 2 * t + 1);
-    for (auto& first : tables.first) first[3][lane] = first[0][lane];
+    tables.matrices[0][lane] = pair(forward, g, column_of(2 * t), column_of(2 * t + 1));
+    tables.matrices[1][lane] = pair(forward, g, 2 * t, 2 * t + 1);
+    tables.matrices[2][lane] = pair(inverse, g, 2 * t, 2 * t + 1);
+    tables.matrices[3][lane] = pair(inverse, column_of(g), 2 * t, 2 * t + 1);
   }
   if (levels.size() == 1) return tables;
 
@@ -398,7 +396,7 @@ Bm3dFastTables make_tables(const std::vector<TransformPair>& levels) {
 std::size_t bytes_of(const Bm3dTile& tile, bool wiener, bool wavelet, bool halves, int most) {
   const auto pixels = static_cast<std::size_t>(tile.height) * tile.pitch;
   const auto weights = static_cast<std::size_t>(tile.height - (patch - 1)) * tile.pitch;
-  const std::size_t own = static_cast<std::size_t>(warps) * own_words(most, wiener, wavelet, halves);
+  const std::size_t own = static_cast<std::size_t>(block_shape(most, wiener).warps) * own_words(most, wiener, wavelet, halves);
   return 4 * ((wiener ? 3 : 2) * pixels + weights + (wavelet ? corner_table_words : 0) + own);
 }
 
@@ -507,6 +505,7 @@ void launch_bm3d_fast(const Bm3dFast& fast, const Bm3dFilterCall& filter, Stream
   const FastCall call{filter, fast.tile, fast.tables};
   if (!has_products()) {
     const auto groups = static_cast<unsigned>(filter.references()) * static_cast<unsigned>(filter.planes);
+    constexpr int threads = 256;
     return launch(leave_all_kernel, blocks_for(static_cast<int>(groups), threads), threads, 0, stream,
                   filter.left_over, groups);
   }

@@ -13,8 +13,16 @@
 namespace ungrain::cuda::bm3d_fast {
 
 constexpr int patch = 8;
-constexpr int warps = 8;
-constexpr int threads = 32 * warps;
+
+struct BlockShape {
+  int warps;
+  int resident;  // blocks that a multiprocessor should hold
+
+  constexpr int threads() const { return 32 * warps; }
+};
+// By the registers that a group's coefficients take.
+constexpr BlockShape block_shape(int most, bool wiener) { return {8, wiener || most > 16 ? 2 : 3}; }
+
 // The range of 32-bit sums: an estimate of so many sigma times its weight.
 constexpr float largest_estimate = 32;
 // Words from one patch's corner to the next: avoids bank conflicts of lanes that read 8 patches at once.
@@ -95,11 +103,7 @@ class PatchGroup {
         inverse_sigma_(1 / call.filter.sigma[plane]),
         inverse_noise_(1 / (call.filter.sigma[plane] * call.filter.strength)) {
 #pragma unroll
-    for (int way = 0; way < 2; ++way) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) first_[way][i] = kept_in_register(call.tables.first[way][i][lane_]);
-      second_[way] = kept_in_register(call.tables.second[way][lane_]);
-    }
+    for (int i = 0; i < 4; ++i) matrices_[i] = kept_in_register(call.tables.matrices[i][lane_]);
     const float* const window = call.filter.window;
     const float of_row = window[lane_ / 4] * call.filter.sums.value_steps / call.filter.sums.weight_steps;
     window_[0] = of_row * window[lane_ % 4];
@@ -129,16 +133,17 @@ class PatchGroup {
     }
   };
 
-  // Two patches X of the group, as pairs of halves: M X^T, then (M X^T) M^T; see cuda/products.cuh. For the
-  // first product M lies twice on the diagonal of a 16 x 16 matrix.
+  // Two patches X of the group, as pairs of halves: M X^T, then (M X^T) M^T; see cuda/products.cuh. The
+  // forward and the inverse matrix are stacked: the same two registers serve all first products.
   template <int Way>
-  __device__ void first_products(std::uint32_t (&c)[2], std::uint32_t first, std::uint32_t second) const {
-    const std::uint32_t(&m)[4] = first_[Way];
-    multiply(c, m[0], m[1], m[2], m[3], first, second);
+  __device__ std::uint32_t first_product(std::uint32_t halves) const {
+    std::uint32_t both[2];
+    multiply(both, matrices_[0], matrices_[2], halves);
+    return both[Way];
   }
   template <int Way, class T, int Size>
   __device__ void second_product(T (&c)[Size], std::uint32_t first, std::uint32_t second) const {
-    multiply(c, first, second, second_[Way]);
+    multiply(c, first, second, matrices_[2 * Way + 1]);
   }
 
   // The mean of a patch, from the lane's two pixels of it.
@@ -260,8 +265,7 @@ class PatchGroup {
   int lane_;
   float inverse_sigma_;
   float inverse_noise_;
-  std::uint32_t first_[2][4];
-  std::uint32_t second_[2];
+  std::uint32_t matrices_[4];
   float window_[2];
   float mean_of_all_ = 0;
   int weight_ = 1;

@@ -65,32 +65,18 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
   struct alignas(4 * images) Pixel {
     std::uint32_t pairs[images];
   };
-  static constexpr int pixels_apart = images;  // in words of shared memory
 
   using Group::Group;
 
-  // Turns a row of pixels into pairs, in place. Called by all lanes of the warp that has copied the row.
-  __device__ void to_halves(float* row, int pitch) const {
+  __device__ Pixel pairs_of(const float (&pixels)[images], const float (&right)[images]) const {
     const float scale[2] = {this->inverse_sigma_, this->inverse_noise_};
-    for (int first = 0; first < pitch; first += 32) {
-      const int x = first + lane_;
-      const int right = min(x + 4, pitch - 1);
-      const bool exists = x < pitch;
-      std::uint32_t pairs[images] = {};
-      __syncwarp();
-      if (exists) {
+    Pixel pixel;
 #pragma unroll
-        for (int i = 0; i < images; ++i) {
-          pairs[i] = pack_halves(row[x * images + i] * scale[i], row[right * images + i] * scale[i]);
-          pairs[i] |= all_ones_unless_within(pairs[i], twice(largest_pixel));
-        }
-      }
-      __syncwarp();  // lanes have read what others replace
-      if (exists) {
-#pragma unroll
-        for (int i = 0; i < images; ++i) row[x * images + i] = __uint_as_float(pairs[i]);
-      }
+    for (int i = 0; i < images; ++i) {
+      const std::uint32_t pair = pack_halves(pixels[i] * scale[i], right[i] * scale[i]);
+      pixel.pairs[i] = pair | all_ones_unless_within(pair, twice(largest_pixel));
     }
+    return pixel;
   }
 
   // As GroupFilter's in cuda_fast.cu, except that estimates are left half transformed, for add().
@@ -160,8 +146,9 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
             // The second patch of a group of one is 0.
             if (n == 0 && size == 1) halves_of_second = 0;
             std::uint32_t c[2];
-            this->template first_products<0>(c, sum_of(first.pairs[i], less_mean[i]), halves_of_second);
-            this->template second_product<0>(c, c[0], c[1]);
+            this->template second_product<0>(
+                c, this->template first_product<0>(sum_of(first.pairs[i], less_mean[i])),
+                this->template first_product<0>(halves_of_second));
             coefficients[i][n] = c[0];
             coefficients[i][n + 1] = c[1];
           }
@@ -290,11 +277,9 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
     for_pairs<Most>(
         size,
         [&](int n) {
-          std::uint32_t c[2];
-          this->template first_products<1>(c, parts_[n], parts_[n + 1]);
-          largest = larger_halves(larger_halves(largest, c[0]), c[1]);
-          parts_[n] = c[0];
-          parts_[n + 1] = c[1];
+          parts_[n] = this->template first_product<1>(parts_[n]);
+          parts_[n + 1] = this->template first_product<1>(parts_[n + 1]);
+          largest = larger_halves(larger_halves(largest, parts_[n]), parts_[n + 1]);
         },
         [](int) {});
     return this->fit_sums(largest);

@@ -1,17 +1,59 @@
 // The fast filter of groups of 8 x 8 patches on a GPU: the kernel, for any way to filter a group.
 #pragma once
 
-#include "cuda/async_copy.cuh"
 #include "cuda/launch.cuh"
 #include "methods/bm3d/cuda_fast_group.cuh"
+#include "methods/bm3d/cuda_fast_tile.cuh"
 
 namespace ungrain::cuda::bm3d_fast {
+
+constexpr int pair_columns = 4;
+
+template <class Filter>
+constexpr BlockShape shape_of = block_shape(Filter::most, Filter::wiener);
+template <class Filter>
+constexpr int threads_of = shape_of<Filter>.threads();
+
+template <bool Inside, class Filter>
+__device__ void load_tile(const Filter& group, const Bm3dTile& tile, const TilePlane (&planes)[2],
+                          float* shared) {
+  constexpr int images = Filter::wiener ? 2 : 1;
+  for_pixels<threads_of<Filter>>(tile.pitch, tile.height, [&](int x, int y, int at) {
+    if constexpr (Filter::halves) {
+      float pixels[images];
+      float right[images];
+#pragma unroll
+      for (int i = 0; i < images; ++i) {
+        pixels[i] = planes[i].template pixel<Inside>(x, y);
+        right[i] = planes[i].template pixel<Inside>(x + pair_columns, y);
+      }
+      reinterpret_cast<typename Filter::Pixel*>(shared)[at] = group.pairs_of(pixels, right);
+    } else {
+#pragma unroll
+      for (int i = 0; i < images; ++i)
+        planes[i].template copy_pixel<Inside>(x, y, shared + i * tile.height * tile.pitch + at);
+    }
+  });
+}
+
+template <int Threads, bool Inside>
+__device__ void flush_tile(const Bm3dTile& tile, const int* values, const TileSums& to_values,
+                           const int* weights, const TileSums& to_weights) {
+  const int weight_rows = tile.height - (patch - 1);
+  for_pixels<Threads>(tile.pitch, tile.height, [&](int x, int y, int at) {
+    if (x >= tile.width) return;
+    to_values.template add<Inside>(values[at], x, y);
+    if (y < weight_rows) to_weights.template add<Inside>(weights[at], x, y);
+  });
+}
 
 // Shared memory: noisy pixels, the basic estimate's (step 2), sums of values, sums of weights, the tables of
 // corners, the warps' own words.
 template <class Filter>
-__global__ void __launch_bounds__(threads, Filter::wiener || Filter::most > 16 ? 2 : 3)
+__global__ void __launch_bounds__(threads_of<Filter>, shape_of<Filter>.resident)
     filter_kernel(const __grid_constant__ FastCall call) {
+  constexpr int warps = shape_of<Filter>.warps;
+  constexpr int threads = threads_of<Filter>;
   constexpr int most = Filter::most;
   constexpr bool wiener = Filter::wiener;
   constexpr bool wavelet = Filter::wavelet;
@@ -22,9 +64,6 @@ __global__ void __launch_bounds__(threads, Filter::wiener || Filter::most > 16 ?
   const ReferenceGrid& grid = filter.grid;
   const int plane = filter.first_plane + block_plane(filter.planes);
   const int pixels = tile.height * tile.pitch;
-  constexpr int apart = Filter::pixels_apart;
-  float* const noisy = shared;
-  float* const basic = noisy + (!wiener ? 0 : apart == 2 ? 1 : pixels);
   int* const values = reinterpret_cast<int*>(shared + (wiener ? 2 : 1) * pixels);
   int* const weights = values + pixels;
   const int weight_rows = tile.height - (patch - 1);
@@ -42,39 +81,26 @@ __global__ void __launch_bounds__(threads, Filter::wiener || Filter::most > 16 ?
   const int left = min((grid.first_i + first_i) * grid.spacing, grid.last_x) - tile.reach;
   const int top = min((grid.first_j + first_j) * grid.spacing, grid.last_y) - tile.reach;
 
-  const auto copy_rows = [&](const ConstPlanes& planes, float* to) {
-    const Rect& rect = planes.rect;
-    for (int y = warp; y < tile.height; y += warps) {
-      // Clamped, so that every address lies in the plane.
-      const float* const row = &planes.at(plane, rect.x0, min(max(top + y, rect.y0), rect.y1 - 1)) - rect.x0;
-      const bool row_there = top + y >= rect.y0 && top + y < rect.y1;
-      for (int x = lane; x < tile.pitch; x += 32) {
-        const int from = min(max(left + x, rect.x0), rect.x1 - 1);
-        copy_async(to + (y * tile.pitch + x) * apart, row + from, row_there && from == left + x);
-      }
-    }
-  };
-  copy_rows(filter.noisy, noisy);
-  if constexpr (wiener) copy_rows(filter.basic, basic);
   Filter group(call, plane, own, corner_tables);
-  for (int i = static_cast<int>(threadIdx.x); i < pixels + weight_rows * tile.pitch; i += threads)
-    values[i] = 0;
+  // Pairs of pixels reach `pair_columns` beyond the tile.
+  const Rect needed{0, 0, tile.pitch + pair_columns, tile.height};
+  const TilePlane planes[2] = {{filter.noisy, plane, left, top},
+                               {wiener ? filter.basic : filter.noisy, plane, left, top}};
+  planes[0].there.contains(needed) && planes[1].there.contains(needed)
+      ? load_tile<true>(group, tile, planes, shared)
+      : load_tile<false>(group, tile, planes, shared);
+  for (int i = static_cast<int>(threadIdx.x); i < (pixels + weight_rows * tile.pitch) / 4; i += threads)
+    reinterpret_cast<int4*>(values)[i] = make_int4(0, 0, 0, 0);
   if constexpr (wavelet) {
     for (int i = static_cast<int>(threadIdx.x); i < corner_table_words; i += threads)
       corner_tables[i] = (&call.tables.corner[0][0][0])[i];
   }
   wait_for_all_copies();
-  if constexpr (Filter::halves) {
-    for (int y = warp; y < tile.height; y += warps)
-      group.to_halves(noisy + y * tile.pitch * apart, tile.pitch);
-  }
   __syncthreads();
 
   const int references = columns * rows;
   const int lane_at = Filter::lane_at(tile.pitch);
-  using Pixel = typename Filter::Pixel;
-  const Pixel* const own_noisy = reinterpret_cast<const Pixel*>(noisy + lane_at * apart);
-  const Pixel* const own_basic = reinterpret_cast<const Pixel*>(basic + lane_at * apart);
+  const auto* const own_pixels = reinterpret_cast<const typename Filter::Pixel*>(shared) + lane_at;
   int* const own_values = values + lane_at;
   const float* const deviations =
       model ? filter.noise.deviations + static_cast<std::size_t>(plane) * filter.references() : nullptr;
@@ -108,7 +134,7 @@ __global__ void __launch_bounds__(threads, Filter::wiener || Filter::most > 16 ?
     next =
         read(next.i + columns_on - (wraps ? columns : 0), min(next.j + rows_on + (wraps ? 1 : 0), rows - 1));
     group.set_places(place);
-    if (group.filter(own_noisy, own_basic, size, deviation)) {
+    if (group.filter(own_pixels, own_pixels + pixels, size, deviation)) {
       group.add(own_values, weights, place, size);
     } else if (lane == 0) {
       const int i = first_i + reference % columns;
@@ -120,19 +146,12 @@ __global__ void __launch_bounds__(threads, Filter::wiener || Filter::most > 16 ?
   }
   __syncthreads();
 
-  const Rect weight_rect = filter.sums.weight_rect();
-  const auto flush = [&](int value, unsigned long long* to, const Rect& rect, int x, int y) {
-    if (value == 0 || !Bm3dSums::holds(rect, x, y)) return;
-    atomicAdd(&to[Bm3dSums::index(rect, plane, x, y)],
-              static_cast<unsigned long long>(static_cast<long long>(value)));
-  };
-  for (int y = warp; y < tile.height; y += warps) {
-    for (int x = lane; x < tile.width; x += 32) {
-      const int at = y * tile.pitch + x;
-      flush(values[at], filter.sums.values, filter.sums.rect, left + x, top + y);
-      if (y < weight_rows) flush(weights[at], filter.sums.weights, weight_rect, left + x, top + y);
-    }
-  }
+  const TileSums to_values(filter.sums.values, filter.sums.rect, plane, left, top);
+  const TileSums to_weights(filter.sums.weights, filter.sums.weight_rect(), plane, left, top);
+  const Rect whole{0, 0, tile.width, tile.height};
+  to_values.there.contains(whole) && to_weights.there.contains(whole)
+      ? flush_tile<threads, true>(tile, values, to_values, weights, to_weights)
+      : flush_tile<threads, false>(tile, values, to_values, weights, to_weights);
 }
 
 // Launches the kernel for groups that `Filter` filters.
@@ -140,7 +159,7 @@ template <class Filter>
 void launch_filter(const FastCall& call, Stream stream) {
   const dim3 blocks = tall_grid(blocks_for(call.filter.grid.count_i, call.tile.columns),
                                 blocks_for(call.filter.grid.count_j, call.tile.rows), call.filter.planes);
-  launch(filter_kernel<Filter>, blocks, dim3(threads), call.tile.bytes, stream, call);
+  launch(filter_kernel<Filter>, blocks, dim3(threads_of<Filter>), call.tile.bytes, stream, call);
 }
 
 void launch_halves(const Bm3dFast& fast, const FastCall& call, Stream stream);

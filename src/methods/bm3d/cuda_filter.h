@@ -139,11 +139,8 @@ struct Bm3dTile {
 };
 
 struct Bm3dFastTables {
-  // A lane's numbers of each matrix, forward and back. That of the first product lies twice on the diagonal
-  // of a 16 x 16 one, for two patches. Its zeros are stored too: a compiler that knows them makes them anew
-  // for every product.
-  std::uint32_t first[2][4][32] = {};
-  std::uint32_t second[2][32] = {};
+  // A lane's two numbers of each matrix: forward and back, each for the first and the second product.
+  std::uint32_t matrices[4][32] = {};
   std::uint32_t corner[2][4][32] = {};  // wavelets: the transform of the low-low quadrant, and back
 };
 
