@@ -54,6 +54,15 @@ __device__ inline void multiply(std::uint32_t (&c)[2], std::uint32_t a0, std::ui
       : "r"(a0), "r"(a1), "r"(b), "r"(0U));
 #endif
 }
+// c = a b + d, d likewise.
+__device__ inline void multiply_add(std::uint32_t (&c)[2], std::uint32_t a0, std::uint32_t a1,
+                                    std::uint32_t b, std::uint32_t d0, std::uint32_t d1) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3}, {%4}, {%5,%6};"
+      : "=r"(c[0]), "=r"(c[1])
+      : "r"(a0), "r"(a1), "r"(b), "r"(d0), "r"(d1));
+#endif
+}
 
 // ---- Floats, nearly exact: c (16 x 8) += a (16 x 8) b (8 x 8). A lane holds of a: rows g and g + 8 at
 // column t, then at column t + 4; of b: rows t and t + 4 of column g; of c: as above.

@@ -72,75 +72,89 @@ __global__ void pad_kernel(const ConstPlanes in, const Extent image, const Plane
 constexpr int most_patch = 32;
 constexpr int usual_patch = 8;
 
+// Pixels of a block of finish_kernel(): a thread has a few rows of a column.
+constexpr int finish_rows_each = 4;
+constexpr int finish_rows = block_rows * finish_rows_each;
+
 // The weight of a pixel is the sum over the patches that cover it: a convolution with the window, rows first.
 // Patch: its side, or 0 if it is known only at run time.
 template <int Patch>
 __global__ void __launch_bounds__(block_columns* block_rows)
     finish_kernel(const __grid_constant__ Bm3dFinishCall call) {
   constexpr int most = Patch > 0 ? Patch : most_patch;
-  constexpr int most_columns = block_columns + most - 1;
-  constexpr int most_rows = block_rows + most - 1;
-  __shared__ float weights[most_rows * most_columns];
-  __shared__ float row_sums[most_rows * block_columns];
+  __shared__ float weights[(finish_rows + most - 1) * (block_columns + most - 1)];
+  __shared__ float row_sums[(finish_rows + most - 1) * block_columns];
   const Bm3dSums& sums = call.sums;
   const int before = Patch > 0 ? Patch - 1 : sums.patch - 1;
+  const int columns = block_columns + before;
+  const int rows = finish_rows + before;
   const Rect& rect = sums.rect;
   const Rect weight_rect = sums.weight_rect();
   const auto column = static_cast<int>(threadIdx.x);
-  const auto row = static_cast<int>(threadIdx.y);
+  const auto warp = static_cast<int>(threadIdx.y);
+  const int first_row = warp * finish_rows_each;
   const int x0 = rect.x0 + static_cast<int>(blockIdx.x) * block_columns;
-  const int y0 = rect.y0 + cuda::block_row() * block_rows;
+  const int y0 = rect.y0 + cuda::block_row() * finish_rows;
   const int x = x0 + column;
-  const int y = y0 + row;
-  const bool inside = x < rect.x1 && y < rect.y1;
+  const auto inside = [&](int i) { return x < rect.x1 && y0 + first_row + i < rect.y1; };
   // Factor from the sums' steps to values: the quotient of two powers of two.
   const float step = sums.weight_steps / sums.value_steps;
-  float means[max_channels] = {};
+  float means[max_channels][finish_rows_each] = {};
 #pragma unroll
   for (int plane = 0; plane < max_channels; ++plane) {
     if (plane >= call.out.count) break;
-    long long values = 0;
-    if (inside) values = static_cast<long long>(sums.values[Bm3dSums::index(rect, plane, x, y)]);
-    for (int r = row; r < block_rows + before; r += block_rows) {
-      for (int c = column; c < block_columns + before; c += block_columns) {
-        const int from_x = x0 - before + c;
-        const int from_y = y0 - before + r;
-        const bool there = Bm3dSums::holds(weight_rect, from_x, from_y);
-        weights[r * most_columns + c] =
-            there ? static_cast<float>(sums.weights[Bm3dSums::index(weight_rect, plane, from_x, from_y)])
-                  : 0.0F;
-      }
+    // Loaded early, so that these loads overlap with those of the weights.
+    float values[finish_rows_each] = {};
+    float noisy[finish_rows_each] = {};
+#pragma unroll
+    for (int i = 0; i < finish_rows_each; ++i) {
+      if (!inside(i)) continue;
+      const int y = y0 + first_row + i;
+      values[i] = static_cast<float>(static_cast<long long>(sums.values[Bm3dSums::index(rect, plane, x, y)]));
+      if (call.lost) noisy[i] = call.noisy.at(plane, x, y);
+    }
+    for (int at = warp * block_columns + column; at < rows * columns; at += block_columns * block_rows) {
+      const int r = at / columns;
+      const int from_x = x0 - before + at - r * columns;
+      const int from_y = y0 - before + r;
+      const bool there = Bm3dSums::holds(weight_rect, from_x, from_y);
+      weights[at] = there ? static_cast<float>(sums.weights[Bm3dSums::index(weight_rect, plane, from_x, from_y)])
+                          : 0.0F;
     }
     __syncthreads();
-    for (int r = row; r < block_rows + before; r += block_rows) {
+    for (int r = warp; r < rows; r += block_rows) {
       float sum = 0;
 #pragma unroll
       for (int d = 0; d <= before; ++d)
-        sum = fmaf(call.window[d], weights[r * most_columns + column + before - d], sum);
+        sum = fmaf(call.window[d], weights[r * columns + column + before - d], sum);
       row_sums[r * block_columns + column] = sum;
     }
     __syncthreads();
-    float all = 0;
 #pragma unroll
-    for (int d = 0; d <= before; ++d)
-      all = fmaf(call.window[d], row_sums[(row + before - d) * block_columns + column], all);
-    __syncthreads();
-    if (inside) {
-      const float mean = static_cast<float>(values) * step / all * call.unit[plane];
-      means[plane] = call.lost ? call.noisy.at(plane, x, y) - mean : mean;
+    for (int i = 0; i < finish_rows_each; ++i) {
+      float all = 0;
+#pragma unroll
+      for (int d = 0; d <= before; ++d)
+        all = fmaf(call.window[d], row_sums[(first_row + i + before - d) * block_columns + column], all);
+      const float mean = values[i] * step / all * call.unit[plane];
+      means[plane][i] = call.lost ? noisy[i] - mean : mean;
     }
   }
-  if (!inside) return;
 #pragma unroll
-  for (int plane = 0; plane < max_channels; ++plane) {
-    if (plane >= call.out.count) break;
-    float value = means[plane];
-    if (call.to_rgb && plane < 3) {
-      value = 0;
+  for (int i = 0; i < finish_rows_each; ++i) {
+    if (!inside(i)) continue;
 #pragma unroll
-      for (int from = 0; from < 3; ++from) value = fmaf(call.to_colours[from][plane], means[from], value);
+    for (int plane = 0; plane < max_channels; ++plane) {
+      if (plane >= call.out.count) break;
+      float value = means[plane][i];
+      if (call.to_rgb && plane < 3) {
+        value = 0;
+#pragma unroll
+        for (int from = 0; from < 3; ++from)
+          value = fmaf(call.to_colours[from][plane], means[from][i], value);
+      }
+      call.out.at(plane, x, y0 + first_row + i) = value;
     }
-    call.out.at(plane, x, y) = value;
   }
 }
 
@@ -590,8 +604,10 @@ Pipeline one_scale(const Bm3dParams& params, const ImageSpec& spec) {
 }  // namespace
 
 void cuda::launch_bm3d_finish(const Bm3dFinishCall& call, Stream stream) {
+  const Rect& rect = call.sums.rect;
   launch(call.sums.patch == usual_patch ? finish_kernel<usual_patch> : finish_kernel<0>,
-         blocks_of(call.sums.rect), dim3(block_columns, block_rows), 0, stream, call);
+         tall_grid(blocks_for(rect.width(), block_columns), blocks_for(rect.height(), finish_rows)),
+         dim3(block_columns, block_rows), 0, stream, call);
 }
 
 void cuda::launch_bm3d_opponent(const DeviceStageCall& call) {

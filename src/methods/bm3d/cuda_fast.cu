@@ -1,6 +1,6 @@
 // The fast filter of groups of 8 x 8 patches on a GPU.
 //
-//   block   a tile of references and the pixels that their groups may lie on, 8 warps
+//   block   a tile of references and the pixels that their groups may lie on, 8 or 10 warps
 //           shared memory: noisy | basic    | sums of values | sums of weights | corner tables | warps' own
 //                          float   (step 2)   int              int               (wavelets)
 //   warp    one group at a time: 1, 2, 4 ... 32 patches
@@ -350,6 +350,8 @@ Bm3dFastTables make_tables(const std::vector<TransformPair>& levels) {
     tables.matrices[1][lane] = pair(forward, g, 2 * t, 2 * t + 1);
     tables.matrices[2][lane] = pair(inverse, g, 2 * t, 2 * t + 1);
     tables.matrices[3][lane] = pair(inverse, column_of(g), 2 * t, 2 * t + 1);
+    for (int x = 0; x < patch; ++x)
+      tables.row_sums[lane] += half_to_float(float_to_half(static_cast<float>(forward.at(g, x).real())));
   }
   if (levels.size() == 1) return tables;
 
@@ -396,7 +398,7 @@ Bm3dFastTables make_tables(const std::vector<TransformPair>& levels) {
 std::size_t bytes_of(const Bm3dTile& tile, bool wiener, bool wavelet, bool halves, int most) {
   const auto pixels = static_cast<std::size_t>(tile.height) * tile.pitch;
   const auto weights = static_cast<std::size_t>(tile.height - (patch - 1)) * tile.pitch;
-  const std::size_t own = static_cast<std::size_t>(block_shape(most, wiener).warps) * own_words(most, wiener, wavelet, halves);
+  const std::size_t own = static_cast<std::size_t>(block_shape(most, wiener, halves).warps) * own_words(most, wiener, wavelet, halves);
   return 4 * ((wiener ? 3 : 2) * pixels + weights + (wavelet ? corner_table_words : 0) + own);
 }
 

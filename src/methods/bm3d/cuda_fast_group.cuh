@@ -21,7 +21,10 @@ struct BlockShape {
   constexpr int threads() const { return 32 * warps; }
 };
 // By the registers that a group's coefficients take.
-constexpr BlockShape block_shape(int most, bool wiener) { return {8, wiener || most > 16 ? 2 : 3}; }
+constexpr BlockShape block_shape(int most, bool wiener, bool halves) {
+  if (wiener || most > 16) return {8, 2};
+  return {halves ? 10 : 8, 3};
+}
 
 // The range of 32-bit sums: an estimate of so many sigma times its weight.
 constexpr float largest_estimate = 32;
@@ -140,6 +143,12 @@ class PatchGroup {
     std::uint32_t both[2];
     multiply(both, matrices_[0], matrices_[2], halves);
     return both[Way];
+  }
+  // Forward, plus d: the same pair of numbers for all columns of a row.
+  __device__ std::uint32_t first_product_plus(std::uint32_t d, std::uint32_t halves) const {
+    std::uint32_t both[2];
+    multiply_add(both, matrices_[0], matrices_[2], halves, d, 0);
+    return both[0];
   }
   template <int Way, class T, int Size>
   __device__ void second_product(T (&c)[Size], std::uint32_t first, std::uint32_t second) const {

@@ -1,17 +1,19 @@
 // The fast filter of groups of 8 x 8 patches on a GPU, with coefficients that are halves; see cuda_fast.cu.
 //
-// A lane's two coefficients of a patch are one word, and one instruction adds, scales or thresholds both: 15
-// % fewer instructions than with floats. For strong noise, where white is at most 32 sigma. Sums along the
-// group are rounded: a difference of 32 patches that all have an edge of 32 sigma is off by up to 0.2 sigma,
-// others by much less; images lose less than 0.002 dB. Groups with pixels beyond 64 sigma of the reference's
-// mean are left to the general kernel.
+// A lane's two coefficients of a patch are one word, and one instruction adds, scales or thresholds both. So
+// are its two pixels of a patch: a tile's pixels lie in shared memory as halves in units of the noise, each
+// with the pixel four columns to its right, and in step 2 beside those of the basic estimate: one load brings
+// what a lane needs of a patch. For strong noise, where white is at most 32 sigma: pixels are rounded to 1/64
+// sigma or less. Sums along the group are rounded: a difference of 32 patches that all have an edge of 32
+// sigma is off by up to 0.2 sigma, others by much less; images lose less than 0.002 dB. Pixels beyond 64
+// sigma become NaN; groups that have one are left to the general kernel.
 #include "methods/bm3d/cuda_fast_kernel.cuh"
 
 namespace ungrain::cuda::bm3d_fast {
 namespace {
 
-// Pixels farther than this from black, in sigma, are too coarse as halves: they become not a number, and with
-// them all of a group.
+// Pixels farther than this from black, in sigma, are too coarse as halves. They become NaN, and so do all
+// estimates of their groups.
 constexpr float largest_pixel = 64;
 constexpr std::uint32_t both_signs = 0x80008000U;
 // Beyond it the mean's coefficient does not matter: nothing is taken away from it.
@@ -37,7 +39,7 @@ __device__ inline std::uint32_t product_of(std::uint32_t a, std::uint32_t b) {
 __device__ inline std::uint32_t multiply_add(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   return as_word(__hfma2(as_pair(a), as_pair(b), as_pair(c)));
 }
-// All bits where the magnitude is above the limit or no number.
+// All bits, which is NaN, where the magnitude is above the limit or NaN.
 __device__ inline std::uint32_t all_ones_unless_within(std::uint32_t values, std::uint32_t limits) {
   return __hgtu2_mask(__habs2(as_pair(values)), as_pair(limits));
 }
@@ -66,7 +68,12 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
     std::uint32_t pairs[images];
   };
 
-  using Group::Group;
+  __device__ HalvesGroupFilter(const FastCall& call, int plane, std::uint32_t* own,
+                               const std::uint32_t* corner_tables)
+      : Group(call, plane, own, corner_tables),
+        basic_per_noisy_(1 / call.filter.strength),
+        to_less_mean_(-call.tables.row_sums[lane_]),
+        from_less_mean_(-patch / call.tables.row_sums[lane_]) {}
 
   __device__ Pixel pairs_of(const float (&pixels)[images], const float (&right)[images]) const {
     const float scale[2] = {this->inverse_sigma_, this->inverse_noise_};
@@ -122,18 +129,15 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
   }
 
   // Coefficients of the group in each image. Sums and differences along the group are not normalised, except
-  // the sum of all, which becomes the mean. Pixels are taken less the reference's mean. Sets mean_of_all_, of
-  // the noisy image.
+  // the sum of all, which becomes the mean. The reference's mean is taken off by the first product, which
+  // starts with what it makes of that mean. Sets mean_of_all_, of the noisy image.
   __device__ void forward(const Pixel* pixels, int size, std::uint32_t (&coefficients)[images][Most]) {
+    const float2 of_lane = unpack_halves(pixel_at(pixels, places_[0]).pairs[0]);
+    const float mean = this->mean_of_patch(of_lane.x, of_lane.y);
     std::uint32_t less_mean[images];
-    float mean[images];
-    const Pixel reference = pixel_at(pixels, places_[0]);
 #pragma unroll
-    for (int i = 0; i < images; ++i) {
-      const float2 of_lane = unpack_halves(reference.pairs[i]);
-      less_mean[i] = twice(-this->mean_of_patch(of_lane.x, of_lane.y));
-      mean[i] = -unpack_halves(less_mean[i]).x;
-    }
+    for (int i = 0; i < images; ++i)
+      less_mean[i] = twice(mean * (i == 0 ? to_less_mean_ : to_less_mean_ * basic_per_noisy_));
     FourPlaces four;
     for_pairs<Most>(
         size,
@@ -142,15 +146,12 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
           const Pixel second = pixel_at(pixels, four.of(places_, n + 1));
 #pragma unroll
           for (int i = 0; i < images; ++i) {
-            std::uint32_t halves_of_second = sum_of(second.pairs[i], less_mean[i]);
-            // The second patch of a group of one is 0.
-            if (n == 0 && size == 1) halves_of_second = 0;
             std::uint32_t c[2];
-            this->template second_product<0>(
-                c, this->template first_product<0>(sum_of(first.pairs[i], less_mean[i])),
-                this->template first_product<0>(halves_of_second));
+            this->template second_product<0>(c, this->first_product_plus(less_mean[i], first.pairs[i]),
+                                             this->first_product_plus(less_mean[i], second.pairs[i]));
             coefficients[i][n] = c[0];
-            coefficients[i][n + 1] = c[1];
+            // The second patch of a group of one is 0.
+            coefficients[i][n + 1] = n == 0 && size == 1 ? 0 : c[1];
           }
         },
         [&](int n) {
@@ -158,9 +159,14 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
           for (int i = 0; i < images; ++i)
             coefficients[i][n] = coefficients[i][n + 1] = __float_as_uint(zero_here());
         });
+    // Of lane 0, the only one that adds it, in which a row of the first product is a sum.
+    float mean_of_all[images];
 #pragma unroll
-    for (int i = 0; i < images; ++i) add_along(size, patch * mean[i], coefficients[i]);
-    mean_of_all_ = patch * mean[0];
+    for (int i = 0; i < images; ++i) {
+      mean_of_all[i] = unpack_halves(less_mean[i]).x * from_less_mean_;
+      add_along(size, mean_of_all[i], coefficients[i]);
+    }
+    mean_of_all_ = mean_of_all[0];
   }
 
   // Haar along the group, as in cuda_fast.cu. `mean_of_all`: of the group's pixels, times the patch's side.
@@ -179,8 +185,7 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
     const float inverse_size = approximate_reciprocal(static_cast<float>(size));
     of_all.x *= inverse_size;
     of_all.y *= inverse_size;
-    // The mean subtracted from every pixel is part of the mean's coefficient only. A number that is none
-    // stays: limits would replace it.
+    // The mean subtracted from every pixel is part of the mean's coefficient only. fminf() would replace NaN.
     if (!Wavelet && lane_ == 0) {
       of_all.x += mean_of_all;
       if (fabsf(of_all.x) > largest_mean) of_all.x = copysignf(largest_mean, of_all.x);
@@ -285,6 +290,9 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
     return this->fit_sums(largest);
   }
 
+  float basic_per_noisy_;  // units of pixels
+  float to_less_mean_;     // from a mean to what the first product makes of it, negative
+  float from_less_mean_;   // and from that to the mean's coefficient
   std::uint32_t parts_[Most];  // what coefficients lose, then the first products of what patches lose
 };
 

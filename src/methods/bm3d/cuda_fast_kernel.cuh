@@ -10,7 +10,7 @@ namespace ungrain::cuda::bm3d_fast {
 constexpr int pair_columns = 4;
 
 template <class Filter>
-constexpr BlockShape shape_of = block_shape(Filter::most, Filter::wiener);
+constexpr BlockShape shape_of = block_shape(Filter::most, Filter::wiener, Filter::halves);
 template <class Filter>
 constexpr int threads_of = shape_of<Filter>.threads();
 

@@ -17,7 +17,7 @@ __device__ inline float2 unpack_halves(std::uint32_t both) {
   return __half22float2(*reinterpret_cast<const __half2*>(&both));
 }
 
-// The larger magnitude of each half; not a number where either is not.
+// The larger magnitude of each half; NaN where either is NaN.
 __device__ inline std::uint32_t larger_halves(std::uint32_t a, std::uint32_t b) {
   const __half2 larger =
       __hmax2_nan(__habs2(*reinterpret_cast<const __half2*>(&a)), __habs2(*reinterpret_cast<const __half2*>(&b)));
