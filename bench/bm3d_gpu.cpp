@@ -178,6 +178,7 @@ class StepKernels {
     filter_.sums.weights = filter_.sums.values + static_cast<std::size_t>(spec.width) * spec.height;
     if (fast_) cuda::set_fast_units(*fast_, filter_.sums);
     filter_.sigma[0] = static_cast<float>(sigma);
+    filter_.middle[0] = match_.middle;
     filter_.strength = static_cast<float>(step_.strength);
     const std::vector<double> window = patch_window(step_.patch, step_.kaiser);
     std::copy(window.begin(), window.end(), filter_.window);

@@ -257,7 +257,10 @@ class CudaStep {
     filter.found = memory.found;
     filter.sums = memory.sums;
     filter.strength = static_cast<float>(step_.strength);
-    for (int plane = 0; plane < planes_; ++plane) filter.sigma[plane] = static_cast<float>(sigma_[plane]);
+    for (int plane = 0; plane < planes_; ++plane) {
+      filter.sigma[plane] = static_cast<float>(sigma_[plane]);
+      filter.middle[plane] = middle_of(plane);
+    }
     if (by_model()) {
       filter.noise.shares = memory.table + shares_;
       filter.noise.deviations = memory.deviations;
@@ -468,9 +471,15 @@ class CudaStep {
     for (int i = 0; i < step_.patch; ++i) to[i] = static_cast<float>(line[i]);
   }
 
+  // Colour differences lie around 0.
+  float middle_of(int plane) const {
+    return settings_.opponent && plane > 0 ? 0 : static_cast<float>(plane_white() / 2);
+  }
+  // Luminance reaches sqrt 3 times white.
+  double plane_white() const { return white_ * (settings_.opponent ? std::sqrt(3.0) : 1); }
+
   GroupMatchCall match_call(const ConstPlanes& plane, const ReferenceGrid& grid) const {
-    // Luminance reaches sqrt 3 times white.
-    const double white = white_ * (settings_.opponent ? std::sqrt(3.0) : 1);
+    const double white = plane_white();
     GroupMatchCall match;
     match.plane = plane;
     match.image = padded_;

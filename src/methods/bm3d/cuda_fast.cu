@@ -409,7 +409,7 @@ std::optional<Bm3dTile> make_tile(int spacing, int reach, bool wiener, bool wave
   tile.reach = reach;
   const int least = 2 * reach + patch;
   constexpr int wanted_columns = 16;  // pixels of references, at least
-  constexpr int wanted_rows = 39;
+  const int wanted_rows = wiener ? 45 : 39;
   const int least_rows = wiener ? 10 : 9;  // of references, if they lie far apart
   constexpr int most_references = 512;
   tile.pitch = 4;

@@ -3,16 +3,18 @@
 // A lane's two coefficients of a patch are one word, and one instruction adds, scales or thresholds both. So
 // are its two pixels of a patch: a tile's pixels lie in shared memory as halves in units of the noise, each
 // with the pixel four columns to its right, and in step 2 beside those of the basic estimate: one load brings
-// what a lane needs of a patch. For strong noise, where white is at most 32 sigma: pixels are rounded to 1/64
-// sigma or less. Sums along the group are rounded: a difference of 32 patches that all have an edge of 32
-// sigma is off by up to 0.2 sigma, others by much less; images lose less than 0.002 dB. Pixels beyond 64
+// what a lane needs of a patch.
+//
+// For strong noise, where white is at most 32 sigma: pixels, less the middle of their range, are rounded by
+// 1/256 sigma or less. Sums along the group are rounded: a difference of 32 patches that all have an edge of
+// 32 sigma is off by up to 0.2 sigma, others by much less; images lose less than 0.002 dB. Pixels beyond 64
 // sigma become NaN; groups that have one are left to the general kernel.
 #include "methods/bm3d/cuda_fast_kernel.cuh"
 
 namespace ungrain::cuda::bm3d_fast {
 namespace {
 
-// Pixels farther than this from black, in sigma, are too coarse as halves. They become NaN, and so do all
+// Pixels farther than this from the middle, in sigma, are too coarse as halves. They become NaN, and so do all
 // estimates of their groups.
 constexpr float largest_pixel = 64;
 constexpr std::uint32_t both_signs = 0x80008000U;
@@ -71,16 +73,18 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
   __device__ HalvesGroupFilter(const FastCall& call, int plane, std::uint32_t* own,
                                const std::uint32_t* corner_tables)
       : Group(call, plane, own, corner_tables),
+        middle_(call.filter.middle[plane]),
         basic_per_noisy_(1 / call.filter.strength),
         to_less_mean_(-call.tables.row_sums[lane_]),
         from_less_mean_(-patch / call.tables.row_sums[lane_]) {}
 
   __device__ Pixel pairs_of(const float (&pixels)[images], const float (&right)[images]) const {
-    const float scale[2] = {this->inverse_sigma_, this->inverse_noise_};
     Pixel pixel;
 #pragma unroll
     for (int i = 0; i < images; ++i) {
-      const std::uint32_t pair = pack_halves(pixels[i] * scale[i], right[i] * scale[i]);
+      const float scale = scale_of(i);
+      const std::uint32_t pair =
+          pack_halves((pixels[i] - middle_) * scale, (right[i] - middle_) * scale);
       pixel.pairs[i] = pair | all_ones_unless_within(pair, twice(largest_pixel));
     }
     return pixel;
@@ -128,6 +132,9 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
     return *bytes_after(pixels, place * images);
   }
 
+  // To units of the noise.
+  __device__ float scale_of(int image) const { return image == 0 ? this->inverse_sigma_ : this->inverse_noise_; }
+
   // Coefficients of the group in each image. Sums and differences along the group are not normalised, except
   // the sum of all, which becomes the mean. The reference's mean is taken off by the first product, which
   // starts with what it makes of that mean. Sets mean_of_all_, of the noisy image.
@@ -163,7 +170,8 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
     float mean_of_all[images];
 #pragma unroll
     for (int i = 0; i < images; ++i) {
-      mean_of_all[i] = unpack_halves(less_mean[i]).x * from_less_mean_;
+      mean_of_all[i] =
+          fmaf(unpack_halves(less_mean[i]).x, from_less_mean_, patch * middle_ * scale_of(i));
       add_along(size, mean_of_all[i], coefficients[i]);
     }
     mean_of_all_ = mean_of_all[0];
@@ -290,6 +298,7 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
     return this->fit_sums(largest);
   }
 
+  float middle_;  // of the values' range, which pixels are relative to
   float basic_per_noisy_;  // units of pixels
   float to_less_mean_;     // from a mean to what the first product makes of it, negative
   float from_less_mean_;   // and from that to the mean's coefficient

@@ -90,7 +90,8 @@ struct Bm3dFilterCall {
   const std::uint8_t* found = nullptr;
   Bm3dSums sums;
   float sigma[max_channels] = {};
-  float strength = 1;  // factor on sigma for thresholds and Wiener factors
+  float middle[max_channels] = {};  // of the range of values: pixels less this are rounded least
+  float strength = 1;               // factor on sigma for thresholds and Wiener factors
   Bm3dModelNoise noise;
   float window[32] = {};  // along one axis
   // Groups that the fast kernel leaves to the general one: [0] their number, then reference + plane x
