@@ -504,7 +504,13 @@ void set_fast_units(const Bm3dFast& fast, Bm3dSums& sums) {
 }
 
 void launch_bm3d_fast(const Bm3dFast& fast, const Bm3dFilterCall& filter, Stream stream) {
-  const FastCall call{filter, fast.tile, fast.tables};
+  FastCall call{filter, fast.tile, fast.tables};
+  call.basic_per_noisy = 1 / filter.strength;
+  call.mean_per_first_row = patch / fast.tables.row_sums[0];
+  for (int plane = filter.first_plane; plane < filter.first_plane + filter.planes; ++plane) {
+    call.middles[plane][0] = patch * filter.middle[plane] / filter.sigma[plane];
+    call.middles[plane][1] = call.middles[plane][0] * call.basic_per_noisy;
+  }
   if (!has_products()) {
     const auto groups = static_cast<unsigned>(filter.references()) * static_cast<unsigned>(filter.planes);
     constexpr int threads = 256;

@@ -72,19 +72,15 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
 
   __device__ HalvesGroupFilter(const FastCall& call, int plane, std::uint32_t* own,
                                const std::uint32_t* corner_tables)
-      : Group(call, plane, own, corner_tables),
-        middle_(call.filter.middle[plane]),
-        basic_per_noisy_(1 / call.filter.strength),
-        to_less_mean_(-call.tables.row_sums[lane_]),
-        from_less_mean_(-patch / call.tables.row_sums[lane_]) {}
+      : Group(call, plane, own, corner_tables), plane_(plane), row_sum_(call.tables.row_sums[lane_]) {}
 
   __device__ Pixel pairs_of(const float (&pixels)[images], const float (&right)[images]) const {
+    const float middle = call_.filter.middle[plane_];
     Pixel pixel;
 #pragma unroll
     for (int i = 0; i < images; ++i) {
-      const float scale = scale_of(i);
-      const std::uint32_t pair =
-          pack_halves((pixels[i] - middle_) * scale, (right[i] - middle_) * scale);
+      const float scale = i == 0 ? this->inverse_sigma_ : this->inverse_noise_;
+      const std::uint32_t pair = pack_halves((pixels[i] - middle) * scale, (right[i] - middle) * scale);
       pixel.pairs[i] = pair | all_ones_unless_within(pair, twice(largest_pixel));
     }
     return pixel;
@@ -132,9 +128,6 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
     return *bytes_after(pixels, place * images);
   }
 
-  // To units of the noise.
-  __device__ float scale_of(int image) const { return image == 0 ? this->inverse_sigma_ : this->inverse_noise_; }
-
   // Coefficients of the group in each image. Sums and differences along the group are not normalised, except
   // the sum of all, which becomes the mean. The reference's mean is taken off by the first product, which
   // starts with what it makes of that mean. Sets mean_of_all_, of the noisy image.
@@ -144,7 +137,7 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
     std::uint32_t less_mean[images];
 #pragma unroll
     for (int i = 0; i < images; ++i)
-      less_mean[i] = twice(mean * (i == 0 ? to_less_mean_ : to_less_mean_ * basic_per_noisy_));
+      less_mean[i] = twice(-mean * row_sum_ * (i == 0 ? 1 : call_.basic_per_noisy));
     FourPlaces four;
     for_pairs<Most>(
         size,
@@ -171,7 +164,7 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
 #pragma unroll
     for (int i = 0; i < images; ++i) {
       mean_of_all[i] =
-          fmaf(unpack_halves(less_mean[i]).x, from_less_mean_, patch * middle_ * scale_of(i));
+          fmaf(-unpack_halves(less_mean[i]).x, call_.mean_per_first_row, call_.middles[plane_][i]);
       add_along(size, mean_of_all[i], coefficients[i]);
     }
     mean_of_all_ = mean_of_all[0];
@@ -298,10 +291,8 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
     return this->fit_sums(largest);
   }
 
-  float middle_;  // of the values' range, which pixels are relative to
-  float basic_per_noisy_;  // units of pixels
-  float to_less_mean_;     // from a mean to what the first product makes of it, negative
-  float from_less_mean_;   // and from that to the mean's coefficient
+  int plane_;
+  float row_sum_;              // of the first product, of the lane's row
   std::uint32_t parts_[Most];  // what coefficients lose, then the first products of what patches lose
 };
 
