@@ -118,8 +118,9 @@ __global__ void __launch_bounds__(block_columns* block_rows)
       const int from_x = x0 - before + at - r * columns;
       const int from_y = y0 - before + r;
       const bool there = Bm3dSums::holds(weight_rect, from_x, from_y);
-      weights[at] = there ? static_cast<float>(sums.weights[Bm3dSums::index(weight_rect, plane, from_x, from_y)])
-                          : 0.0F;
+      weights[at] =
+          there ? static_cast<float>(sums.weights[Bm3dSums::index(weight_rect, plane, from_x, from_y)])
+                : 0.0F;
     }
     __syncthreads();
     for (int r = warp; r < rows; r += block_rows) {

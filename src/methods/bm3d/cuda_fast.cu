@@ -398,7 +398,8 @@ Bm3dFastTables make_tables(const std::vector<TransformPair>& levels) {
 std::size_t bytes_of(const Bm3dTile& tile, bool wiener, bool wavelet, bool halves, int most) {
   const auto pixels = static_cast<std::size_t>(tile.height) * tile.pitch;
   const auto weights = static_cast<std::size_t>(tile.height - (patch - 1)) * tile.pitch;
-  const std::size_t own = static_cast<std::size_t>(block_shape(most, wiener, halves).warps) * own_words(most, wiener, wavelet, halves);
+  const std::size_t own = static_cast<std::size_t>(block_shape(most, wiener, halves).warps) *
+                          own_words(most, wiener, wavelet, halves);
   return 4 * ((wiener ? 3 : 2) * pixels + weights + (wavelet ? corner_table_words : 0) + own);
 }
 

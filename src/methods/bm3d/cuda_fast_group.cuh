@@ -47,9 +47,9 @@ struct FastCall {
   Bm3dTile tile;
   Bm3dFastTables tables;
   // Of cuda_fast_halves.cu, here so that they take no registers.
-  float basic_per_noisy = 1;               // units of pixels
-  float mean_per_first_row = 0;            // a mean's coefficient over what the first product makes of the mean
-  float middles[max_channels][2] = {};     // coefficients of the middle of values, noisy and basic
+  float basic_per_noisy = 1;            // units of pixels
+  float mean_per_first_row = 0;         // a mean's coefficient over what the first product makes of the mean
+  float middles[max_channels][2] = {};  // coefficients of the middle of values, noisy and basic
 };
 
 // Calls work(n) for n = 0, 2, 4 ... below `size`, a power of two, and otherwise(n) for the rest up to Most.

@@ -14,8 +14,8 @@
 namespace ungrain::cuda::bm3d_fast {
 namespace {
 
-// Pixels farther than this from the middle, in sigma, are too coarse as halves. They become NaN, and so do all
-// estimates of their groups.
+// Pixels farther than this from the middle, in sigma, are too coarse as halves. They become NaN, and so do
+// all estimates of their groups.
 constexpr float largest_pixel = 64;
 constexpr std::uint32_t both_signs = 0x80008000U;
 // Beyond it the mean's coefficient does not matter: nothing is taken away from it.
@@ -63,8 +63,8 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
   static constexpr bool wavelet = Wavelet;
   static constexpr bool model = false;
   static constexpr bool halves = true;
-  // Pairs of a pixel and the one four columns to its right, in units of the noise: of the noisy image, then of
-  // the basic estimate. One load takes both.
+  // Pairs of a pixel and the one four columns to its right, in units of the noise: of the noisy image, then
+  // of the basic estimate. One load takes both.
   static constexpr int images = Wiener ? 2 : 1;
   struct alignas(4 * images) Pixel {
     std::uint32_t pairs[images];

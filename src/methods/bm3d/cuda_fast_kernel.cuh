@@ -70,8 +70,8 @@ __global__ void __launch_bounds__(threads_of<Filter>, shape_of<Filter>.resident)
   const int warp = same_in_all_lanes(static_cast<int>(threadIdx.x) / 32);
   const int lane = static_cast<int>(threadIdx.x) % 32;
   auto* const corner_tables = reinterpret_cast<std::uint32_t*>(weights + weight_rows * tile.pitch);
-  std::uint32_t* const own =
-      corner_tables + (wavelet ? corner_table_words : 0) + warp * own_words(most, wiener, wavelet, Filter::halves);
+  std::uint32_t* const own = corner_tables + (wavelet ? corner_table_words : 0) +
+                             warp * own_words(most, wiener, wavelet, Filter::halves);
 
   const int first_i = static_cast<int>(blockIdx.x) * tile.columns;
   const int first_j = block_row(filter.planes) * tile.rows;

@@ -43,9 +43,7 @@ struct TilePlane {
   __device__ bool has(int x, int y) const {
     return x >= there.x0 && x < there.x1 && y >= there.y0 && y < there.y1;
   }
-  __device__ const float* at(int x, int y) const {
-    return first + (y * stride + x);
-  }
+  __device__ const float* at(int x, int y) const { return first + (y * stride + x); }
   // Inside: the plane has the pixel; else it is 0 where it has not.
   template <bool Inside>
   __device__ float pixel(int x, int y) const {

@@ -142,7 +142,7 @@ struct Bm3dTile {
 struct Bm3dFastTables {
   // A lane's two numbers of each matrix: forward and back, each for the first and the second product.
   std::uint32_t matrices[4][32] = {};
-  float row_sums[32] = {};  // of a lane's row of the first, as it is rounded
+  float row_sums[32] = {};              // of a lane's row of the first, as it is rounded
   std::uint32_t corner[2][4][32] = {};  // wavelets: the transform of the low-low quadrant, and back
 };
 

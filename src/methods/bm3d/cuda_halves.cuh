@@ -19,8 +19,8 @@ __device__ inline float2 unpack_halves(std::uint32_t both) {
 
 // The larger magnitude of each half; NaN where either is NaN.
 __device__ inline std::uint32_t larger_halves(std::uint32_t a, std::uint32_t b) {
-  const __half2 larger =
-      __hmax2_nan(__habs2(*reinterpret_cast<const __half2*>(&a)), __habs2(*reinterpret_cast<const __half2*>(&b)));
+  const __half2 larger = __hmax2_nan(__habs2(*reinterpret_cast<const __half2*>(&a)),
+                                     __habs2(*reinterpret_cast<const __half2*>(&b)));
   return *reinterpret_cast<const std::uint32_t*>(&larger);
 }
 
