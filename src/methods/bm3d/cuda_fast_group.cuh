@@ -148,10 +148,11 @@ class PatchGroup {
     multiply(both, matrices_[0], matrices_[2], halves);
     return both[Way];
   }
-  // Forward, plus d: the same pair of numbers for all columns of a row.
-  __device__ std::uint32_t first_product_plus(std::uint32_t d, std::uint32_t halves) const {
+  // Forward, plus d[0]: the same pair of numbers for all columns of a row. d[1] does not matter. If it is a
+  // constant or d[0] and registers are few, the compiler makes both anew for every product.
+  __device__ std::uint32_t first_product_plus(const std::uint32_t (&d)[2], std::uint32_t halves) const {
     std::uint32_t both[2];
-    multiply_add(both, matrices_[0], matrices_[2], halves, d, 0);
+    multiply_add(both, matrices_[0], matrices_[2], halves, d[0], d[1]);
     return both[0];
   }
   template <int Way, class T, int Size>

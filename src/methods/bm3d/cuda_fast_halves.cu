@@ -134,10 +134,13 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
   __device__ void forward(const Pixel* pixels, int size, std::uint32_t (&coefficients)[images][Most]) {
     const float2 of_lane = unpack_halves(pixel_at(pixels, places_[0]).pairs[0]);
     const float mean = this->mean_of_patch(of_lane.x, of_lane.y);
-    std::uint32_t less_mean[images];
+    std::uint32_t less_mean[images][2];
 #pragma unroll
-    for (int i = 0; i < images; ++i)
-      less_mean[i] = twice(-mean * row_sum_ * (i == 0 ? 1 : call_.basic_per_noisy));
+    for (int i = 0; i < images; ++i) {
+      const float of_row = -mean * row_sum_;
+      less_mean[i][0] = twice(i == 0 ? of_row : of_row * call_.basic_per_noisy);
+      less_mean[i][1] = Wiener ? 0 : pack_halves(mean, of_row);
+    }
     FourPlaces four;
     for_pairs<Most>(
         size,
@@ -164,7 +167,7 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
 #pragma unroll
     for (int i = 0; i < images; ++i) {
       mean_of_all[i] =
-          fmaf(-unpack_halves(less_mean[i]).x, call_.mean_per_first_row, call_.middles[plane_][i]);
+          fmaf(-unpack_halves(less_mean[i][0]).x, call_.mean_per_first_row, call_.middles[plane_][i]);
       add_along(size, mean_of_all[i], coefficients[i]);
     }
     mean_of_all_ = mean_of_all[0];
