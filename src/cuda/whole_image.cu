@@ -403,9 +403,11 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
   }
   const auto kernels = [&](bool hopper, int numbers) {
     if (hopper) {
-      return has_space    ? hopper::whole_image_bilateral(channels_per_weight, numbers)
-             : is_general ? hopper::whole_image_general(channels_per_weight, numbers)
-                          : hopper::whole_image_plain(channels_per_weight, numbers);
+      // The plain kernel's weights are halves.
+      const bool of_floats = is_general || search.precision != Precision::half;
+      return has_space   ? hopper::whole_image_bilateral(channels_per_weight, numbers)
+             : of_floats ? hopper::whole_image_general(channels_per_weight, numbers)
+                         : hopper::whole_image_plain(channels_per_weight, numbers);
     }
     return has_space    ? whole_image_bilateral(channels_per_weight, numbers)
            : is_general ? whole_image_general(channels_per_weight, numbers)

@@ -227,8 +227,8 @@ __device__ inline float exp2_by_polynomial(float x) {
 }
 
 // A warp's queries (rows of the product) and their sums: `Tiles` tiles, `Apart` queries from one to the next,
-// of 16 rows. A lane has a fourth of two of the rows. `OfHalves`: the sums are products too, of the weights as
-// halves and the values as pairs of halves.
+// of 16 rows. A lane has a fourth of two of the rows. `OfHalves`: the sums are products too, of the weights
+// as halves and the values as pairs of halves.
 template <int Channels, SearchWeights Weights, int Tiles, int Apart, bool OfHalves = false>
 class QueryRows {
  public:
@@ -240,7 +240,8 @@ class QueryRows {
     float weights[Tiles][2] = {};
     float values[Channels][Tiles][2] = {};
   };
-  // Sums by products: the columns are the upper and the lower part of each channel's values, then the weights.
+  // Sums by products: the columns are the upper and the lower part of each channel's values, then the
+  // weights.
   struct Products {
     float sums[Tiles][4] = {};
   };
@@ -349,8 +350,8 @@ class QueryRows {
       for (int half = 0; half < 2; ++half) {
         const float first = exponent_of(products[n][2 * half], tile, half, columns, 0);
         const float second = exponent_of(products[n][2 * half + 1], tile, half, columns, 1);
-        const __half2 both = __floats2half2_rn(
-            exp2_of(first), n < Polynomials ? exp2_by_polynomial(second) : exp2_of(second));
+        const __half2 both =
+            __floats2half2_rn(exp2_of(first), n < Polynomials ? exp2_by_polynomial(second) : exp2_of(second));
         weights[n][half] = reinterpret_cast<const std::uint32_t&>(both);
       }
     }
