@@ -43,27 +43,34 @@ constexpr int vector_threads = 128;
 template <int Patch>
 class PatchComponents {
  public:
-  __device__ PatchComponents(const WholeImageCall& call, float centre, int x, int y)
+  static constexpr int area = Patch * Patch;
+
+  // `roots`: what root_of() gives for each pixel of a patch, in shared memory; lanes need different ones.
+  __device__ PatchComponents(const WholeImageCall& call, const float* roots, float centre, int x, int y)
       : call_(call),
+        roots_(roots),
         centre_(centre),
         left_(x - Patch / 2),
         top_(y - Patch / 2),
         held_(call.in.holds(left_, top_, left_ + Patch, top_ + Patch)) {}
 
+  __device__ static float root_of(const WholeImageCall& call, int pixel) {
+    return pixel == area / 2 ? call.centre_root : call.roots[pixel / Patch] * call.roots[pixel % Patch];
+  }
+
   __device__ float operator[](int index) const {
-    constexpr int area = Patch * Patch;
     const int plane = call_.first_channel + index / area;
     const int row = index % area / Patch;
     const int column = index % Patch;
     const int x = left_ + column;
     const int y = top_ + row;
     const float pixel = held_ ? call_.in.inside(plane, x, y) : call_.in.at(plane, x, y, 0.0F);
-    const bool is_centre = row == Patch / 2 && column == Patch / 2;
-    return (pixel - centre_) * (is_centre ? call_.centre_root : call_.roots[row] * call_.roots[column]);
+    return (pixel - centre_) * roots_[index % area];
   }
 
  private:
   const WholeImageCall& call_;
+  const float* roots_;
   float centre_;
   int left_;
   int top_;
@@ -79,6 +86,11 @@ __global__ void __launch_bounds__(vector_threads)
     call.header[left_undone] = range.precision(call) == WholeImagePrecision::floats ? 1 : 0;
   }
   if (query_set(call) == QuerySet::none) return;
+  __shared__ float roots[Patch * Patch];
+  for (int i = static_cast<int>(threadIdx.x); i < Patch * Patch; i += vector_threads) {
+    roots[i] = PatchComponents<Patch>::root_of(call, i);
+  }
+  __syncthreads();
   const int tile = static_cast<int>(blockIdx.x * vector_threads + threadIdx.x) / 32;
   if (tile >= tiles) return;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -86,7 +98,7 @@ __global__ void __launch_bounds__(vector_threads)
   const bool exists = key < call.pixels();
   const int x = exists ? key % call.in.image.width : 0;
   const int y = exists ? key / call.in.image.width : 0;
-  const PatchComponents<Patch> components(call, range.centre, x, y);
+  const PatchComponents<Patch> components(call, roots, range.centre, x, y);
   const KeyLayout& layout = call.layout;
   std::uint32_t* const to = call.keys + static_cast<std::size_t>(tile) * layout.words * 32;
   const int count = call.components();
@@ -126,7 +138,8 @@ __global__ void __launch_bounds__(vector_threads)
   norm += __shfl_xor_sync(~0U, norm, 2);
   // A key that only pads a stage is far from everything.
   constexpr float far_away = -60000;
-  const float with_noise = exists ? call.noise - norm : far_away;
+  const float raised = layout.values_are_halves ? static_cast<float>(raised_weights) : 0.0F;
+  const float with_noise = exists ? call.noise + raised - norm : far_away;
   for (int word = whole_words; word < layout.words; ++word) {
     __half numbers[2];
     for (int i = 0; i < 2; ++i) {
@@ -149,7 +162,15 @@ __global__ void __launch_bounds__(vector_threads)
     if (exists && plane < call.channels) value = call.in.inside(call.first_channel + plane, x, y);
     if (exists && plane == call.channels) value = static_cast<float>(x) * call.space_root;
     if (exists && plane == call.channels + 1) value = static_cast<float>(y) * call.space_root;
-    values[plane * layout.keys] = value;
+    if (layout.values_are_halves && plane < call.channels) {
+      const float narrowed = exists ? range.narrowed(value) : 0.0F;
+      auto* const halves = reinterpret_cast<__half*>(values - key % layout.keys + plane * layout.keys) +
+                           KeyLayout::half_of(key % layout.keys);
+      halves[0] = high_half(narrowed);
+      halves[KeyLayout::to_lower_half] = low_half(narrowed);
+    } else {
+      values[plane * layout.keys] = value;
+    }
   }
 }
 
@@ -382,9 +403,11 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
   }
   const auto kernels = [&](bool hopper, int numbers) {
     if (hopper) {
-      return has_space    ? hopper::whole_image_bilateral(channels_per_weight, numbers)
-             : is_general ? hopper::whole_image_general(channels_per_weight, numbers)
-                          : hopper::whole_image_plain(channels_per_weight, numbers);
+      // The plain kernel's weights are halves.
+      const bool of_floats = is_general || search.precision != Precision::half;
+      return has_space   ? hopper::whole_image_bilateral(channels_per_weight, numbers)
+             : of_floats ? hopper::whole_image_general(channels_per_weight, numbers)
+                         : hopper::whole_image_plain(channels_per_weight, numbers);
     }
     return has_space    ? whole_image_bilateral(channels_per_weight, numbers)
            : is_general ? whole_image_general(channels_per_weight, numbers)

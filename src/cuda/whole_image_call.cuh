@@ -24,6 +24,7 @@
 
 #include "cuda/launch.cuh"
 #include "cuda/load.cuh"
+#include "cuda/products.cuh"
 #include "cuda/search_weights.cuh"
 #include "cuda/whole_image_sample.h"
 
@@ -45,11 +46,26 @@ struct KeyLayout {
   int adjacent_words = 0;  // of them side by side: [tile][words / adjacent_words][lane][adjacent_words]
   int keys = 0;            // of a stage
   int planes = 0;          // of values: the channels, and both coordinates where they count
+  // Values of channels are pairs of halves, for the tensor cores; otherwise floats. See half_of().
+  bool values_are_halves = false;
 
   __host__ __device__ int word(int word, int lane) const {
     return (word / adjacent_words * 32 + lane) * adjacent_words + word % adjacent_words;
   }
+  // Place of the upper half of a key's value in its plane of a stage; the lower half is `to_lower_half`
+  // halves further. Of every 32 keys a lane reads those that it needs at once, as the factor b of two
+  // products (cuda/products.cuh).
+  __host__ __device__ static int half_of(int key) {
+    const int in_product = key % 16;
+    const int word = in_product % 8 / 2 * 4 + key % 32 / 16 * 2 + in_product / 8;
+    return key / 32 * 64 + 2 * word + key % 2;
+  }
+  static constexpr int to_lower_half = 32;
 };
+
+// Weights as halves are raised by this power of two, so that small ones keep their digits: the largest is
+// 2^14, the smallest 2^-38.
+inline constexpr int raised_weights = 14;
 
 struct WholeImageCall {
   BorderedPlane in;
@@ -122,6 +138,9 @@ struct ValueRange {
     spread = 0.5F * high - 0.5F * low;
   }
 
+  // Values as halves: from -1 to 1.
+  __device__ float narrowed(float value) const { return spread > 0 ? (value - centre) / spread : 0.0F; }
+
   // Decided by the largest possible norm of a vector. Norms must fit halves, and a product's rounding grows
   // with them: 2^-22 of 4000 is 1e-3 of an exponent, of 30000 7e-3.
   __device__ WholeImagePrecision precision(const WholeImageCall& call) const {
@@ -165,22 +184,23 @@ __device__ inline __half low_half(float value) {
   return __float2half_rn(value - __half2float(high_half(value)));
 }
 
-// Two numbers of a query's vector, made from its pixel's vector as a key.
+// Two numbers of a query's vector, made from its pixel's vector as a key. Without branches, so that all loads
+// of a vector are in flight together.
 template <int Words, int AdjacentWords>
 __device__ std::uint32_t query_word(const WholeImageCall& call, int position, float norm, int slot) {
   constexpr KeyLayout layout{Words, AdjacentWords};
+  const std::ptrdiff_t tile = static_cast<std::ptrdiff_t>(position / 8) * Words * 32;
+  const auto* const halves = reinterpret_cast<const __half*>(call.keys + tile);
   const auto number = [&](int at) {
     const int after = at - call.factors();
-    if (after == 0) return high_half(norm);
-    if (after == 1) return low_half(norm);
-    if (after >= 0) return __float2half_rn(after < 4 ? 1.0F : 0.0F);
     // With pairs, a key has high, low and high parts, a query high, high and low parts.
-    const int from = at < call.components() ? at : at - call.components();
-    const int lane = position % 8 * 4 + from % 8 / 2;
-    const std::ptrdiff_t tile = static_cast<std::ptrdiff_t>(position / 8) * Words * 32;
-    const auto* const halves =
-        reinterpret_cast<const __half*>(call.keys + tile + layout.word(from / 8, lane));
-    return __hmul(__float2half_rn(2.0F), halves[from % 2]);
+    const int part = after >= 0 ? 0 : at < call.components() ? at : at - call.components();
+    const int lane = position % 8 * 4 + part % 8 / 2;
+    const __half factor = __hmul(__float2half_rn(2.0F), halves[2 * layout.word(part / 8, lane) + part % 2]);
+    const __half of_norm = after == 0   ? high_half(norm)
+                           : after == 1 ? low_half(norm)
+                                        : __float2half_rn(after < 4 ? 1.0F : 0.0F);
+    return after < 0 ? factor : of_norm;
   };
   const __half2 both = __halves2half2(number(slot), number(slot + 1));
   return reinterpret_cast<const std::uint32_t&>(both);
@@ -192,9 +212,24 @@ __device__ inline float exp2_of(float x) {
   return result;
 }
 
+// The same without the special-function unit, for x of at most 128. Relative error at most 3e-6; 0 below
+// about 2^-126, as there.
+__device__ inline float exp2_by_polynomial(float x) {
+  constexpr float to_integer = 12582912.0F;  // 1.5 * 2^23: the last bit of the sum is worth 1
+  const float bounded = fmaxf(x, -127.0F);
+  const float shifted = bounded + to_integer;
+  const float part = bounded - (shifted - to_integer);
+  float power = fmaf(0.0095828698F, part, 0.055906468F);
+  power = fmaf(power, part, 0.24024099F);
+  power = fmaf(power, part, 0.69312419F);
+  power = fmaf(power, part, 1.0F);
+  return __uint_as_float(__float_as_uint(power) + (__float_as_uint(shifted) << 23U));
+}
+
 // A warp's queries (rows of the product) and their sums: `Tiles` tiles, `Apart` queries from one to the next,
-// of 16 rows. A lane has a fourth of two of the rows.
-template <int Channels, SearchWeights Weights, int Tiles, int Apart>
+// of 16 rows. A lane has a fourth of two of the rows. `OfHalves`: the sums are products too, of the weights
+// as halves and the values as pairs of halves.
+template <int Channels, SearchWeights Weights, int Tiles, int Apart, bool OfHalves = false>
 class QueryRows {
  public:
   static constexpr bool has_space = Weights == SearchWeights::bilateral;
@@ -205,6 +240,13 @@ class QueryRows {
     float weights[Tiles][2] = {};
     float values[Channels][Tiles][2] = {};
   };
+  // Sums by products: the columns are the upper and the lower part of each channel's values, then the
+  // weights.
+  struct Products {
+    float sums[Tiles][4] = {};
+  };
+  static constexpr int columns_of_values = 2 * Channels;
+  static_assert(!OfHalves || (!is_general && columns_of_values < 8));
 
   // `first` is the warp's first query; a block has `of_block` from `first_of_block` on.
   __device__ QueryRows(const WholeImageCall& call, QuerySet which, int first_of_block, int of_block,
@@ -275,33 +317,65 @@ class QueryRows {
     if constexpr (has_space) leave_out_far_rows(keys, from, to);
   }
 
+  // A lane's numbers of the values, as a factor of a product: its column's, of every stage.
+  struct LaneValues {
+    const float* first;  // of the first buffer
+    int apart;           // from one buffer to the next
+
+    __device__ const uint4* of(int buffer) const {
+      return reinterpret_cast<const uint4*>(first + buffer * apart);
+    }
+  };
+  // `ones` holds as many words as a plane, all of them pairs of ones.
+  __device__ LaneValues values_of_lane(const float* values, int stage_values, const float* ones,
+                                       int keys_of_stage) const {
+    const int column = lane_ / 4;
+    const bool of_value = column < columns_of_values;
+    const int lower = column % 2 * KeyLayout::to_lower_half / 2;
+    const float* const first = of_value ? values + column / 2 * keys_of_stage + lower : ones;
+    return {first + 4 * (lane_ % 4), of_value ? stage_values : 0};
+  }
+  // Turns a lane's products of a tile of queries and 32 keys into weights of `of_values` (see LaneValues).
+  // Polynomials give `Polynomials` of every eight weights: those of the same keys for every query, so that a
+  // pixel's bits do not depend on its row.
+  template <int Polynomials>
+  __device__ void weigh(const float (*products)[4], int tile, const uint4* of_values, const float* values,
+                        int keys_of_stage, int key_in_stage, Products& to) const {
+    std::uint32_t weights[4][2];
+#pragma unroll
+    for (int n = 0; n < 4; ++n) {
+      float2 columns[planes];
+      if constexpr (has_space) load_columns(columns, values, keys_of_stage, key_in_stage + 8 * n);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float first = exponent_of(products[n][2 * half], tile, half, columns, 0);
+        const float second = exponent_of(products[n][2 * half + 1], tile, half, columns, 1);
+        const __half2 both =
+            __floats2half2_rn(exp2_of(first), n < Polynomials ? exp2_by_polynomial(second) : exp2_of(second));
+        weights[n][half] = reinterpret_cast<const std::uint32_t&>(both);
+      }
+    }
+    const uint4 value = of_values[key_in_stage / 4];
+    add_product(to.sums[tile], weights[0][0], weights[0][1], weights[1][0], weights[1][1], value.x, value.y);
+    add_product(to.sums[tile], weights[2][0], weights[2][1], weights[3][0], weights[3][1], value.z, value.w);
+  }
+
   // Turns a lane's four products of a tile of queries and one of keys, in rows of two, into weights of
   // `values`.
   __device__ void weigh(float (&products)[4], int tile, const float* values, int keys_of_stage,
                         int key_in_stage, Sums& sums) {
     float2 columns[planes];
-#pragma unroll
-    for (int plane = 0; plane < planes; ++plane) {
-      columns[plane] =
-          *reinterpret_cast<const float2*>(values + plane * keys_of_stage + key_in_stage + 2 * (lane_ % 4));
-    }
+    load_columns(columns, values, keys_of_stage, key_in_stage);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int half = i / 2;
-      const auto of_key = [&](int plane) { return i % 2 == 0 ? columns[plane].x : columns[plane].y; };
-      float exponent = products[i];
-      if constexpr (is_general) exponent = fminf(exponent, 0.0F);
-      if constexpr (has_space) {
-        const float dx = of_key(Channels) - x_[tile][half];
-        const float dy = of_key(Channels + 1) - y_[tile][half];
-        exponent = fmaf(-dx, dx, fmaf(-dy, dy, exponent));
-      }
-      const float weight = exp2_of(exponent);
+      const float weight = exp2_of(exponent_of(products[i], tile, half, columns, i % 2));
       sums.weights[tile][half] += weight;
       if constexpr (is_general) largest_[tile][half] = fmaxf(largest_[tile][half], weight);
 #pragma unroll
       for (int channel = 0; channel < Channels; ++channel) {
-        sums.values[channel][tile][half] = fmaf(weight, of_key(channel), sums.values[channel][tile][half]);
+        const float value = i % 2 == 0 ? columns[channel].x : columns[channel].y;
+        sums.values[channel][tile][half] = fmaf(weight, value, sums.values[channel][tile][half]);
       }
     }
   }
@@ -329,6 +403,14 @@ class QueryRows {
           totals_.values[channel][tile][half] += sums.values[channel][tile][half];
         }
       }
+    }
+  }
+
+  __device__ void fold(const Products& products) {
+#pragma unroll
+    for (int tile = 0; tile < Tiles; ++tile) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) products_.sums[tile][i] += products.sums[tile][i];
     }
   }
 
@@ -372,6 +454,42 @@ class QueryRows {
     to = min(to, ((bottom + 1) * width - 1) / keys + 1);
   }
 
+  __device__ void load_columns(float2 (&columns)[planes], const float* values, int keys_of_stage,
+                               int key_in_stage) const {
+#pragma unroll
+    for (int plane = OfHalves ? Channels : 0; plane < planes; ++plane) {
+      columns[plane] =
+          *reinterpret_cast<const float2*>(values + plane * keys_of_stage + key_in_stage + 2 * (lane_ % 4));
+    }
+  }
+  __device__ float exponent_of(float product, int tile, int half, const float2 (&columns)[planes],
+                               int key) const {
+    float exponent = product;
+    if constexpr (is_general) exponent = fminf(exponent, 0.0F);
+    if constexpr (has_space) {
+      const auto of_key = [&](int plane) { return key == 0 ? columns[plane].x : columns[plane].y; };
+      const float dx = of_key(Channels) - x_[tile][half];
+      const float dy = of_key(Channels + 1) - y_[tile][half];
+      exponent = fmaf(-dx, dx, fmaf(-dy, dy, exponent));
+    }
+    return exponent;
+  }
+
+  // Sums of a row that products gave: lane 4 g + t has those of two columns, 2 t and 2 t + 1.
+  __device__ void read_products(int tile, int half, float& weights, float (&values)[Channels]) const {
+    const float even = products_.sums[tile][2 * half];
+    const float odd = products_.sums[tile][2 * half + 1];
+    const auto from_lane = [&](float sum, int t) { return __shfl_sync(~0U, sum, lane_ / 4 * 4 + t); };
+    const ValueRange range(call_);
+    constexpr float lowered = 1.0F / (1 << raised_weights);
+    weights = lowered * from_lane(even, Channels);
+#pragma unroll
+    for (int channel = 0; channel < Channels; ++channel) {
+      const float narrowed = lowered * from_lane(even + odd, channel);
+      values[channel] = fmaf(range.spread, narrowed, range.centre * weights);
+    }
+  }
+
   // Sum over the four lanes of a row.
   __device__ static float joined(float sum) {
     sum += __shfl_xor_sync(~0U, sum, 1);
@@ -379,11 +497,16 @@ class QueryRows {
   }
 
   __device__ void store(int tile, int half) const {
-    const float weights = joined(totals_.weights[tile][half]);
+    float weights = 0;
     float values[Channels];
+    if constexpr (OfHalves) {
+      read_products(tile, half, weights, values);
+    } else {
+      weights = joined(totals_.weights[tile][half]);
 #pragma unroll
-    for (int channel = 0; channel < Channels; ++channel) {
-      values[channel] = joined(totals_.values[channel][tile][half]);
+      for (int channel = 0; channel < Channels; ++channel) {
+        values[channel] = joined(totals_.values[channel][tile][half]);
+      }
     }
     float largest = largest_[tile][half];
     largest = fmaxf(largest, __shfl_xor_sync(~0U, largest, 1));
@@ -429,6 +552,7 @@ class QueryRows {
   float x_[has_space ? Tiles : 1][2];
   float y_[has_space ? Tiles : 1][2];
   Sums totals_;
+  Products products_;
   float largest_[Tiles][2] = {};
 };
 

@@ -1,9 +1,12 @@
 // The whole-image search by the asynchronous products of compute capability 9.0 (wgmma).
 //
-// Four warps hold 64 or 128 queries in registers and multiply them with `step` keys at a time, which the
-// tensor cores read from shared memory; meanwhile the multiprocessor's other warps compute exponentials.
-// Exponentials alone bound the time: 16 a cycle and multiprocessor.
+// Four warps hold 64 queries in registers and multiply them with `step` keys at a time, which the tensor
+// cores read from shared memory; meanwhile the multiprocessor's other warps compute exponentials. Sums of
+// weights and of weighted values are products too, but for general weights, whose smallest count. An eighth
+// or a quarter of the exponentials are polynomials on other pipes.
 #pragma once
+
+#include <type_traits>
 
 #include "cuda/whole_image_call.cuh"
 
@@ -64,7 +67,7 @@ class Barrier {
 // copies; a buffer is refilled when every thread has released it, so that warps need not run in step. Every
 // thread arrives at the barrier: one arrival a warp would do and takes as long, but racecheck does not see
 // that it counts for the whole warp.
-template <int Words, int Keys, int Planes, int Threads>
+template <int Words, int Keys, int Planes, int Threads, bool OfHalves>
 class KeyStages {
  public:
   static constexpr int buffers = 4;
@@ -73,14 +76,22 @@ class KeyStages {
   static constexpr int stage_values = Keys * Planes;
   static constexpr int stage_bytes = static_cast<int>(sizeof(float)) * (stage_words + stage_values);
   static constexpr std::size_t shared_bytes =
-      buffers * (static_cast<std::size_t>(stage_bytes) + 2 * sizeof(Barrier));
+      buffers * (static_cast<std::size_t>(stage_bytes) + 2 * sizeof(Barrier)) +
+      (OfHalves ? Keys * sizeof(float) : 0);
 
   __device__ KeyStages(const WholeImageCall& call, float* shared)
       : call_(call),
         keys_(reinterpret_cast<std::uint32_t*>(shared)),
         values_(shared + buffers * stage_words),
-        come_(reinterpret_cast<Barrier*>(values_ + buffers * stage_values)),
+        ones_(values_ + buffers * stage_values),
+        come_(reinterpret_cast<Barrier*>(ones_ + (OfHalves ? Keys : 0))),
         done_(come_ + buffers) {
+    if constexpr (OfHalves) {
+      constexpr std::uint32_t two_ones = 0x3C003C00U;
+      for (int i = static_cast<int>(threadIdx.x); i < Keys; i += Threads) {
+        reinterpret_cast<std::uint32_t*>(ones_)[i] = two_ones;
+      }
+    }
     if (threadIdx.x == 0) {
       for (int i = 0; i < buffers; ++i) {
         come_[i].start(1);
@@ -93,6 +104,7 @@ class KeyStages {
 
   __device__ const std::uint32_t* keys(int buffer) const { return keys_ + buffer * stage_words; }
   __device__ const float* values(int buffer) const { return values_ + buffer * stage_values; }
+  __device__ const float* ones() const { return ones_; }  // halves, as many words as keys
 
   // use(stage, buffer) for each stage of [from, to).
   template <class Use>
@@ -128,6 +140,7 @@ class KeyStages {
   const WholeImageCall& call_;
   std::uint32_t* keys_;
   float* values_;
+  float* ones_;
   Barrier* come_;
   Barrier* done_;
 };
@@ -162,24 +175,31 @@ __device__ inline void multiply(float (&c)[8][4], const std::uint32_t* a, std::u
 template <int K16, int Channels, SearchWeights Weights>
 class WholeImageBlock {
  public:
-  static constexpr int warps = 8;
+  static constexpr bool of_halves = Weights != SearchWeights::general;  // the sums
+  static constexpr bool has_space = Weights == SearchWeights::bilateral;
+  // Short vectors leave registers for more warps, so that exponentials wait less for products. For vectors of
+  // 64 numbers four warps more and half the products at a time are 2 % faster (256², patch 7).
+  static constexpr bool is_crowded = K16 == 4 && !has_space;
+  static constexpr int warps = is_crowded ? 16 : K16 <= 6 ? 12 : 8;
+  static constexpr int queries = 16 * warps;
+  static constexpr int step = (K16 <= 4 && !is_crowded) || K16 == 10 ? 64 : 32;
+  static constexpr int resident = 2;
   static constexpr int threads = 32 * warps;
-  static constexpr int tiles = K16 <= 6 && Channels == 1 ? 2 : 1;  // of 64 queries, for four warps
-  static constexpr int queries = 16 * tiles * warps;
-  static constexpr int step = K16 == 4 || (tiles == 1 && K16 <= 10) ? 64 : 32;
   static constexpr int words = 2 * K16;
   static constexpr int keys = K16 <= 6 ? 128 : K16 <= 10 ? 64 : 32;  // of a stage
   static_assert(keys % step == 0);
-  static constexpr int resident = 2;
-  using Rows = QueryRows<Channels, Weights, tiles, 64>;
-  using Stages = KeyStages<words, keys, Rows::planes, threads>;
-  static constexpr KeyLayout layout{words, 1, keys, Rows::planes};
+  // Of every eight exponentials: more while the products leave instruction slots.
+  static constexpr int polynomials = has_space || K16 == 16 ? 0 : K16 <= 2 ? 2 : 1;
+  using Rows = QueryRows<Channels, Weights, 1, 0, of_halves>;
+  using Stages = KeyStages<words, keys, Rows::planes, threads, of_halves>;
+  using Sums = std::conditional_t<of_halves, typename Rows::Products, typename Rows::Sums>;
+  static constexpr KeyLayout layout{words, 1, keys, Rows::planes, of_halves};
 
   __device__ WholeImageBlock(const WholeImageCall& call, QuerySet which, float* shared)
       : rows_(call, which, static_cast<int>(blockIdx.x) * queries, queries,
-              static_cast<int>(blockIdx.x) * queries + static_cast<int>(threadIdx.x) / 128 * 64 * tiles +
-                  static_cast<int>(threadIdx.x) / 32 % 4 * 16),
-        stages_(call, shared) {
+              static_cast<int>(blockIdx.x) * queries + static_cast<int>(threadIdx.x) / 32 * 16),
+        stages_(call, shared),
+        values_(rows_.values_of_lane(stages_.values(0), Stages::stage_values, stages_.ones(), keys)) {
     rows_.template load<2 * K16, words, layout.adjacent_words>(queries_);
   }
 
@@ -194,60 +214,57 @@ class WholeImageBlock {
 
  private:
   __device__ void add_stage(int stage, int buffer) {
-    typename Rows::Sums sums;
-#pragma unroll 1
+    Sums sums;
+    const uint4* const of_values = values_.of(buffer);
+    const std::uint64_t matrix = matrix_of(stages_.keys(buffer), bytes_of_eight, words * bytes_of_eight);
+    const bool meets = rows_.meet(stage * keys, keys);
+#pragma unroll
     for (int first = 0; first < keys; first += step) {
-      float products[tiles][step / 8][4];
-      multiply_with(stages_.keys(buffer) + first / 8 * words * 32, products);
-      const int first_key = stage * keys + first;
-      if (rows_.meet(first_key, step)) {
+      float products[step / 8][4];
+      multiply_with(matrix + static_cast<std::uint64_t>(first / 8 * words * bytes_of_eight >> 4), products);
+      if (meets) {
 #pragma unroll
-        for (int tile = 0; tile < tiles; ++tile) {
-#pragma unroll
-          for (int n = 0; n < step / 8; ++n) {
-            rows_.leave_out_self(products[tile][n], tile, first_key + 8 * n);
-          }
+        for (int n = 0; n < step / 8; ++n) {
+          rows_.leave_out_self(products[n], 0, stage * keys + first + 8 * n);
         }
       }
+      constexpr int together = of_halves ? 4 : 1;  // tiles of keys
 #pragma unroll
-      for (int n = 0; n < step / 8; ++n) {
-#pragma unroll
-        for (int tile = 0; tile < tiles; ++tile) {
-          rows_.weigh(products[tile][n], tile, stages_.values(buffer), keys, first + 8 * n, sums);
+      for (int n = 0; n < step / 8; n += together) {
+        const float* const values = stages_.values(buffer);
+        if constexpr (of_halves) {
+          rows_.template weigh<polynomials>(products + n, 0, of_values, values, keys, first + 8 * n, sums);
+        } else {
+          rows_.weigh(products[n], 0, values, keys, first + 8 * n, sums);
         }
       }
     }
     rows_.fold(sums);
   }
 
-  __device__ void multiply_with(const std::uint32_t* from, float (&products)[tiles][step / 8][4]) const {
-    constexpr int bytes_of_eight = 128;
-    const std::uint64_t matrix = matrix_of(from, bytes_of_eight, words * bytes_of_eight);
+  __device__ void multiply_with(std::uint64_t matrix, float (&products)[step / 8][4]) const {
     begin_products();
 #pragma unroll
     for (int k = 0; k < K16; ++k) {
-#pragma unroll
-      for (int tile = 0; tile < tiles; ++tile) {
-        multiply(products[tile], queries_[tile] + 4 * k,
-                 matrix + static_cast<std::uint64_t>(k * 2 * bytes_of_eight >> 4), k > 0 ? 1 : 0);
-      }
+      multiply(products, queries_[0] + 4 * k,
+               matrix + static_cast<std::uint64_t>(k * 2 * bytes_of_eight >> 4), k > 0 ? 1 : 0);
     }
     end_products();
     // The products are final after end_products(). The compiler does not know this and must not read them
     // earlier.
 #pragma unroll
-    for (auto& of_tile : products) {
+    for (auto& of_keys : products) {
 #pragma unroll
-      for (auto& of_keys : of_tile) {
-#pragma unroll
-        for (float& product : of_keys) asm volatile("" : "+f"(product)::"memory");
-      }
+      for (float& product : of_keys) asm volatile("" : "+f"(product)::"memory");
     }
   }
 
+  static constexpr int bytes_of_eight = 128;
+
   Rows rows_;
   Stages stages_;
-  std::uint32_t queries_[tiles][4 * K16];
+  typename Rows::LaneValues values_;
+  std::uint32_t queries_[1][4 * K16];
 };
 
 template <int K16, int Channels, SearchWeights Weights>
