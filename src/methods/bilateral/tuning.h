@@ -41,8 +41,4 @@ constexpr long long pairs_from(int radius) {
 
 constexpr bool serves(long long from, long long pixels) { return from != never && pixels >= from; }
 
-// How many times as many blocks of the symmetric kernel as the GPU holds at once: many, so that it waits less
-// for the last few, though every block is compared with a band above and below its own.
-inline constexpr int symmetric_rounds = 6;
-
 }  // namespace ungrain::tuning
