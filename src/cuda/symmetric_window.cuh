@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "cuda/async_copy.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/load.cuh"
 #include "cuda/window.h"
@@ -39,7 +40,7 @@ struct SymmetricCall {
   int first_channel;
   int rows_each;  // of a block
   float scale;
-  float nothing;
+  float outside;  // stands for a pixel beyond the border, unscaled
   float space[most_symmetric_radius + 1];
   Sums sums;
 };
@@ -68,21 +69,31 @@ class SymmetricWindow {
         lane_(thread_ % lanes),
         exponents_(reinterpret_cast<float*>(shared)),
         pixels_(reinterpret_cast<Pixel*>(exponents_ + exponent_floats)),
-        sums_(reinterpret_cast<PixelSums*>(pixels_ + 2 * row_pixels) + thread_ / lanes * row_sums) {
+        sums_(reinterpret_cast<PixelSums*>(pixels_ + 2 * row_pixels) + thread_ / lanes * row_sums),
+        fetched_(reinterpret_cast<float*>(pixels_ + 2 * row_pixels) +
+                 sizeof(PixelSums) / sizeof(float) * 2 * Warps * row_sums + thread_) {
     const Rect& area = call.out.rect;
     left_ = (area.x0 / own_columns + static_cast<int>(blockIdx.x)) * own_columns - Radius;
     top_ = area.y0 + static_cast<int>(blockIdx.y) * call.rows_each;
     bottom_ = min(top_ + call.rows_each, area.y1);
 #pragma unroll
+    for (int i = 0; i < Columns; ++i) own_found_[i] = find_column(thread_ * Columns + i);
+    margin_found_ = thread_ < 2 * Radius ? find_column(margin_column()) : no_pixel;
+#pragma unroll
     for (int i = 0; i < Columns; ++i) {
-      own_columns_found_[i] = call.in.column_for(left_ + thread_ * Columns + i);
+      const int column = thread_ * Columns + i;
+      const int x = left_ + column;
+      const bool finishes = column >= Radius && column < columns - Radius && x >= area.x0 && x < area.x1;
+      flags_ |= finishes ? 1U << i : 0U;
     }
-    if (thread_ < 2 * Radius) margin_column_found_ = call.in.column_for(left_ + margin_column());
+    if (lane_ < beyond && thread_ >= lanes) flags_ |= takes_from_left;
+    if (lane_ >= lanes - beyond && thread_ < threads - lanes) flags_ |= takes_from_right;
   }
 
   static constexpr std::size_t shared_bytes() {
     return sizeof(float) * exponent_floats + sizeof(Pixel) * 2 * row_pixels +
-           sizeof(PixelSums) * 2 * Warps * row_sums;
+           sizeof(PixelSums) * 2 * Warps * row_sums +
+           sizeof(float) * (Columns + 1) * Sums::channels * threads;
   }
 
   __device__ void filter() {
@@ -122,6 +133,10 @@ class SymmetricWindow {
   static constexpr int exponent_pitch = (Radius + 1 + 3) / 4 * 4;
   static constexpr int exponent_floats = (Radius + 1) * exponent_pitch;
 
+  static constexpr int margin_slot = Columns;
+  static constexpr unsigned takes_from_left = 1U << Columns;
+  static constexpr unsigned takes_from_right = 2U << Columns;
+
   // A thread's pixels of a row and their sums.
   struct Row {
     float pixels[Columns][Sums::channels];
@@ -135,35 +150,55 @@ class SymmetricWindow {
     return thread_ < Radius ? thread_ - Radius : columns + thread_ - Radius;
   }
 
-  __device__ void fetch_own(int y) {
-    const int row = call_.in.row_for(y);
+  // The column of what is held that stands for the block's; no_pixel where none does.
+  __device__ int find_column(int column) const {
+    const int found = call_.in.column_for(left_ + column);
+    return found == no_pixel ? no_pixel : found - call_.in.planes.rect.x0;
+  }
+
+  // The row that stands for row y; null where none does.
+  __device__ const float* find_row(int y) const {
+    const int found = call_.in.row_for(y);
+    return found == no_pixel ? nullptr : call_.in.planes.row(call_.first_channel, found);
+  }
+
+  // Begins to copy a pixel into shared memory, where only this thread reads it. Registers would be held
+  // through the comparison of a row.
+  __device__ void fetch_pixel(const float* row, int column, int slot) {
+    const bool there = row != nullptr && column != no_pixel;
 #pragma unroll
-    for (int i = 0; i < Columns; ++i) {
-#pragma unroll
-      for (int c = 0; c < Sums::channels; ++c) {
-        fetched_own_[i][c] =
-            call_.in.at_found(call_.first_channel + c, own_columns_found_[i], row, call_.nothing);
+    for (int c = 0; c < Sums::channels; ++c) {
+      float* const to = fetched_ + (slot * Sums::channels + c) * threads;
+      if (there) {
+        copy_async(to, row + c * call_.in.planes.plane_stride + column, true);
+      } else {
+        *to = call_.outside;
       }
     }
+  }
+
+  __device__ void fetch_own(int y) {
+    const float* const row = find_row(y);
+#pragma unroll
+    for (int i = 0; i < Columns; ++i) fetch_pixel(row, own_found_[i], i);
   }
 
   // For the comparison of row y: its pixels beyond the block, and the last row that it is compared with.
   __device__ void fetch(int y) {
     fetch_own(y + Radius);
-    if (thread_ >= 2 * Radius) return;
-    const int row = call_.in.row_for(y);
-#pragma unroll
-    for (int c = 0; c < Sums::channels; ++c) {
-      fetched_margin_[c] =
-          call_.in.at_found(call_.first_channel + c, margin_column_found_, row, call_.nothing);
-    }
+    if (thread_ < 2 * Radius) fetch_pixel(find_row(y), margin_found_, margin_slot);
+  }
+
+  __device__ float fetched(int slot, int c) const {
+    return fetched_[(slot * Sums::channels + c) * threads] * call_.scale;
   }
 
   __device__ void take_own(Row& row) const {
+    wait_for_all_copies();
 #pragma unroll
     for (int i = 0; i < Columns; ++i) {
 #pragma unroll
-      for (int c = 0; c < Sums::channels; ++c) row.pixels[i][c] = fetched_own_[i][c] * call_.scale;
+      for (int c = 0; c < Sums::channels; ++c) row.pixels[i][c] = fetched(i, c);
       Sums::begin(row.pixels[i], row.sums[i]);
     }
   }
@@ -198,7 +233,10 @@ class SymmetricWindow {
     Row own = begin_row(y);
     if (y > top_) finish(y - 1);
     PixelSums* const sums = row_of(sums_, Warps * row_sums, y);
-    for (int i = lane_; i < row_sums; i += lanes) sums[i] = {};
+#pragma unroll
+    for (int i = 0; i < row_sums; i += lanes) {
+      if (i + lanes <= row_sums || lane_ < row_sums - i) sums[i + lane_] = {};
+    }
     __syncwarp();
     compare_groups<1, true>(y, own);
 #pragma unroll
@@ -228,7 +266,7 @@ class SymmetricWindow {
     if (thread_ >= 2 * Radius) return;
     Pixel pixel = {};
 #pragma unroll
-    for (int c = 0; c < Sums::channels; ++c) pixel.floats[c] = fetched_margin_[c] * call_.scale;
+    for (int c = 0; c < Sums::channels; ++c) pixel.floats[c] = fetched(margin_slot, c);
     const int column = margin_column() + beyond * Columns;
     to[column % Columns * pixel_pitch + column / Columns] = pixel;
   }
@@ -331,21 +369,18 @@ class SymmetricWindow {
 
   __device__ void finish(int y) {
     const PixelSums* const own = row_of(sums_, Warps * row_sums, y) + beyond + lane_;
-    const Rect& area = call_.out.rect;
 #pragma unroll
     for (int i = 0; i < Columns; ++i) {
-      const int column = thread_ * Columns + i;
-      const int x = left_ + column;
-      if (column < Radius || column >= columns - Radius || x < area.x0 || x >= area.x1) continue;
+      if ((flags_ & 1U << i) == 0) continue;
       const PixelSums* const at = own + i * sum_pitch;
       PixelSums total = *at;
       // The sums of the warps at either side, beyond their own columns.
-      if (lane_ < beyond && thread_ >= lanes) add(total, at[lanes - row_sums]);
-      if (lane_ >= lanes - beyond && thread_ < threads - lanes) add(total, at[row_sums - lanes]);
+      if ((flags_ & takes_from_left) != 0) add(total, at[lanes - row_sums]);
+      if ((flags_ & takes_from_right) != 0) add(total, at[row_sums - lanes]);
       float sums[Sums::kinds];
 #pragma unroll
       for (int kind = 0; kind < Sums::kinds; ++kind) sums[kind] = total.floats[kind];
-      call_.sums.store(call_.out, call_.first_channel, x, y, sums);
+      call_.sums.store(call_.out, call_.first_channel, left_ + thread_ * Columns + i, y, sums);
     }
   }
 
@@ -363,10 +398,10 @@ class SymmetricWindow {
   float* exponents_;  // [distance across][distance down]
   Pixel* pixels_;     // [row, even or odd][remainder][column]
   PixelSums* sums_;   // of this warp, [row, even or odd][warp][remainder][column]
-  int own_columns_found_[Columns];
-  int margin_column_found_ = no_pixel;
-  float fetched_own_[Columns][Sums::channels];
-  float fetched_margin_[Sums::channels];
+  float* fetched_;    // of this thread: [column, margin][channel][thread]
+  int own_found_[Columns];
+  int margin_found_;
+  unsigned flags_ = 0;  // of this thread: bit i: it finishes column i; takes_from_left, takes_from_right
   Row below_[Radius];
 };
 
@@ -423,7 +458,7 @@ SymmetricCall<Sums> symmetric_call(const WindowWeights& weights, const BorderedP
                            .first_channel = first_channel,
                            .rows_each = 0,
                            .scale = weights.scale,
-                           .nothing = weights.nothing,
+                           .outside = in.border == Border::constant ? 0 : weights.nothing,
                            .space = {},
                            .sums = sums};
   std::copy_n(weights.space, weights.reach_x + 1, call.space);

@@ -41,8 +41,9 @@ struct WeightedMean {
 
   __device__ void store(const Planes& out, int first_channel, int x, int y,
                         const float (&sums)[kinds]) const {
+    const float factor = __fdividef(unscale, sums[0]);
 #pragma unroll
-    for (int c = 0; c < channels; ++c) out.at(first_channel + c, x, y) = sums[1 + c] / sums[0] * unscale;
+    for (int c = 0; c < channels; ++c) out.at(first_channel + c, x, y) = sums[1 + c] * factor;
   }
 };
 
