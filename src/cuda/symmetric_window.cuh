@@ -55,7 +55,7 @@ struct alignas(Count == 1   ? 4
   float floats[padded];
 };
 
-template <class Sums, int Radius, int Columns, int Warps>
+template <class Sums, int Radius, int Columns, int Rows, int Warps>
 class SymmetricWindow {
  public:
   static constexpr int lanes = 32;
@@ -69,31 +69,30 @@ class SymmetricWindow {
         lane_(thread_ % lanes),
         exponents_(reinterpret_cast<float*>(shared)),
         pixels_(reinterpret_cast<Pixel*>(exponents_ + exponent_floats)),
-        sums_(reinterpret_cast<PixelSums*>(pixels_ + 2 * row_pixels) + thread_ / lanes * row_sums),
-        fetched_(reinterpret_cast<float*>(pixels_ + 2 * row_pixels) +
-                 sizeof(PixelSums) / sizeof(float) * 2 * Warps * row_sums + thread_) {
+        sums_(reinterpret_cast<PixelSums*>(pixels_ + 2 * step_pixels) + thread_ / lanes * warp_sums),
+        fetched_(reinterpret_cast<float*>(pixels_ + 2 * step_pixels) +
+                 2 * step_sums * (sizeof(PixelSums) / sizeof(float)) + thread_) {
     const Rect& area = call.out.rect;
     left_ = (area.x0 / own_columns + static_cast<int>(blockIdx.x)) * own_columns - Radius;
-    top_ = area.y0 + static_cast<int>(blockIdx.y) * call.rows_each;
+    top_ = area.y0 / Rows * Rows + static_cast<int>(blockIdx.y) * call.rows_each;
     bottom_ = min(top_ + call.rows_each, area.y1);
-#pragma unroll
-    for (int i = 0; i < Columns; ++i) own_found_[i] = find_column(thread_ * Columns + i);
-    margin_found_ = thread_ < 2 * Radius ? find_column(margin_column()) : no_pixel;
 #pragma unroll
     for (int i = 0; i < Columns; ++i) {
       const int column = thread_ * Columns + i;
       const int x = left_ + column;
+      own_found_[i] = find_column(column);
       const bool finishes = column >= Radius && column < columns - Radius && x >= area.x0 && x < area.x1;
       flags_ |= finishes ? 1U << i : 0U;
     }
+    margin_found_ = thread_ < margin_pixels ? find_column(margin_column()) : no_pixel;
     if (lane_ < beyond && thread_ >= lanes) flags_ |= takes_from_left;
     if (lane_ >= lanes - beyond && thread_ < threads - lanes) flags_ |= takes_from_right;
   }
 
   static constexpr std::size_t shared_bytes() {
-    return sizeof(float) * exponent_floats + sizeof(Pixel) * 2 * row_pixels +
-           sizeof(PixelSums) * 2 * Warps * row_sums +
-           sizeof(float) * (Columns + 1) * Sums::channels * threads;
+    return sizeof(float) * exponent_floats + sizeof(Pixel) * 2 * step_pixels +
+           sizeof(PixelSums) * 2 * step_sums +
+           sizeof(float) * (Columns * Rows + 1) * Sums::channels * threads;
   }
 
   __device__ void filter() {
@@ -101,21 +100,19 @@ class SymmetricWindow {
       const int dy = min(i % exponent_pitch, Radius);  // the rest pads
       exponents_[i] = call_.space[i / exponent_pitch] + call_.space[dy];
     }
-    // Above the block's rows: these are replaced row by row before they would gather anything.
-    const int first = top_ - Radius;
+    // Above the block's rows: these are replaced before they would gather anything.
+    const int first = top_ - above;
 #pragma unroll
-    for (int row = 0; row < Radius; ++row) {
-      fetch_own(first + row);
-      take_own(below_[row]);
-    }
+    for (int row = 0; row < Radius; ++row) load_row(first + row, below_[row]);
     fetch(first);
-    for (int above = Radius; above > 0; --above) {
-      const Row own = begin_row(top_ - above);
-      compare_row_above<Radius>(above, own);
+    for (int rows = above; rows > 0; rows -= Rows) {
+      Row own[Rows];
+      begin_step(top_ - rows, own);
+      compare_rows_above<above>(rows, own);
     }
-    for (int y = top_; y < bottom_; ++y) compare_row(y);
+    for (int y = top_; y < bottom_; y += Rows) compare_rows(y);
     __syncthreads();
-    finish(bottom_ - 1);
+    finish(bottom_ - 1 - (bottom_ - 1 - top_) % Rows);
   }
 
  private:
@@ -128,12 +125,18 @@ class SymmetricWindow {
   static_assert(beyond * Columns <= Radius + 1, "compare_groups() takes the first and the last group apart");
   static constexpr int pixel_pitch = threads + 2 * beyond;
   static constexpr int row_pixels = Columns * pixel_pitch;
+  static constexpr int step_pixels = Rows * row_pixels;
   static constexpr int sum_pitch = lanes + 2 * beyond;
   static constexpr int row_sums = Columns * sum_pitch;  // of a warp
+  static constexpr int warp_sums = Rows * row_sums;
+  static constexpr int step_sums = Warps * warp_sums;
   static constexpr int exponent_pitch = (Radius + 1 + 3) / 4 * 4;
   static constexpr int exponent_floats = (Radius + 1) * exponent_pitch;
+  static constexpr int above = (Radius + Rows - 1) / Rows * Rows;  // rows that a block begins with
+  static constexpr int margin_pixels = 2 * Radius * Rows;          // of a step, beyond the block's columns
+  static_assert(margin_pixels <= threads && Rows <= Radius);
 
-  static constexpr int margin_slot = Columns;
+  static constexpr int margin_slot = Columns * Rows;
   static constexpr unsigned takes_from_left = 1U << Columns;
   static constexpr unsigned takes_from_right = 2U << Columns;
 
@@ -145,9 +148,11 @@ class SymmetricWindow {
 
   // ---- rows from global memory
 
-  // The first threads have one of the columns beyond the block's.
+  // The first threads have one of the pixels beyond the block's columns.
+  __device__ int margin_row() const { return thread_ / (2 * Radius); }
   __device__ int margin_column() const {
-    return thread_ < Radius ? thread_ - Radius : columns + thread_ - Radius;
+    const int number = thread_ % (2 * Radius);
+    return number < Radius ? number - Radius : columns + number - Radius;
   }
 
   // The column of what is held that stands for the block's; no_pixel where none does.
@@ -162,8 +167,22 @@ class SymmetricWindow {
     return found == no_pixel ? nullptr : call_.in.planes.row(call_.first_channel, found);
   }
 
+  __device__ void load_row(int y, Row& row) const {
+    const float* const from = find_row(y);
+#pragma unroll
+    for (int i = 0; i < Columns; ++i) {
+      const bool there = from != nullptr && own_found_[i] != no_pixel;
+#pragma unroll
+      for (int c = 0; c < Sums::channels; ++c) {
+        const float pixel = there ? from[c * call_.in.planes.plane_stride + own_found_[i]] : call_.outside;
+        row.pixels[i][c] = pixel * call_.scale;
+      }
+      Sums::begin(row.pixels[i], row.sums[i]);
+    }
+  }
+
   // Begins to copy a pixel into shared memory, where only this thread reads it. Registers would be held
-  // through the comparison of a row.
+  // through the comparisons of a step.
   __device__ void fetch_pixel(const float* row, int column, int slot) {
     const bool there = row != nullptr && column != no_pixel;
 #pragma unroll
@@ -177,98 +196,104 @@ class SymmetricWindow {
     }
   }
 
-  __device__ void fetch_own(int y) {
-    const float* const row = find_row(y);
-#pragma unroll
-    for (int i = 0; i < Columns; ++i) fetch_pixel(row, own_found_[i], i);
-  }
-
-  // For the comparison of row y: its pixels beyond the block, and the last row that it is compared with.
+  // For the step of the rows from y on: their pixels beyond the block, and the last rows that they are
+  // compared with.
   __device__ void fetch(int y) {
-    fetch_own(y + Radius);
-    if (thread_ < 2 * Radius) fetch_pixel(find_row(y), margin_found_, margin_slot);
+#pragma unroll
+    for (int k = 0; k < Rows; ++k) {
+      const float* const row = find_row(y + Radius + k);
+#pragma unroll
+      for (int i = 0; i < Columns; ++i) fetch_pixel(row, own_found_[i], k * Columns + i);
+    }
+    if (thread_ < margin_pixels) fetch_pixel(find_row(y + margin_row()), margin_found_, margin_slot);
   }
 
   __device__ float fetched(int slot, int c) const {
     return fetched_[(slot * Sums::channels + c) * threads] * call_.scale;
   }
 
-  __device__ void take_own(Row& row) const {
+  // ---- a step: Rows rows
+
+  // The rows from y on leave the rows below, and are there for all threads to compare theirs with.
+  __device__ void begin_step(int y, Row (&own)[Rows]) {
     wait_for_all_copies();
 #pragma unroll
-    for (int i = 0; i < Columns; ++i) {
+    for (int k = 0; k < Rows; ++k) own[k] = below_[k];
 #pragma unroll
-      for (int c = 0; c < Sums::channels; ++c) row.pixels[i][c] = fetched(i, c);
-      Sums::begin(row.pixels[i], row.sums[i]);
+    for (int row = 0; row + Rows < Radius; ++row) below_[row] = below_[row + Rows];
+#pragma unroll
+    for (int k = 0; k < Rows; ++k) {
+      Row& row = below_[Radius - Rows + k];
+#pragma unroll
+      for (int i = 0; i < Columns; ++i) {
+#pragma unroll
+        for (int c = 0; c < Sums::channels; ++c) row.pixels[i][c] = fetched(k * Columns + i, c);
+        Sums::begin(row.pixels[i], row.sums[i]);
+      }
     }
+    keep_pixels(own, of_step(pixels_, step_pixels, y));
+    fetch(y + Rows);
+    __syncthreads();  // no thread reads the sums of two steps before any more
   }
 
-  // ---- one row
-
-  // Row y leaves the rows below, and is there for all threads to compare theirs with.
-  __device__ Row begin_row(int y) {
-    const Row row = below_[0];
+  __device__ void keep_pixels(const Row (&own)[Rows], Pixel* to) const {
 #pragma unroll
-    for (int i = 0; i + 1 < Radius; ++i) below_[i] = below_[i + 1];
-    take_own(below_[Radius - 1]);
-    keep_pixels(row, row_of(pixels_, row_pixels, y));
-    fetch(y + 1);
-    __syncthreads();  // no thread reads the sums of two rows before any more
-    return row;
-  }
-
-  // A row so far above the block's first one: it is compared with those of the block that are near enough,
-  // and gathers nothing itself.
-  template <int Above>
-  __device__ void compare_row_above(int above, const Row& own) {
-    if (above == Above) {
-      Row unchanged = own;
-      compare_groups<Above, false>(top_ - Above, unchanged);
-    } else if constexpr (Above > 1) {
-      compare_row_above<Above - 1>(above, own);
+    for (int k = 0; k < Rows; ++k) {
+#pragma unroll
+      for (int i = 0; i < Columns; ++i) {
+        Pixel pixel = {};
+#pragma unroll
+        for (int c = 0; c < Sums::channels; ++c) pixel.floats[c] = own[k].pixels[i][c];
+        to[k * row_pixels + i * pixel_pitch + beyond + thread_] = pixel;
+      }
     }
-  }
-
-  __device__ void compare_row(int y) {
-    Row own = begin_row(y);
-    if (y > top_) finish(y - 1);
-    PixelSums* const sums = row_of(sums_, Warps * row_sums, y);
-#pragma unroll
-    for (int i = 0; i < row_sums; i += lanes) {
-      if (i + lanes <= row_sums || lane_ < row_sums - i) sums[i + lane_] = {};
-    }
-    __syncwarp();
-    compare_groups<1, true>(y, own);
-#pragma unroll
-    for (int i = 0; i < Columns; ++i) {
-      PixelSums& all = sums[i * sum_pitch + beyond + lane_];
-      PixelSums total = all;
-#pragma unroll
-      for (int kind = 0; kind < Sums::kinds; ++kind) total.floats[kind] += own.sums[i][kind];
-      all = total;
-    }
-  }
-
-  // Two rows are held.
-  template <class Word>
-  __device__ static Word* row_of(Word* both, int words, int y) {
-    return both + (y & 1) * words;
-  }
-
-  __device__ void keep_pixels(const Row& own, Pixel* to) const {
-#pragma unroll
-    for (int i = 0; i < Columns; ++i) {
-      Pixel pixel = {};
-#pragma unroll
-      for (int c = 0; c < Sums::channels; ++c) pixel.floats[c] = own.pixels[i][c];
-      to[i * pixel_pitch + beyond + thread_] = pixel;
-    }
-    if (thread_ >= 2 * Radius) return;
+    if (thread_ >= margin_pixels) return;
     Pixel pixel = {};
 #pragma unroll
     for (int c = 0; c < Sums::channels; ++c) pixel.floats[c] = fetched(margin_slot, c);
     const int column = margin_column() + beyond * Columns;
-    to[column % Columns * pixel_pitch + column / Columns] = pixel;
+    to[margin_row() * row_pixels + column % Columns * pixel_pitch + column / Columns] = pixel;
+  }
+
+  // Rows above the block's, the first of them so far: they are compared with those of the block that are near
+  // enough, and gather nothing themselves.
+  template <int Above>
+  __device__ void compare_rows_above(int rows, Row (&own)[Rows]) {
+    if (rows == Above) {
+      compare_groups<Above - Rows, false>(top_ - Above, own);
+    } else if constexpr (Above > Rows) {
+      compare_rows_above<Above - Rows>(rows, own);
+    }
+  }
+
+  __device__ void compare_rows(int y) {
+    Row own[Rows];
+    begin_step(y, own);
+    if (y > top_) finish(y - Rows);
+    PixelSums* const sums = of_step(sums_, step_sums, y);
+#pragma unroll
+    for (int i = 0; i < warp_sums; i += lanes) {
+      if (i + lanes <= warp_sums || lane_ < warp_sums - i) sums[i + lane_] = {};
+    }
+    __syncwarp();
+    compare_groups<0, true>(y, own);
+#pragma unroll
+    for (int k = 0; k < Rows; ++k) {
+#pragma unroll
+      for (int i = 0; i < Columns; ++i) {
+        PixelSums& all = sums[k * row_sums + i * sum_pitch + beyond + lane_];
+        PixelSums total = all;
+#pragma unroll
+        for (int kind = 0; kind < Sums::kinds; ++kind) total.floats[kind] += own[k].sums[i][kind];
+        all = total;
+      }
+    }
+  }
+
+  // Those of two steps are held.
+  template <class Word>
+  __device__ static Word* of_step(Word* both, int words, int y) {
+    return both + (y / Rows & 1) * words;
   }
 
   // ---- the columns of the window: as many at a time as a thread has
@@ -276,12 +301,12 @@ class SymmetricWindow {
   // Of the window's groups of columns.
   enum class Part { first, left, middle, right, last };
 
-  // Compares row y with the rows from `First` to Radius below it. Both: it gathers sums itself, and its
-  // pixels are compared with each other.
+  // Compares the rows from y on with each other and with those below, from below_[First] on. Both: they
+  // gather sums themselves.
   template <int First, bool Both>
-  __device__ void compare_groups(int y, Row& own) {
-    const Pixel* const pixels = row_of(pixels_, row_pixels, y) + beyond + thread_;
-    PixelSums* const sums = row_of(sums_, Warps * row_sums, y) + beyond + lane_;
+  __device__ void compare_groups(int y, Row (&own)[Rows]) {
+    const Pixel* const pixels = of_step(pixels_, step_pixels, y) + beyond + thread_;
+    PixelSums* const sums = of_step(sums_, step_sums, y) + beyond + lane_;
     float exponents[Columns][exponent_pitch];
     compare_group<Part::first, First, Both>(-beyond, own, pixels, sums, exponents);
 #pragma unroll 1
@@ -315,42 +340,58 @@ class SymmetricWindow {
 
   // `exponents` keeps those of the last distances, by their remainder.
   template <Part Which, int First, bool Both>
-  __device__ void compare_group(int group, Row& own, const Pixel* pixels, PixelSums* sums,
+  __device__ void compare_group(int group, Row (&own)[Rows], const Pixel* pixels, PixelSums* sums,
                                 float (&exponents)[Columns][exponent_pitch]) {
 #pragma unroll
     for (int other = 0; other < Columns; ++other) {
       if (in_window<Which>(other, 0)) load_exponents(abs(group * Columns + other), exponents[other]);
       if (!in_window<Which>(other, 0) && !in_window<Which>(other, Columns - 1)) continue;
-      const Pixel pixel = pixels[other * pixel_pitch + group];
+      float pixel[Rows][Sums::channels];
+      float of_other[Rows][Sums::kinds];
       PixelSums* const others = sums + other * sum_pitch + group;
-      PixelSums others_sums;
-      if constexpr (Both) others_sums = *others;
-      float of_other[Sums::kinds];
 #pragma unroll
-      for (int kind = 0; kind < Sums::kinds; ++kind) of_other[kind] = Both ? others_sums.floats[kind] : 0;
-      float other_pixel[Sums::channels];
-#pragma unroll
-      for (int c = 0; c < Sums::channels; ++c) other_pixel[c] = pixel.floats[c];
+      for (int k = 0; k < Rows; ++k) {
+        read(pixels[k * row_pixels + other * pixel_pitch + group], pixel[k]);
+        if constexpr (Both) read(others[k * row_sums], of_other[k]);
+      }
 #pragma unroll
       for (int i = 0; i < Columns; ++i) {
         if (!in_window<Which>(other, i)) continue;
         const float(&of_distance)[exponent_pitch] = exponents[(other - i + Columns) % Columns];
 #pragma unroll
-        for (int dy = First; dy <= Radius; ++dy) {
-          Row& row = below_[dy - 1];
-          Sums::template add_pair<Both>(row.pixels[i], other_pixel, of_distance[dy], row.sums[i], of_other);
-        }
-        if (Both && is_right<Which>(other, i)) {
-          Sums::template add_pair<Both>(own.pixels[i], other_pixel, of_distance[0], own.sums[i], of_other);
+        for (int k = 0; k < Rows; ++k) {
+          const auto add = [&](Row& row, int dy) {
+            Sums::template add_pair<Both>(row.pixels[i], pixel[k], of_distance[dy], row.sums[i], of_other[k]);
+          };
+          if constexpr (Both) {
+            if (is_right<Which>(other, i)) add(own[k], 0);
+#pragma unroll
+            for (int lower = k + 1; lower < Rows; ++lower) add(own[lower], lower - k);
+          }
+#pragma unroll
+          for (int row = First; row < Radius - Rows + k + 1; ++row) add(below_[row], Rows - k + row);
         }
       }
       if constexpr (Both) {
 #pragma unroll
-        for (int kind = 0; kind < Sums::kinds; ++kind) others_sums.floats[kind] = of_other[kind];
-        *others = others_sums;
+        for (int k = 0; k < Rows; ++k) write(of_other[k], others[k * row_sums]);
       }
     }
     if constexpr (Both) __syncwarp();  // another lane adds to these sums next
+  }
+
+  template <int Count>
+  __device__ static void read(const SharedFloats<Count>& from, float (&to)[Count]) {
+    const SharedFloats<Count> word = from;
+#pragma unroll
+    for (int i = 0; i < Count; ++i) to[i] = word.floats[i];
+  }
+  template <int Count>
+  __device__ static void write(const float (&from)[Count], SharedFloats<Count>& to) {
+    SharedFloats<Count> word = {};
+#pragma unroll
+    for (int i = 0; i < Count; ++i) word.floats[i] = from[i];
+    to = word;
   }
 
   __device__ void load_exponents(int across, float (&to)[exponent_pitch]) const {
@@ -367,20 +408,24 @@ class SymmetricWindow {
 
   // ---- results
 
+  // Of the rows from y on.
   __device__ void finish(int y) {
-    const PixelSums* const own = row_of(sums_, Warps * row_sums, y) + beyond + lane_;
+    const PixelSums* const own = of_step(sums_, step_sums, y) + beyond + lane_;
 #pragma unroll
-    for (int i = 0; i < Columns; ++i) {
-      if ((flags_ & 1U << i) == 0) continue;
-      const PixelSums* const at = own + i * sum_pitch;
-      PixelSums total = *at;
-      // The sums of the warps at either side, beyond their own columns.
-      if ((flags_ & takes_from_left) != 0) add(total, at[lanes - row_sums]);
-      if ((flags_ & takes_from_right) != 0) add(total, at[row_sums - lanes]);
-      float sums[Sums::kinds];
+    for (int k = 0; k < Rows; ++k) {
+      if (Rows > 1 && (y + k < call_.out.rect.y0 || y + k >= bottom_)) continue;
 #pragma unroll
-      for (int kind = 0; kind < Sums::kinds; ++kind) sums[kind] = total.floats[kind];
-      call_.sums.store(call_.out, call_.first_channel, left_ + thread_ * Columns + i, y, sums);
+      for (int i = 0; i < Columns; ++i) {
+        if ((flags_ & 1U << i) == 0) continue;
+        const PixelSums* const at = own + k * row_sums + i * sum_pitch;
+        PixelSums total = *at;
+        // The sums of the warps at either side, beyond their own columns.
+        if ((flags_ & takes_from_left) != 0) add(total, at[lanes - warp_sums]);
+        if ((flags_ & takes_from_right) != 0) add(total, at[warp_sums - lanes]);
+        float sums[Sums::kinds];
+        read(total, sums);
+        call_.sums.store(call_.out, call_.first_channel, left_ + thread_ * Columns + i, y + k, sums);
+      }
     }
   }
 
@@ -396,58 +441,57 @@ class SymmetricWindow {
   int top_;
   int bottom_;
   float* exponents_;  // [distance across][distance down]
-  Pixel* pixels_;     // [row, even or odd][remainder][column]
-  PixelSums* sums_;   // of this warp, [row, even or odd][warp][remainder][column]
-  float* fetched_;    // of this thread: [column, margin][channel][thread]
+  Pixel* pixels_;     // [step, even or odd][row][remainder][column]
+  PixelSums* sums_;   // of this warp, [step, even or odd][warp][row][remainder][column]
+  float* fetched_;    // of this thread: [row and column, or margin][channel][thread]
   int own_found_[Columns];
   int margin_found_;
   unsigned flags_ = 0;  // of this thread: bit i: it finishes column i; takes_from_left, takes_from_right
   Row below_[Radius];
 };
 
-template <class Sums, int Radius, int Columns, int Warps, int Resident>
-__global__ void __launch_bounds__(SymmetricWindow<Sums, Radius, Columns, Warps>::threads, Resident)
+template <class Sums, int Radius, int Columns, int Rows, int Warps, int Resident>
+__global__ void __launch_bounds__(SymmetricWindow<Sums, Radius, Columns, Rows, Warps>::threads, Resident)
     symmetric_window_kernel(const __grid_constant__ SymmetricCall<Sums> call) {
   extern __shared__ float4 shared[];
-  SymmetricWindow<Sums, Radius, Columns, Warps>(call, shared).filter();
+  SymmetricWindow<Sums, Radius, Columns, Rows, Warps>(call, shared).filter();
 }
 
-// Columns a thread, warps a block, blocks that a multiprocessor holds at least (which bounds the registers),
-// and how many times as many blocks as the GPU holds at once.
 struct SymmetricShape {
-  int columns;
-  int warps;
-  int resident;
-  int rounds;
+  int columns;   // of a thread
+  int rows;      // of a step
+  int warps;     // of a block
+  int resident;  // blocks that a multiprocessor holds at least, which bounds the registers
+  int rounds;    // how many times as many blocks as the GPU holds at once
 };
 
 template <class Sums, int Radius, SymmetricShape Shape>
 void launch_symmetric(SymmetricCall<Sums> call, Stream stream) {
-  using Window = SymmetricWindow<Sums, Radius, Shape.columns, Shape.warps>;
-  const auto kernel = symmetric_window_kernel<Sums, Radius, Shape.columns, Shape.warps, Shape.resident>;
+  using Block = SymmetricWindow<Sums, Radius, Shape.columns, Shape.rows, Shape.warps>;
+  const auto kernel =
+      symmetric_window_kernel<Sums, Radius, Shape.columns, Shape.rows, Shape.warps, Shape.resident>;
   static const int held = [=] {
-    allow_shared(kernel, Window::shared_bytes());
+    allow_shared(kernel, Block::shared_bytes());
     int device = 0;
     int multiprocessors = 0;
     int each = 0;
     check(cudaGetDevice(&device), "asking for the GPU");
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
           "asking for the GPU");
-    check(
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, Window::threads, Window::shared_bytes()),
-        "asking for the occupancy");
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, Block::threads, Block::shared_bytes()),
+          "asking for the occupancy");
     return multiprocessors * std::max(each, 1);
   }();
   const Rect& area = call.out.rect;
-  const int across = (area.x1 - 1) / Window::own_columns - area.x0 / Window::own_columns + 1;
+  const int across = (area.x1 - 1) / Block::own_columns - area.x0 / Block::own_columns + 1;
+  const int steps = (area.y1 - 1) / Shape.rows - area.y0 / Shape.rows + 1;
   // A block takes the rows above its own into account, which costs as much as a few of its own.
-  constexpr int least_rows = 2 * Radius;
-  const int down = std::clamp(Shape.rounds * held / across, 1, std::max(1, area.height() / least_rows));
-  call.rows_each = blocks_for(area.height(), down);
-  launch(
-      kernel,
-      dim3(static_cast<unsigned>(across), static_cast<unsigned>(blocks_for(area.height(), call.rows_each))),
-      dim3(Window::threads), Window::shared_bytes(), stream, call);
+  constexpr int least_steps = blocks_for(2 * Radius, Shape.rows);
+  const int down = std::clamp(Shape.rounds * held / across, 1, std::max(1, steps / least_steps));
+  const int steps_each = blocks_for(steps, down);
+  call.rows_each = steps_each * Shape.rows;
+  launch(kernel, dim3(static_cast<unsigned>(across), static_cast<unsigned>(blocks_for(steps, steps_each))),
+         dim3(Block::threads), Block::shared_bytes(), stream, call);
 }
 
 template <class Sums>

@@ -50,7 +50,7 @@ struct WeightedMean {
 template <int Channels, int Radius>
 void launch_for(const cuda::SymmetricCall<WeightedMean<Channels>>& of_call, Stream stream) {
   constexpr cuda::SymmetricShape shape =
-      Channels == 1 ? cuda::SymmetricShape{2, 4, 5, 6} : cuda::SymmetricShape{2, 4, 3, 4};
+      Channels == 1 ? cuda::SymmetricShape{2, 1, 4, 4, 3} : cuda::SymmetricShape{1, 2, 8, 2, 3};
   cuda::launch_symmetric<WeightedMean<Channels>, Radius, shape>(of_call, stream);
 }
 
