@@ -301,24 +301,46 @@ class SymmetricWindow {
   // Of the window's groups of columns.
   enum class Part { first, left, middle, right, last };
 
+  // What is compared, at the first column of a group.
+  struct Place {
+    const Pixel* pixels;
+    PixelSums* sums;
+    const float* exponents;
+
+    __device__ void advance(int more_exponents) {
+      ++pixels;
+      ++sums;
+      exponents += more_exponents;
+    }
+  };
+
   // Compares the rows from y on with each other and with those below, from below_[First] on. Both: they
   // gather sums themselves.
   template <int First, bool Both>
   __device__ void compare_groups(int y, Row (&own)[Rows]) {
-    const Pixel* const pixels = of_step(pixels_, step_pixels, y) + beyond + thread_;
-    PixelSums* const sums = of_step(sums_, step_sums, y) + beyond + lane_;
+    // A thread's only column: the window begins and ends with whole groups.
+    constexpr int whole = Columns == 1 ? beyond : beyond - 1;
+    constexpr int group_exponents = Columns * exponent_pitch;
+    Place place{of_step(pixels_, step_pixels, y) + thread_, of_step(sums_, step_sums, y) + lane_,
+                exponents_ + beyond * group_exponents};
     float exponents[Columns][exponent_pitch];
-    compare_group<Part::first, First, Both>(-beyond, own, pixels, sums, exponents);
-#pragma unroll 1
-    for (int group = 1 - beyond; group < 0; ++group) {
-      compare_group<Part::left, First, Both>(group, own, pixels, sums, exponents);
+    if constexpr (whole < beyond) {
+      compare_group<Part::first, First, Both>(place, own, exponents);
+      place.advance(-group_exponents);
     }
-    compare_group<Part::middle, First, Both>(0, own, pixels, sums, exponents);
 #pragma unroll 1
-    for (int group = 1; group < beyond; ++group) {
-      compare_group<Part::right, First, Both>(group, own, pixels, sums, exponents);
+    for (int group = -whole; group < 0; ++group) {
+      compare_group<Part::left, First, Both>(place, own, exponents);
+      place.advance(-group_exponents);
     }
-    compare_group<Part::last, First, Both>(beyond, own, pixels, sums, exponents);
+    compare_group<Part::middle, First, Both>(place, own, exponents);
+    place.advance(group_exponents);
+#pragma unroll 1
+    for (int group = 1; group <= whole; ++group) {
+      compare_group<Part::right, First, Both>(place, own, exponents);
+      place.advance(group_exponents);
+    }
+    if constexpr (whole < beyond) compare_group<Part::last, First, Both>(place, own, exponents);
   }
 
   // The distance from the thread's column `i` to the group's column `other`, which counts from the thread's
@@ -340,18 +362,19 @@ class SymmetricWindow {
 
   // `exponents` keeps those of the last distances, by their remainder.
   template <Part Which, int First, bool Both>
-  __device__ void compare_group(int group, Row (&own)[Rows], const Pixel* pixels, PixelSums* sums,
+  __device__ void compare_group(const Place& place, Row (&own)[Rows],
                                 float (&exponents)[Columns][exponent_pitch]) {
+    constexpr int further = Which == Part::first || Which == Part::left ? -exponent_pitch : exponent_pitch;
 #pragma unroll
     for (int other = 0; other < Columns; ++other) {
-      if (in_window<Which>(other, 0)) load_exponents(abs(group * Columns + other), exponents[other]);
+      if (in_window<Which>(other, 0)) load_exponents(place.exponents + other * further, exponents[other]);
       if (!in_window<Which>(other, 0) && !in_window<Which>(other, Columns - 1)) continue;
       float pixel[Rows][Sums::channels];
       float of_other[Rows][Sums::kinds];
-      PixelSums* const others = sums + other * sum_pitch + group;
+      PixelSums* const others = place.sums + other * sum_pitch;
 #pragma unroll
       for (int k = 0; k < Rows; ++k) {
-        read(pixels[k * row_pixels + other * pixel_pitch + group], pixel[k]);
+        read(place.pixels[k * row_pixels + other * pixel_pitch], pixel[k]);
         if constexpr (Both) read(others[k * row_sums], of_other[k]);
       }
 #pragma unroll
@@ -394,11 +417,10 @@ class SymmetricWindow {
     to = word;
   }
 
-  __device__ void load_exponents(int across, float (&to)[exponent_pitch]) const {
-    const auto* from = reinterpret_cast<const float4*>(exponents_ + across * exponent_pitch);
+  __device__ static void load_exponents(const float* from, float (&to)[exponent_pitch]) {
 #pragma unroll
     for (int i = 0; i < exponent_pitch / 4; ++i) {
-      const float4 four = from[i];
+      const float4 four = reinterpret_cast<const float4*>(from)[i];
       to[4 * i] = four.x;
       to[4 * i + 1] = four.y;
       to[4 * i + 2] = four.z;
