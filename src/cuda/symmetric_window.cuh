@@ -31,14 +31,13 @@ inline constexpr int most_symmetric_radius = 15;
 //   begin(pixel, sums): the pixel as a pair with itself;
 //   add_pair<Both>(own, other, exponent, own_sums, other_sums): a pair of pixels, whose distance in space has
 //     this exponent of 2; without Both to own_sums only;
-//   store(out, first_channel, x, y, sums): the result of a pixel.
+//   store(to, plane_stride, sums): the result of a pixel, of further channels in further planes.
 // All take scaled pixels: WindowWeights::scale.
 template <class Sums>
 struct SymmetricCall {
-  BorderedPlane in;
-  Planes out;
-  int first_channel;
-  int rows_each;  // of a block
+  BorderedPlane in;  // from the first channel on
+  Planes out;        // likewise
+  int rows_each;     // of a block
   float scale;
   float outside;  // stands for a pixel beyond the border, unscaled
   float space[most_symmetric_radius + 1];
@@ -164,7 +163,7 @@ class SymmetricWindow {
   // The row that stands for row y; null where none does.
   __device__ const float* find_row(int y) const {
     const int found = call_.in.row_for(y);
-    return found == no_pixel ? nullptr : call_.in.planes.row(call_.first_channel, found);
+    return found == no_pixel ? nullptr : call_.in.planes.row(0, found);
   }
 
   __device__ void load_row(int y, Row& row) const {
@@ -433,9 +432,11 @@ class SymmetricWindow {
   // Of the rows from y on.
   __device__ void finish(int y) {
     const PixelSums* const own = of_step(sums_, step_sums, y) + beyond + lane_;
+    const Planes& out = call_.out;
+    float* to = out.row(0, y) + (left_ + thread_ * Columns - out.rect.x0);
 #pragma unroll
-    for (int k = 0; k < Rows; ++k) {
-      if (Rows > 1 && (y + k < call_.out.rect.y0 || y + k >= bottom_)) continue;
+    for (int k = 0; k < Rows; ++k, to += out.row_stride) {
+      if (Rows > 1 && (y + k < out.rect.y0 || y + k >= bottom_)) continue;
 #pragma unroll
       for (int i = 0; i < Columns; ++i) {
         if ((flags_ & 1U << i) == 0) continue;
@@ -446,7 +447,7 @@ class SymmetricWindow {
         if ((flags_ & takes_from_right) != 0) add(total, at[warp_sums - lanes]);
         float sums[Sums::kinds];
         read(total, sums);
-        call_.sums.store(call_.out, call_.first_channel, left_ + thread_ * Columns + i, y + k, sums);
+        call_.sums.store(to + i, out.plane_stride, sums);
       }
     }
   }
@@ -516,12 +517,14 @@ void launch_symmetric(SymmetricCall<Sums> call, Stream stream) {
          dim3(Block::threads), Block::shared_bytes(), stream, call);
 }
 
+// The planes from the first channel on.
 template <class Sums>
-SymmetricCall<Sums> symmetric_call(const WindowWeights& weights, const BorderedPlane& in, const Planes& out,
+SymmetricCall<Sums> symmetric_call(const WindowWeights& weights, BorderedPlane in, Planes out,
                                    int first_channel, const Sums& sums) {
+  in.planes.data += first_channel * in.planes.plane_stride;
+  out.data += first_channel * out.plane_stride;
   SymmetricCall<Sums> call{.in = in,
                            .out = out,
-                           .first_channel = first_channel,
                            .rows_each = 0,
                            .scale = weights.scale,
                            .outside = in.border == Border::constant ? 0 : weights.nothing,

@@ -39,11 +39,12 @@ struct WeightedMean {
     }
   }
 
-  __device__ void store(const Planes& out, int first_channel, int x, int y,
-                        const float (&sums)[kinds]) const {
-    const float factor = __fdividef(unscale, sums[0]);
+  __device__ void store(float* to, std::ptrdiff_t plane_stride, const float (&sums)[kinds]) const {
+    // The weights are 1 at least.
+    float inverse;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(sums[0]));
 #pragma unroll
-    for (int c = 0; c < channels; ++c) out.at(first_channel + c, x, y) = sums[1 + c] * factor;
+    for (int c = 0; c < channels; ++c) to[c * plane_stride] = sums[1 + c] * inverse * unscale;
   }
 };
 
