@@ -10,7 +10,7 @@
 
 namespace ungrain::cuda {
 
-inline int blocks_for(int count, int each) { return (count + each - 1) / each; }
+constexpr int blocks_for(int count, int each) { return (count + each - 1) / each; }
 
 // A grid of `across` x `down` blocks for each of `planes` planes. A grid has at most 65535 blocks in y, fewer
 // than tall images need: further rows of blocks continue in z. Kernels ask block_row() and block_plane(), and

@@ -250,7 +250,8 @@ Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
                       .launch = [=](const DeviceStageCall& call) {
                         for (int first = 0; first < call.out.count; first += channels_per_weight) {
                           if (form == Form::symmetric) {
-                            launch_symmetric_bilateral(weights, params.border, first, call);
+                            launch_symmetric_bilateral(weights, params.border, first, channels_per_weight,
+                                                       call);
                             continue;
                           }
                           if (form == Form::streamed) {

@@ -1,4 +1,4 @@
-// Bilateral on a GPU, one channel, square window: each weight is computed once and used for both its pixels.
+// Bilateral on a GPU, square window: each weight is computed once and used for both its pixels.
 #pragma once
 
 #include "cuda/window.h"
@@ -6,8 +6,12 @@
 
 namespace ungrain {
 
-// Of radius 4 to 15.
-void launch_symmetric_bilateral(const cuda::WindowWeights& weights, Border border, int channel,
-                                const DeviceStageCall& call);
+// The radii for which kernels are compiled.
+inline constexpr int least_symmetric_radius = 4;
+inline constexpr int most_symmetric_radius = 15;
+
+// Of such a radius; of one channel, or of three that share a weight.
+void launch_symmetric_bilateral(const cuda::WindowWeights& weights, Border border, int first_channel,
+                                int channels_per_weight, const DeviceStageCall& call);
 
 }  // namespace ungrain
