@@ -28,6 +28,7 @@ inline constexpr int most_symmetric_radius = 15;
 
 // Sums: what is summed, and its parameters. It has
 //   channels, kinds: constants, floats of a pixel and of its sums;
+//   bounded: a constant, whether pixels are kept below most_scaled;
 //   begin(pixel, sums): the pixel as a pair with itself;
 //   add_pair<Both>(own, other, exponent, own_sums, other_sums): a pair of pixels, whose distance in space has
 //     this exponent of 2; without Both to own_sums only;
@@ -166,6 +167,11 @@ class SymmetricWindow {
     return found == no_pixel ? nullptr : call_.in.planes.row(0, found);
   }
 
+  __device__ float scaled(float pixel) const {
+    const float value = pixel * call_.scale;
+    return Sums::bounded ? fminf(fmaxf(value, -most_scaled), most_scaled) : value;
+  }
+
   __device__ void load_row(int y, Row& row) const {
     const float* const from = find_row(y);
 #pragma unroll
@@ -174,7 +180,7 @@ class SymmetricWindow {
 #pragma unroll
       for (int c = 0; c < Sums::channels; ++c) {
         const float pixel = there ? from[c * call_.in.planes.plane_stride + own_found_[i]] : call_.outside;
-        row.pixels[i][c] = pixel * call_.scale;
+        row.pixels[i][c] = scaled(pixel);
       }
       Sums::begin(row.pixels[i], row.sums[i]);
     }
@@ -208,7 +214,7 @@ class SymmetricWindow {
   }
 
   __device__ float fetched(int slot, int c) const {
-    return fetched_[(slot * Sums::channels + c) * threads] * call_.scale;
+    return scaled(fetched_[(slot * Sums::channels + c) * threads]);
   }
 
   // ---- a step: Rows rows

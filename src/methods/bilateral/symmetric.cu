@@ -12,6 +12,7 @@ template <int Channels>
 struct WeightedMean {
   static constexpr int channels = Channels;
   static constexpr int kinds = 1 + Channels;  // the weights, then each channel's values
+  static constexpr bool bounded = false;
 
   float unscale;
 
