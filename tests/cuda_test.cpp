@@ -329,12 +329,14 @@ TEST(Cuda, LargerImagesAgreeWithTheCpuAtEveryBorderAndStrength) {
 // The same (methods/adaptive_bilateral/tuning.h).
 TEST(Cuda, AdaptiveBilateralOfLargerImagesAgreesWithTheCpu) {
   UNGRAIN_NEEDS_GPU();
-  const auto hold = [](int channels, std::initializer_list<int> radii) {
-    hold_at_every_border_and_strength<AdaptiveBilateralParams>(float_spec(2003, 901, channels), radii,
-                                                               {1e-30, 0.01, 10});
+  const auto hold = [](const ImageSpec& spec, std::initializer_list<int> radii) {
+    hold_at_every_border_and_strength<AdaptiveBilateralParams>(spec, radii, {1e-30, 0.01, 10});
   };
-  hold(1, {4, 5, 6, 7, 8, 9, 10});
-  hold(3, {4, 7, 10});
+  hold(float_spec(4001, 2503, 1), {4});
+  hold(float_spec(3001, 2703, 1), {5, 6, 7, 8, 9, 10});
+  hold(float_spec(2003, 2003, 3), {4});
+  hold(float_spec(2003, 901, 3), {5, 6, 7});
+  hold(float_spec(1103, 911, 3), {8, 9, 10});
 }
 
 // Each has a kernel of its own.

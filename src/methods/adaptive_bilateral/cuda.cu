@@ -30,8 +30,11 @@ struct AdaptiveCall {
 template <int Channels, int Rows, class Window>
 __device__ void second_pass(WindowBlock<Channels, Rows, true, Window>& block,
                             const float (&centre)[Channels][rows_each], float (&factors)[rows_each]) {
-  // A centre times its factor is rounded, which is as if the centre itself were; where the factor is so large
-  // that this decides weights, floats next to each other differ by weights of 0 already.
+  // A centre times its factor is taken off a value times that factor: an instruction less, and more
+  // registers. In small windows of colours, where loading the tile counts, that takes 2 to 4 % longer.
+  constexpr bool shifted = Channels == 1 || Rows > 7;
+  // The product is rounded, which is as if the centre itself were; where the factor is so large that this
+  // decides weights, floats next to each other differ by weights of 0 already.
   constexpr float most = 0x1p26F;
   float shifts[Channels][rows_each];
 #pragma unroll
@@ -39,17 +42,28 @@ __device__ void second_pass(WindowBlock<Channels, Rows, true, Window>& block,
     float largest = 1e-30F;
 #pragma unroll
     for (int c = 0; c < Channels; ++c) largest = fmaxf(largest, fabsf(centre[c][k]));
-    factors[k] = fminf(factors[k], __fdividef(most, largest));
+    if constexpr (shifted) factors[k] = fminf(factors[k], __fdividef(most, largest));
 #pragma unroll
     for (int c = 0; c < Channels; ++c) shifts[c][k] = -centre[c][k] * factors[k];
+    if constexpr (!shifted) factors[k] *= factors[k];
   }
   float weights[rows_each] = {};
   float sums[Channels][rows_each] = {};
   block.for_window([&](int k, const float(&values)[Channels], float exponent) {
+    if constexpr (shifted) {
 #pragma unroll
-    for (int c = 0; c < Channels; ++c) {
-      const float difference = fmaf(values[c], factors[k], shifts[c][k]);
-      exponent = fmaf(-difference, difference, exponent);
+      for (int c = 0; c < Channels; ++c) {
+        const float difference = fmaf(values[c], factors[k], shifts[c][k]);
+        exponent = fmaf(-difference, difference, exponent);
+      }
+    } else {
+      float square = 0;
+#pragma unroll
+      for (int c = 0; c < Channels; ++c) {
+        const float difference = values[c] - centre[c][k];
+        square = fmaf(difference, difference, square);
+      }
+      exponent = fmaf(-square, factors[k], exponent);
     }
     const float weight = cuda::exp2_fast(exponent);
     weights[k] += weight;
