@@ -1,47 +1,54 @@
 // Sums over a square window in which a pair of pixels counts the same for both, each pair found once.
 //
-// A warp owns 32 * Columns columns and goes down the image row by row. A thread holds its columns' next
-// `Radius` rows, pixels and sums, in registers. They are compared with the row above them, whose pixels lie
-// in shared memory: with those up to `Radius` to the left and right. What the pairs add to that row's own
-// sums is added in shared memory, to sums that belong to the warp alone; a pixel read there meets as many as
-// Columns * Radius others. After a row has been compared it is finished: to its sums are added those that the
-// warps to the left and right have for their neighbours' columns.
+// A warp owns 32 * Columns columns and goes down the image in steps of Rows rows. A thread holds its columns'
+// next Radius rows, pixels and sums, in registers. They are compared with the step's rows above them, whose
+// pixels lie in shared memory: with those up to Radius to the left and right. What the pairs add to the sums
+// of the step's rows is added in shared memory, to sums that belong to the warp alone. So a pixel and its
+// sums are moved once for Columns * Radius pairs, and shared memory holds two steps' rows only. A step's rows
+// are finished when they have been compared: to their sums are added those that the warps to the left and
+// right have for their neighbours' columns.
 //
-// Sums have one order: rows of the image from the top, in each the columns from the left. Blocks start at
-// multiples of their width from the image's origin, in any row, and first take the rows above into account
-// without adding to their sums. So a pixel has the same bits in every region of the image.
+// A pixel's sums have one order: the steps from the top, in each the columns from the left, in each the rows
+// from the top. Blocks start at multiples of their width and of Rows from the image's origin, and first take
+// the rows above into account, without adding to those rows' sums. So a pixel has the same bits in every
+// region of the image.
 //
-// Bound by instruction issue: seven a pair of gray pixels, 15 of RGB, and about one in twenty to move data.
+// Bound by instruction issue. A pair of gray pixels takes 7 instructions, one of RGB 15, and what else there
+// is adds a sixth. RGB issues in 83 % of the cycles; reading registers is the next bound: two a cycle from
+// each half of them, so that instructions which share operands cost less one after the other.
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "cuda/async_copy.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/load.cuh"
-#include "cuda/window.h"
+#include "cuda/window.cuh"
 
 namespace ungrain::cuda {
 
-inline constexpr int most_symmetric_radius = 15;
+inline constexpr int most_symmetric_window_radius = 15;
 
 // Sums: what is summed, and its parameters. It has
 //   channels, kinds: constants, floats of a pixel and of its sums;
-//   bounded: a constant, whether pixels are kept below most_scaled;
 //   begin(pixel, sums): the pixel as a pair with itself;
 //   add_pair<Both>(own, other, exponent, own_sums, other_sums): a pair of pixels, whose distance in space has
 //     this exponent of 2; without Both to own_sums only;
-//   store(to, plane_stride, sums): the result of a pixel, of further channels in further planes.
+//   store(to, plane_stride, sums), or store(to, plane_stride, sums, pixel): the result of a pixel, of further
+//     channels in further planes;
+//   bounded: a constant, whether pixels are kept below most_scaled.
 // All take scaled pixels: WindowWeights::scale.
 template <class Sums>
 struct SymmetricCall {
   BorderedPlane in;  // from the first channel on
   Planes out;        // likewise
-  int rows_each;     // of a block
+  // So many blocks from the top have tall_rows, the others short_rows: multiples of a step's.
+  int tall_blocks;
+  int tall_rows;
+  int short_rows;
   float scale;
   float outside;  // stands for a pixel beyond the border, unscaled
-  float space[most_symmetric_radius + 1];
+  float space[most_symmetric_window_radius + 1];
   Sums sums;
 };
 
@@ -74,8 +81,11 @@ class SymmetricWindow {
                  2 * step_sums * (sizeof(PixelSums) / sizeof(float)) + thread_) {
     const Rect& area = call.out.rect;
     left_ = (area.x0 / own_columns + static_cast<int>(blockIdx.x)) * own_columns - Radius;
-    top_ = area.y0 / Rows * Rows + static_cast<int>(blockIdx.y) * call.rows_each;
-    bottom_ = min(top_ + call.rows_each, area.y1);
+    const int block = static_cast<int>(blockIdx.y);
+    const bool tall = block < call.tall_blocks;
+    top_ = area.y0 / Rows * Rows + min(block, call.tall_blocks) * call.tall_rows +
+           max(block - call.tall_blocks, 0) * call.short_rows;
+    bottom_ = min(top_ + (tall ? call.tall_rows : call.short_rows), area.y1);
 #pragma unroll
     for (int i = 0; i < Columns; ++i) {
       const int column = thread_ * Columns + i;
@@ -438,6 +448,7 @@ class SymmetricWindow {
   // Of the rows from y on.
   __device__ void finish(int y) {
     const PixelSums* const own = of_step(sums_, step_sums, y) + beyond + lane_;
+    const Pixel* const pixels = of_step(pixels_, step_pixels, y) + beyond + thread_;
     const Planes& out = call_.out;
     float* to = out.row(0, y) + (left_ + thread_ * Columns - out.rect.x0);
 #pragma unroll
@@ -452,8 +463,14 @@ class SymmetricWindow {
         if ((flags_ & takes_from_left) != 0) add(total, at[lanes - warp_sums]);
         if ((flags_ & takes_from_right) != 0) add(total, at[warp_sums - lanes]);
         float sums[Sums::kinds];
+        float pixel[Sums::channels];
         read(total, sums);
-        call_.sums.store(to + i, out.plane_stride, sums);
+        read(pixels[k * row_pixels + i * pixel_pitch], pixel);
+        if constexpr (requires { call_.sums.store(to, out.plane_stride, sums, pixel); }) {
+          call_.sums.store(to + i, out.plane_stride, sums, pixel);
+        } else {
+          call_.sums.store(to + i, out.plane_stride, sums);
+        }
       }
     }
   }
@@ -492,10 +509,14 @@ struct SymmetricShape {
   int warps;     // of a block
   int resident;  // blocks that a multiprocessor holds at least, which bounds the registers
   int rounds;    // how many times as many blocks as the GPU holds at once
+  // Of the rows, for the first round's blocks; 0: all blocks have as many. Short blocks at the end keep the
+  // GPU busy to the end, and few blocks take few rows above theirs into account.
+  int first_percent = 0;
 };
 
 template <class Sums, int Radius, SymmetricShape Shape>
 void launch_symmetric(SymmetricCall<Sums> call, Stream stream) {
+  static_assert(Shape.first_percent == 0 || Shape.rounds > 1);
   using Block = SymmetricWindow<Sums, Radius, Shape.columns, Shape.rows, Shape.warps>;
   const auto kernel =
       symmetric_window_kernel<Sums, Radius, Shape.columns, Shape.rows, Shape.warps, Shape.resident>;
@@ -516,11 +537,21 @@ void launch_symmetric(SymmetricCall<Sums> call, Stream stream) {
   const int steps = (area.y1 - 1) / Shape.rows - area.y0 / Shape.rows + 1;
   // A block takes the rows above its own into account, which costs as much as a few of its own.
   constexpr int least_steps = blocks_for(2 * Radius, Shape.rows);
-  const int down = std::clamp(Shape.rounds * held / across, 1, std::max(1, steps / least_steps));
-  const int steps_each = blocks_for(steps, down);
-  call.rows_each = steps_each * Shape.rows;
-  launch(kernel, dim3(static_cast<unsigned>(across), static_cast<unsigned>(blocks_for(steps, steps_each))),
-         dim3(Block::threads), Block::shared_bytes(), stream, call);
+  const int most_down = std::max(1, steps / least_steps);
+  const int down_a_round = std::clamp(held / across, 1, most_down);
+  const int rounds = std::min(Shape.rounds, most_down / down_a_round);
+  if (Shape.first_percent > 0 && rounds == Shape.rounds) {
+    const int tall_steps =
+        static_cast<int>(static_cast<long long>(steps) * Shape.first_percent / (100LL * down_a_round));
+    call.tall_blocks = down_a_round;
+    call.tall_rows = tall_steps * Shape.rows;
+  }
+  const int steps_left = steps - call.tall_blocks * (call.tall_rows / Shape.rows);
+  const int short_steps = blocks_for(steps_left, rounds * down_a_round - call.tall_blocks);
+  call.short_rows = short_steps * Shape.rows;
+  const int down = call.tall_blocks + blocks_for(steps_left, short_steps);
+  launch(kernel, dim3(static_cast<unsigned>(across), static_cast<unsigned>(down)), dim3(Block::threads),
+         Block::shared_bytes(), stream, call);
 }
 
 // The planes from the first channel on.
@@ -531,7 +562,9 @@ SymmetricCall<Sums> symmetric_call(const WindowWeights& weights, BorderedPlane i
   out.data += first_channel * out.plane_stride;
   SymmetricCall<Sums> call{.in = in,
                            .out = out,
-                           .rows_each = 0,
+                           .tall_blocks = 0,
+                           .tall_rows = 0,
+                           .short_rows = 0,
                            .scale = weights.scale,
                            .outside = in.border == Border::constant ? 0 : weights.nothing,
                            .space = {},

@@ -21,6 +21,10 @@ inline constexpr int tile_warps = 4;
 inline constexpr int tile_height = rows_each * tile_warps;
 inline constexpr int tile_threads = tile_width * tile_warps;
 
+// Scaled values are kept below this, so that sums of their squared differences stay finite. A pixel beyond it
+// has no neighbour that counts, or only such neighbours: it stays as it is.
+inline constexpr float most_scaled = 1e18F;
+
 inline constexpr int most_other_images = 2 * 16;
 
 // From planes to planes.

@@ -10,10 +10,6 @@ namespace ungrain::cuda {
 
 inline constexpr int most_radius = 128;
 
-// Scaled values are kept below this, so that sums of their squared differences stay finite. A pixel beyond it
-// has no neighbour that counts, or only such neighbours: it stays as it is.
-inline constexpr float most_scaled = 1e18F;
-
 // Spatial weights and the strength, as exponents of 2. Kernels take it by value.
 struct WindowWeights {
   // `radius` is the window's; `reach` is this pass's along each axis.

@@ -44,11 +44,16 @@ struct OwnVariance {
   }
 };
 
+// As bilateral's, whose pairs take as many registers.
+constexpr cuda::SymmetricShape shape_for(int channels, int radius) {
+  if (channels == 3) return {.columns = 1, .rows = 2, .warps = 8, .resident = 2, .rounds = 3};
+  if (radius > 8) return {.columns = 1, .rows = 3, .warps = 8, .resident = 3, .rounds = 2};
+  return {.columns = 2, .rows = 2, .warps = 4, .resident = 4, .rounds = 2, .first_percent = 85};
+}
+
 template <int Channels, int Radius>
 void launch_for(const cuda::SymmetricCall<OwnVariance<Channels>>& of_call, Stream stream) {
-  constexpr cuda::SymmetricShape shape =
-      Channels == 1 ? cuda::SymmetricShape{2, 2, 4, 4, 3} : cuda::SymmetricShape{1, 2, 8, 2, 3};
-  cuda::launch_symmetric<OwnVariance<Channels>, Radius, shape>(of_call, stream);
+  cuda::launch_symmetric<OwnVariance<Channels>, Radius, shape_for(Channels, Radius)>(of_call, stream);
 }
 
 template <int Channels>

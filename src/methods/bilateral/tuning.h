@@ -15,29 +15,13 @@ constexpr long long streamed_from(int channels, int radius) {
 }
 
 constexpr long long symmetric_from(int channels, int radius) {
-  if (channels != 1) return never;
-  switch (radius) {
-    case 4:
-      return 5'000'000;
-    case 5:
-    case 6:
-      return 3'000'000;
-    case 7:
-    case 8:
-      return 1'800'000;
-    case 9:
-    case 10:
-      return 5'000'000;
-    default:
-      return never;
-  }
+  if (radius < 4 || radius > 15) return never;
+  if (channels == 1) return 1'800'000;
+  return radius < 9 ? 3'000'000 : 1'800'000;
 }
 
 // The search for pairs (cuda/patch_pairs.h), for one channel.
-constexpr long long pairs_from(int radius) {
-  if (radius < 11) return never;
-  return radius < 14 ? 5'000'000 : 1'800'000;
-}
+constexpr long long pairs_from(int radius) { return radius < 16 ? never : 1'800'000; }
 
 constexpr bool serves(long long from, long long pixels) { return from != never && pixels >= from; }
 
