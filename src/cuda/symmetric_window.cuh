@@ -538,16 +538,16 @@ void launch_symmetric(SymmetricCall<Sums> call, Stream stream) {
   // A block takes the rows above its own into account, which costs as much as a few of its own.
   constexpr int least_steps = blocks_for(2 * Radius, Shape.rows);
   const int most_down = std::max(1, steps / least_steps);
-  const int down_a_round = std::clamp(held / across, 1, most_down);
-  const int rounds = std::min(Shape.rounds, most_down / down_a_round);
-  if (Shape.first_percent > 0 && rounds == Shape.rounds) {
-    const int tall_steps =
-        static_cast<int>(static_cast<long long>(steps) * Shape.first_percent / (100LL * down_a_round));
-    call.tall_blocks = down_a_round;
-    call.tall_rows = tall_steps * Shape.rows;
+  const long long possible_rounds = static_cast<long long>(most_down) * across / held;
+  const int rounds = static_cast<int>(std::clamp<long long>(possible_rounds, 1, Shape.rounds));
+  const int wanted_down = std::clamp(rounds * held / across, 1, most_down);
+  if (Shape.first_percent > 0 && rounds > 1 && held >= across) {
+    call.tall_blocks = held / across;
+    const long long share = static_cast<long long>(steps) * Shape.first_percent / 100;
+    call.tall_rows = static_cast<int>(share / call.tall_blocks) * Shape.rows;
   }
   const int steps_left = steps - call.tall_blocks * (call.tall_rows / Shape.rows);
-  const int short_steps = blocks_for(steps_left, rounds * down_a_round - call.tall_blocks);
+  const int short_steps = blocks_for(steps_left, wanted_down - call.tall_blocks);
   call.short_rows = short_steps * Shape.rows;
   const int down = call.tall_blocks + blocks_for(steps_left, short_steps);
   launch(kernel, dim3(static_cast<unsigned>(across), static_cast<unsigned>(down)), dim3(Block::threads),

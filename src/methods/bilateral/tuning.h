@@ -16,8 +16,8 @@ constexpr long long streamed_from(int channels, int radius) {
 
 constexpr long long symmetric_from(int channels, int radius) {
   if (radius < 4 || radius > 15) return never;
-  if (channels == 1) return 1'800'000;
-  return radius < 9 ? 3'000'000 : 1'800'000;
+  if (channels == 1) return radius == 10 ? 3'000'000 : 1'800'000;
+  return radius == 4 ? 6'000'000 : radius < 6 ? 3'000'000 : 1'800'000;
 }
 
 // The search for pairs (cuda/patch_pairs.h), for one channel.
