@@ -295,17 +295,18 @@ ImageSpec float_spec(int width, int height, int channels) {
   return spec;
 }
 
-void hold_at_every_border_and_strength(const ImageSpec& spec, std::initializer_list<int> radii) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
+template <class Params>
+void hold_at_every_border_and_strength(const ImageSpec& spec, std::initializer_list<int> radii,
+                                       std::initializer_list<double> strengths) {
   const TestImage in = picture(spec);
   for (const int radius : radii) {
-    BilateralParams params{.radius = radius, .sigma_space = 0.5 * radius, .sigma_range = 0.1};
+    Params params{.radius = radius, .sigma_space = 0.5 * radius, .sigma_range = 0.1};
     for (const char* border : {"symmetric", "mirror", "clamp", "wrap", "constant", "shrink"}) {
       MethodParams with_border = params;
       with_border.set_text("border", border);
       hold_against_cpu(with_border, in, fmt::format("radius {}, {}", radius, border));
     }
-    for (const double strength : {1e-30, 0.01, infinity}) {
+    for (const double strength : strengths) {
       params.sigma_range = strength;
       hold_against_cpu(params, in, fmt::format("radius {}, strength {}", radius, strength));
     }
@@ -315,11 +316,28 @@ void hold_at_every_border_and_strength(const ImageSpec& spec, std::initializer_l
 // Just large enough for kernels that no smaller image is filtered by (methods/bilateral/tuning.h).
 TEST(Cuda, LargerImagesAgreeWithTheCpuAtEveryBorderAndStrength) {
   UNGRAIN_NEEDS_GPU();
-  hold_at_every_border_and_strength(float_spec(2003, 901, 1), {4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 18});
-  hold_at_every_border_and_strength(float_spec(3001, 1003, 1), {1, 10});
-  hold_at_every_border_and_strength(float_spec(2003, 901, 3), {6, 7, 8, 9, 13, 15});
-  hold_at_every_border_and_strength(float_spec(3001, 2003, 3), {4, 5});
-  hold_at_every_border_and_strength(float_spec(5003, 3001, 3), {1});
+  const auto hold = [](const ImageSpec& spec, std::initializer_list<int> radii) {
+    hold_at_every_border_and_strength<BilateralParams>(
+        spec, radii, {1e-30, 0.01, std::numeric_limits<double>::infinity()});
+  };
+  hold(float_spec(2003, 901, 1), {4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 18});
+  hold(float_spec(3001, 1003, 1), {1, 10});
+  hold(float_spec(2003, 901, 3), {6, 7, 8, 9, 13, 15});
+  hold(float_spec(3001, 2003, 3), {4, 5});
+  hold(float_spec(5003, 3001, 3), {1});
+}
+
+// The same (methods/adaptive_bilateral/tuning.h).
+TEST(Cuda, AdaptiveBilateralOfLargerImagesAgreesWithTheCpu) {
+  UNGRAIN_NEEDS_GPU();
+  const auto hold = [](const ImageSpec& spec, std::initializer_list<int> radii) {
+    hold_at_every_border_and_strength<AdaptiveBilateralParams>(spec, radii, {1e-30, 0.01, 10});
+  };
+  hold(float_spec(4001, 2503, 1), {4});
+  hold(float_spec(3001, 2703, 1), {5, 6, 7, 8, 9, 10});
+  hold(float_spec(2003, 2003, 3), {4});
+  hold(float_spec(2003, 901, 3), {5, 6, 7});
+  hold(float_spec(1103, 911, 3), {8, 9, 10});
 }
 
 // Each has a kernel of its own.

@@ -1,5 +1,6 @@
-// Adaptive bilateral on a GPU: both passes over cuda/window.cuh's tile. The tile is loaded once if the kernel
-// was compiled for the window's height.
+// Adaptive bilateral on a GPU: both passes over cuda/window.cuh's tile in one kernel, which loads the tile
+// once if it was compiled for the window's height; or the second pass only, after symmetric.cu's first.
+#include <cmath>
 #include <type_traits>
 #include <utility>
 
@@ -8,6 +9,8 @@
 #include "cpu/exp.h"
 #include "cuda/window.cuh"
 #include "methods/adaptive_bilateral/adaptive_bilateral.h"
+#include "methods/adaptive_bilateral/cuda.h"
+#include "methods/adaptive_bilateral/tuning.h"
 
 namespace ungrain {
 namespace {
@@ -17,24 +20,64 @@ using cuda::rows_each;
 using cuda::WindowBlock;
 using cuda::WindowCall;
 
-struct AdaptiveStrength {
-  float to_variance;  // from scaled squared differences to the variance
-  float epsilon;
-  float factor_squared;
-  float from_strength;  // divided by a strength's square: the factor on squared differences
-};
-
 template <class Window>
 struct AdaptiveCall {
   Window window;
   AdaptiveStrength strength;
 };
 
+// The bilateral pass with the pixels' own factors on differences.
+template <int Channels, int Rows, class Window>
+__device__ void second_pass(WindowBlock<Channels, Rows, true, Window>& block,
+                            const float (&centre)[Channels][rows_each], float (&factors)[rows_each]) {
+  // A centre times its factor is taken off a value times that factor: an instruction less, and more
+  // registers. In small windows of colours, where loading the tile counts, that takes 2 to 4 % longer.
+  constexpr bool shifted = Channels == 1 || Rows > 7;
+  // The product is rounded, which is as if the centre itself were; where the factor is so large that this
+  // decides weights, floats next to each other differ by weights of 0 already.
+  constexpr float most = 0x1p26F;
+  float shifts[Channels][rows_each];
+#pragma unroll
+  for (int k = 0; k < rows_each; ++k) {
+    float largest = 1e-30F;
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) largest = fmaxf(largest, fabsf(centre[c][k]));
+    if constexpr (shifted) factors[k] = fminf(factors[k], __fdividef(most, largest));
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) shifts[c][k] = -centre[c][k] * factors[k];
+    if constexpr (!shifted) factors[k] *= factors[k];
+  }
+  float weights[rows_each] = {};
+  float sums[Channels][rows_each] = {};
+  block.for_window([&](int k, const float(&values)[Channels], float exponent) {
+    if constexpr (shifted) {
+#pragma unroll
+      for (int c = 0; c < Channels; ++c) {
+        const float difference = fmaf(values[c], factors[k], shifts[c][k]);
+        exponent = fmaf(-difference, difference, exponent);
+      }
+    } else {
+      float square = 0;
+#pragma unroll
+      for (int c = 0; c < Channels; ++c) {
+        const float difference = values[c] - centre[c][k];
+        square = fmaf(difference, difference, square);
+      }
+      exponent = fmaf(-square, factors[k], exponent);
+    }
+    const float weight = cuda::exp2_fast(exponent);
+    weights[k] += weight;
+#pragma unroll
+    for (int c = 0; c < Channels; ++c) sums[c][k] = fmaf(weight, values[c], sums[c][k]);
+  });
+  block.store(centre, sums, weights);
+}
+
 template <int Channels, int Rows, bool AroundMean, class Window>
 __device__ void filter_block(const AdaptiveCall<Window>& call, float* shared) {
   WindowBlock<Channels, Rows, true, Window> block(call.window, shared);
   float centre[Channels][rows_each];
-  float own[rows_each];  // factors on the pixels' squared differences
+  float factors[rows_each];
   block.load_centres(centre);
   {
     float weights[rows_each] = {};
@@ -67,26 +110,10 @@ __device__ void filter_block(const AdaptiveCall<Window>& call, float* shared) {
         }
         variance = fmaxf(variance, 0.0F);
       }
-      const AdaptiveStrength& by = call.strength;
-      const float strength = by.factor_squared * fmaxf(variance * by.to_variance + by.epsilon, by.epsilon);
-      own[k] = fminf(by.from_strength / strength, 1e30F);
+      factors[k] = call.strength.difference_factor(variance);
     }
   }
-  float weights[rows_each] = {};
-  float sums[Channels][rows_each] = {};
-  block.for_window([&](int k, const float(&values)[Channels], float exponent) {
-    float square = 0;
-#pragma unroll
-    for (int c = 0; c < Channels; ++c) {
-      const float difference = values[c] - centre[c][k];
-      square = fmaf(difference, difference, square);
-    }
-    const float weight = cuda::exp2_fast(fmaf(-square, own[k], exponent));
-    weights[k] += weight;
-#pragma unroll
-    for (int c = 0; c < Channels; ++c) sums[c][k] = fmaf(weight, values[c], sums[c][k]);
-  });
-  block.store(centre, sums, weights);
+  second_pass(block, centre, factors);
 }
 
 template <int Channels, int Rows, bool AroundMean>
@@ -101,6 +128,22 @@ __global__ void __launch_bounds__(cuda::tile_threads)
     direct_adaptive_bilateral_kernel(const __grid_constant__ AdaptiveCall<DirectWindowCall<Type>> call) {
   extern __shared__ float shared[];
   filter_block<Channels, Rows, false>(call, shared);
+}
+
+// The second pass only: the output's plane of the first channel holds the pixels' factors.
+template <int Channels, int Rows>
+__global__ void __launch_bounds__(cuda::tile_threads)
+    second_pass_kernel(const __grid_constant__ WindowCall call) {
+  extern __shared__ float shared[];
+  WindowBlock<Channels, Rows, true> block(call, shared);
+  float centre[Channels][rows_each];
+  float factors[rows_each];
+  block.load_centres(centre);
+#pragma unroll
+  for (int k = 0; k < rows_each; ++k) {
+    factors[k] = block.is_mine(k) ? call.out.at(call.first_channel, block.x(), block.y(k)) : 0.0F;
+  }
+  second_pass(block, centre, factors);
 }
 
 template <class Window>
@@ -158,6 +201,42 @@ Instance instance_for(int channels, int radius) {
   }
 }
 
+// Decided by the whole image's size, so that its parts are filtered alike.
+bool takes_two_kernels(const AdaptiveBilateralParams& params, const ImageSpec& spec,
+                       int channels_per_weight) {
+  if (params.window != Window::square || params.centre == VarianceCentre::mean) return false;
+  const long long from = tuning::in_two_kernels_from(channels_per_weight, params.radius);
+  return from != tuning::never_in_two_kernels && static_cast<long long>(spec.width) * spec.height >= from;
+}
+
+struct SecondPass {
+  void (*kernel)(WindowCall);
+  std::size_t shared;
+};
+
+SecondPass second_pass_for(int channels_per_weight, int radius) {
+  using Reaches = std::integer_sequence<int, 4, 5, 6, 7, 8, 9, 10>;
+  const auto instance = [&]<int Channels>(std::integral_constant<int, Channels>) {
+    return cuda::with_rows(radius, Reaches(), [&](auto rows) {
+      return SecondPass{second_pass_kernel<Channels, decltype(rows)::value>,
+                        WindowBlock<Channels, decltype(rows)::value, true>::shared_bytes(radius)};
+    });
+  };
+  return channels_per_weight == 1 ? instance(std::integral_constant<int, 1>())
+                                  : instance(std::integral_constant<int, 3>());
+}
+
+// Between the kernels the pixels' factors lie in a plane of the output.
+void launch_two_kernels(const cuda::WindowWeights& weights, const AdaptiveStrength& strength, Border border,
+                        int channels_per_weight, const DeviceStageCall& call) {
+  const SecondPass second = second_pass_for(channels_per_weight, weights.reach_x);
+  for (int first = 0; first < call.out.count; first += channels_per_weight) {
+    launch_symmetric_factors(weights, strength, border, first, channels_per_weight, call);
+    cuda::launch(second.kernel, cuda::window_grid(call.out.rect), dim3(cuda::tile_threads), second.shared,
+                 call.stream, WindowCall{{call.in[0], call.image, border}, call.out, first, weights});
+  }
+}
+
 }  // namespace
 
 Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const ImageSpec& spec) {
@@ -172,14 +251,19 @@ Pipeline adaptive_bilateral_cuda(const AdaptiveBilateralParams& params, const Im
       .to_variance = static_cast<float>(to_variance),
       .epsilon = static_cast<float>(params.epsilon.value()),
       .factor_squared = static_cast<float>(params.factor.value() * params.factor.value()),
-      .from_strength = static_cast<float>(to_variance * log2_e / 2)};
+      .from_deviation = static_cast<float>(std::sqrt(to_variance * log2_e / 2))};
   const Instance instance = params.centre == VarianceCentre::mean
                                 ? instance_for<true>(channels_per_weight, params.radius)
                                 : instance_for<false>(channels_per_weight, params.radius);
+  const bool two_kernels = takes_two_kernels(params, spec, channels_per_weight);
   Stage filter{.name = "adaptive-bilateral",
                .reach = reach,
                .planes = spec.colour_channels(),
                .launch = [=, border = params.border](const DeviceStageCall& call) {
+                 if (two_kernels) {
+                   launch_two_kernels(weights, strength, border, channels_per_weight, call);
+                   return;
+                 }
                  for (int first = 0; first < call.out.count; first += channels_per_weight) {
                    const AdaptiveCall<WindowCall> of_call{
                        {{call.in[0], call.image, border}, call.out, first, weights}, strength};
