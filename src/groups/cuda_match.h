@@ -56,10 +56,10 @@ struct GroupMatchCall {
   float scale = 1;   // within about -128 ... 128: middle of the values, 255 / their range
   // Instead, whole numbers: needs patches of 8 x 8, no limit of distances and no corrections.
   MatchIntegers integers;
-  // Whether about one in 100 of the nearest may be missing, and the next nearest take their places, which
-  // takes 0.6 times as long. Within a limit of distance there may be no next nearest: then the group is
-  // smaller. Distances are told apart to about 2^-11 of their size, ties are in any fixed order. For up to 32
-  // patches that are compared by halves.
+  // Whether about one in 30 of the nearest may be missing, and others that are nearly as near take their
+  // places, which takes half as long: the distances of a group grow by less than 0.1 %. Within a limit of
+  // distance there may be no others: then the group is smaller. Distances are told apart to 1/64 of their
+  // size, also from the limit; ties are in any fixed order. For up to 32 patches that are compared by halves.
   bool nearly = false;
   // Results for reference j * count_i + i of the call: how many patches were found, at least 1, and their
   // offsets from the reference. The reference is first, then the nearest; ties in reading order.

@@ -25,10 +25,9 @@ constexpr int few_classes = 8;               // in a lane
 constexpr int many_classes = 16;
 constexpr int most_with_few_classes = 32;
 constexpr int tile_columns = 16;  // of candidates
-// For one pass: bits of a candidate's column, and of its row, among those of an octet; and rows above the
-// windows with which every second tile begins.
+// For one pass: bits of a candidate's column, and of its row, among those of an octet; every second tile
+// counts its rows from 8 on.
 constexpr int place_bits = 6;
-constexpr int most_rows_before = 2;
 constexpr int most_wanted = 64;
 
 // Rows whose products are in flight at the same time.
@@ -49,8 +48,16 @@ constexpr float unfit = -1e30F;
 constexpr float outside = 1e33F;
 constexpr float far_beyond = 1e29F;                 // bound of both
 constexpr float largest_half_distance = 134217728;  // 2^27, see largest_pixel in cuda_match_prepare.cu
-// Added to all half distances, so that rounding makes none negative.
-constexpr float bias = 256;
+// Added to all half distances of two passes, so that rounding makes none negative.
+constexpr float two_pass_bias = 256;
+
+// The distances of one pass become halves. So its pixels are multiplied by `one_pass_unit`, its distances by
+// the square, which keeps all up to 2^28 below the largest half. `least_distance` is added to all, a quarter
+// of what noise of a deviation of 1 in 8 bits causes: no half has an exponent below `least_exponent` then.
+constexpr float one_pass_unit = 1.0F / 64;
+constexpr float largest_of_half = 65504;
+constexpr float least_distance = 1.0F / 256;
+constexpr unsigned least_exponent = 7;
 
 // Pitches of the shared words for the most frequent searches, for which kernels are compiled: windows 39 wide
 // around every pixel; around every third, or 45 wide around every second; 25 wide around every fifth.
@@ -97,9 +104,10 @@ struct HalvesCall {
 
   int position_bits;      // of keys
   unsigned inverse_side;  // of the search
+  float unit;             // pixels are multiplied by it
+  float bias;             // added to half distances
   float farthest;         // half distance allowed, with the bias
-
-  int rows_before;  // rows above the windows that shared memory also holds: for one pass
+  unsigned two;           // 2: what the compiler does not know stays a multiply-add, see keys_of()
 
   __host__ __device__ int reach() const { return call.search / 2; }
   // Octets begin at columns that are multiples of 8, so that a reference's result depends on its position
@@ -110,8 +118,8 @@ struct HalvesCall {
   bool one_pass() const {
     const auto tiles = [](int places, int tile) { return (places + tile - 1) / tile * tile; };
     const int columns = call.search + (octet_columns_of(word_pitch) - 1) * call.grid.spacing;
-    const int rows = call.search + call.grid.spacing + most_rows_before;
-    return call.nearly && classes() == few_classes && kernel_pitch() > 0 &&
+    const int rows = call.search + call.grid.spacing + side;
+    return call.nearly && call.integers.most == 0 && classes() == few_classes && kernel_pitch() > 0 &&
            tiles(columns, tile_columns) <= 1 << place_bits && tiles(rows, side) <= 1 << place_bits;
   }
   // Of shared memory, before the queues.

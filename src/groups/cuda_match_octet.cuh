@@ -47,10 +47,15 @@ class Octet {
     const ReferenceGrid& grid = halves.call.grid;
     rows_down_ = rows_of_references > 1 ? grid.y(j + 1) - y_ : 0;
     own_down_ = j_of(0) > j ? rows_down_ : 0;
-#pragma unroll
-    for (int which = 0; which < 2; ++which)
-      norms_[which] = *norms_at(grid.x(i_of(which)), y_ + own_down_) + bias;
     const int g = lane_ / 4;
+    const int x = grid.x(first_i) - halves.reach() + g;
+    first_words_ = words_at(x + 2 * (lane_ % 4), y_ - halves.reach());
+    first_norms_ = norms_at(x, y_ - halves.reach());
+#pragma unroll
+    for (int which = 0; which < 2; ++which) {
+      first_dx_[which] = x - grid.x(i_of(which));
+      norms_[which] = *own_norm(which) + halves.bias;
+    }
     const std::uint32_t* const from =
         words_at(grid.x(first_i + g % columns) + 2 * (lane_ % 4), grid.y(j + g / columns));
     constexpr std::uint32_t both_signs = 0x80008000U;
@@ -71,27 +76,36 @@ class Octet {
   }
   // Rows of the union of all references' windows.
   __device__ int rows() const { return halves_.call.search + rows_down_; }
-  // Whether the 8 rows from there on lie in all windows.
-  __device__ bool all_have(int row) const { return row >= rows_down_ && row + side <= halves_.call.search; }
+  // Whether the next `count` rows from `row` on lie in all windows.
+  __device__ bool all_have(int row, int count) const {
+    return row >= rows_down_ && row + count <= halves_.call.search;
+  }
 
   // The references of this lane.
   __device__ int i_of(int which) const { return first_i_ + (2 * (lane_ % 4) + which) % columns; }
   __device__ int j_of(int which) const { return first_j_ + (2 * (lane_ % 4) + which) / columns; }
 
-  // The rows from `first_row` on follow; 0 is the first of the windows. With `swapped` 4 the lanes take each
-  // other's columns: g those of g ^ 4.
-  __device__ void begin_tile(int tile, int first_row = 0, int swapped = 0) {
-    const int x =
-        halves_.call.grid.x(first_i_) - halves_.reach() + tile_columns * tile + (lane_ / 4 ^ swapped);
-    const int y = y_ - halves_.reach() + first_row;
-    next_words_ = words_at(x + 2 * (lane_ % 4), y);
-    next_norms_ = norms_at(x, y);
+  // A reference's own column and row among the candidates.
+  __device__ int own_column(int which) const {
+    return halves_.call.grid.x(i_of(which)) - halves_.call.grid.x(first_i_) + halves_.reach();
+  }
+  __device__ int own_row() const { return own_down_ + halves_.reach(); }
+
+  // The norm of a reference of this lane, and from one row to the next.
+  __device__ const float* own_norm(int which) const {
+    return norms_at(halves_.call.grid.x(i_of(which)), y_ + own_down_);
+  }
+  __device__ int norm_pitch() const { return norm_pitch_of(word_pitch()); }
+
+  __device__ void begin_tile(int tile) {
+    next_words_ = first_words_ + tile * (tile_columns / 2);
+    next_norms_ = first_norms_ + tile * tile_columns;
 #pragma unroll
     for (int row = 0; row < side; ++row) load_row(row, row);
     next_words_ += side * word_pitch();
 #pragma unroll
     for (int which = 0; which < 2; ++which) {
-      const int dx = x - halves_.call.grid.x(i_of(which));
+      const int dx = first_dx_[which] + tile * tile_columns;
       columns_[which] = dx + halves_.reach() + 1 - own_down_ * halves_.call.search;
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
@@ -100,19 +114,39 @@ class Octet {
     }
   }
 
-  // A reference's own column and row among the candidates.
-  __device__ int own_column(int which) const {
-    return halves_.call.grid.x(i_of(which)) - halves_.call.grid.x(first_i_) + halves_.reach();
-  }
-  __device__ int own_row() const { return own_down_ + halves_.reach(); }
-
   // Column g of the tile in the octet's first row, as a position in the window of a reference.
   __device__ int column(int which) const { return columns_[which]; }
 
+  // Half the distances of the lane's candidates in a row: of column g, then of g + 8, for the lane's two
+  // references each. `top`: the row in the tile, modulo 8; `next`: behind those passed. `Partial`: the row
+  // may lie outside a window.
+  template <bool Partial>
+  __device__ void take_row(int row, int top, int next, float (&distances)[4]) {
+    const bool mine =
+        !Partial || static_cast<unsigned>(row - own_down_) < static_cast<unsigned>(halves_.call.search);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float norm = next_norms_[next * norm_pitch() + 8 * half];
+      if (!mine) norm = outside;
+      distances[2 * half] = norm + starts_[half][0];
+      distances[2 * half + 1] = norm + starts_[half][1];
+    }
+    // The patches' rows begin here in the ring; the next row replaces the first.
+#pragma unroll
+    for (int product = 0; product < 4; ++product) {
+      const std::uint32_t(&rows)[4] = ring_[((top + 1) / 2 + product) % 4];
+      const std::uint32_t(&references)[2] = pairs_[top % 2][product];
+      add_product(distances, rows[0], rows[1], rows[2], rows[3], references[0], references[1]);
+    }
+    load_row(top % side, next);
+  }
+  __device__ void pass_rows(int rows) {
+    next_words_ += rows * word_pitch();
+    next_norms_ += rows * norm_pitch();
+  }
+
   // Computes half the distances of the lane's candidates in `Rows` rows from `first` on, which lies Phase
-  // rows modulo 8 below the tile's first row. Calls visit(row - first, distances) for every few rows, each
-  // time with those of column g and then of g + 8, for the lane's two references. `Partial`: some rows may
-  // lie outside a window or the area.
+  // rows modulo 8 below the tile's first row. Calls visit(row - first, distances) for every few rows.
   template <int Rows, bool Partial, int Phase, class Visit>
   __device__ void take_rows(int first, const Visit& visit) {
 #pragma unroll
@@ -121,34 +155,15 @@ class Octet {
       float distances[rows_in_flight][4];
 #pragma unroll
       for (int k = 0; k < rows_in_flight; ++k) {
-        const auto own_row = static_cast<unsigned>(first + i + k - own_down_);
-        const bool mine = !Partial || own_row < static_cast<unsigned>(halves_.call.search);
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          float norm = next_norms_[(i + k) * norm_pitch() + 8 * half];
-          if (!mine) norm = outside;
-          distances[k][2 * half] = norm + starts_[half][0];
-          distances[k][2 * half + 1] = norm + starts_[half][1];
-        }
-        // The patches' rows begin here in the ring; the next row replaces the first.
-        const int top = Phase + i + k;
-#pragma unroll
-        for (int product = 0; product < 4; ++product) {
-          const std::uint32_t(&rows)[4] = ring_[((top + 1) / 2 + product) % 4];
-          const std::uint32_t(&references)[2] = pairs_[top % 2][product];
-          add_product(distances[k], rows[0], rows[1], rows[2], rows[3], references[0], references[1]);
-        }
-        load_row(top % side, i + k);
+        take_row<Partial>(first + i + k, Phase + i + k, i + k, distances[k]);
       }
       visit(i, distances);
     }
-    next_words_ += Rows * word_pitch();
-    next_norms_ += Rows * norm_pitch();
+    pass_rows(Rows);
   }
 
  private:
   __device__ int word_pitch() const { return Pitch > 0 ? Pitch : halves_.word_pitch; }
-  __device__ int norm_pitch() const { return norm_pitch_of(word_pitch()); }
   __device__ const std::uint32_t* words_at(int x, int y) const {
     const int column = x - area_.x0;
     return area_.words + column % 2 * halves_.copy_words + (y - area_.y0) * word_pitch() + column / 2;
@@ -168,9 +183,13 @@ class Octet {
   int lane_;
   int first_i_;
   int first_j_;
-  int y_;           // of the first row of references
-  int rows_down_;   // from there to the last row
-  int own_down_;    // from there to this lane's row
+  int y_;          // of the first row of references
+  int rows_down_;  // from there to the last row
+  int own_down_;   // from there to this lane's row
+  // Of the lane's first candidate in the first tile.
+  const std::uint32_t* first_words_;
+  const float* first_norms_;
+  int first_dx_[2];
   float norms_[2];  // with the bias
   // Pixels 2 t and 2 t + 1 of the rows of reference g, negated, in pairs of rows as the products take them: 0
   // and 1, 2 and 3 ...; and 1 and 2, 3 and 4 ..., 7 and 0.
@@ -201,29 +220,18 @@ class BlockOfReferences {
     // begins within a piece, and the block needs less than others.
     const int column = (grid.grid_x(first_i_) - halves.reach() - halves.x0) / columns_step * columns_step;
     auto* const norms = reinterpret_cast<float*>(shared + 2 * halves.copy_words);
-    area_ = {shared, norms, halves.x0 + column, grid.y(first_j_) - halves.reach() - halves.rows_before};
+    area_ = {shared, norms, halves.x0 + column, grid.y(first_j_) - halves.reach()};
     const int row = area_.y0 - halves.y0;
-    const auto copy = [&](const auto* from, int columns_a_word, std::uint32_t* to, int pitch, int rows) {
-      const int row_words = halves.width / columns_a_word;
-      const int first_word = column / columns_a_word;
-      const int pieces = min(pitch, row_words - first_word) / piece_words;
-      for (int y = warp_; y < min(rows, halves.rows - row); y += warps) {
-        const auto* const from_row = from + static_cast<std::ptrdiff_t>(row + y) * row_words + first_word;
-        for (int piece = static_cast<int>(threadIdx.x) % warp_size; piece < pieces; piece += warp_size)
-          copy_async(to + y * pitch + piece * piece_words, from_row + piece * piece_words);
-      }
-    };
-    const int word_pitch = halves.word_pitch;
-#pragma unroll
-    for (int which = 0; which < 2; ++which)
-      copy(halves.words[which], 2, shared + which * halves.copy_words, word_pitch, halves.word_rows);
-    copy(halves.norms, 1, reinterpret_cast<std::uint32_t*>(norms), norm_pitch_of(word_pitch),
-         halves.norm_rows);
+    const int word_pitch = Pitch > 0 ? Pitch : halves.word_pitch;
+    copy<2>({halves.words[0], halves.words[1]}, {shared, shared + halves.copy_words}, 2, column, row,
+            word_pitch, halves.word_rows);
+    copy<1>({reinterpret_cast<const std::uint32_t*>(halves.norms)}, {shared + 2 * halves.copy_words}, 1,
+            column, row, norm_pitch_of(word_pitch), halves.norm_rows);
     wait_for_all_copies();
     __syncthreads();
   }
 
-  // Calls rank(octet) for each octet of this warp.
+  // Calls rank(candidates) for each octet of this warp.
   template <class Rank>
   __device__ void for_each_octet(const Rank& rank) const {
     constexpr int octets_across = columns_of_block / octet_columns;
@@ -240,6 +248,28 @@ class BlockOfReferences {
 
  private:
   static constexpr int warps = warps_of(Pitch);
+
+  // Copies the same part of several arrays, in pieces of 16 bytes: neighbouring threads have neighbouring
+  // pieces. It begins at `column` and `row`.
+  template <int Arrays>
+  __device__ void copy(const std::uint32_t* const (&from)[Arrays], std::uint32_t* const (&to)[Arrays],
+                       int columns_a_word, int column, int row, int pitch, int rows) const {
+    const int row_words = halves_.width / columns_a_word;
+    const int first_word = column / columns_a_word;
+    const int pieces_of_row = pitch / piece_words;
+    const int pieces_that_exist = (row_words - first_word) / piece_words;
+    const int pieces = min(rows, halves_.rows - row) * pieces_of_row;
+#pragma unroll 4
+    for (int i = static_cast<int>(threadIdx.x); i < pieces; i += warps * warp_size) {
+      const int y = i / pieces_of_row;
+      const int piece = i % pieces_of_row;
+      const std::ptrdiff_t at =
+          static_cast<std::ptrdiff_t>(row + y) * row_words + first_word + piece * piece_words;
+      if (piece >= pieces_that_exist) continue;
+#pragma unroll
+      for (int array = 0; array < Arrays; ++array) copy_async(to[array] + i * piece_words, from[array] + at);
+    }
+  }
 
   const HalvesCall& halves_;
   int warp_;

@@ -30,12 +30,13 @@ struct PreparedPixel {
   __half value = __half(0.0F);
   bool fits = true;
 
-  __device__ PreparedPixel(const GroupMatchCall& call, int x, int y) {
+  __device__ PreparedPixel(const HalvesCall& halves, int x, int y) {
+    const GroupMatchCall& call = halves.call;
     const Rect& rect = call.plane.rect;
     if (x < rect.x0 || x >= rect.x1 || y < rect.y0 || y >= rect.y1) return;
     const float scaled = __fmul_rn(call.plane.at(0, x, y) - call.middle, call.scale);
     fits = fabsf(scaled) <= (call.integers.most > 0 ? call.integers.most : largest_pixel);
-    if (fits) value = __float2half_rn(call.integers.most > 0 ? rintf(scaled) : scaled);
+    if (fits) value = __float2half_rn(call.integers.most > 0 ? rintf(scaled) : scaled * halves.unit);
   }
 };
 
@@ -55,7 +56,7 @@ __global__ void __launch_bounds__(preparing_warps* warp_size) prepare_kernel(con
   float sums[prepared_rows + side - 1];  // of a row of 8 squares
 #pragma unroll
   for (int i = 0; i < prepared_rows + side - 1; ++i) {
-    const PreparedPixel pixel(call, x, halves.y0 + first_row + i);
+    const PreparedPixel pixel(halves, x, halves.y0 + first_row + i);
     if (mine && i < prepared_rows && first_row + i < halves.rows) {
       reinterpret_cast<__half*>(halves.words[0])[at(i)] = pixel.value;
       auto* const later = reinterpret_cast<__half*>(halves.words[1]);
@@ -103,7 +104,10 @@ HalvesCall halves_call(const GroupMatchCall& call, int rows_of_block) {
                       : pitch <= middle_pitch ? middle_pitch
                       : pitch <= wide_pitch   ? wide_pitch
                                               : pitch;
-  halves.rows_before = halves.one_pass() ? most_rows_before : 0;
+  const bool one_pass = halves.one_pass();
+  halves.unit = one_pass ? one_pass_unit : 1;
+  halves.bias = one_pass ? least_distance : two_pass_bias;
+  halves.two = 2;
 
   // Rows and columns beyond the windows: a full group of rows in flight, one row of read-ahead, and full
   // tiles of columns.
@@ -112,23 +116,23 @@ HalvesCall halves_call(const GroupMatchCall& call, int rows_of_block) {
   const int last_j =
       (halves.end_j() - 1) / halves.octet_rows() * halves.octet_rows() + halves.octet_rows() - 1;
   halves.x0 = (grid.grid_x(halves.first_octet()) - reach) & ~1;
-  halves.y0 = grid.y(halves.first_row()) - reach - halves.rows_before;
+  halves.y0 = grid.y(halves.first_row()) - reach;
   const int width = grid.x(last_i) + reach + 26 - halves.x0;
   halves.width = (width + columns_step - 1) / columns_step * columns_step;
   halves.rows = grid.y(last_j) + reach + more_rows + side + 1 - halves.y0;
   lay_out(halves, call.scratch);
 
-  halves.word_rows = halves.rows_before + down + more_rows + side + 1;
+  halves.word_rows = down + more_rows + side + 1;
   // A warp loads from 7 neighbouring banks of each copy, so the copies are 16 banks apart.
   halves.copy_words = (halves.word_pitch * halves.word_rows + 15) / 32 * 32 + 16;
-  halves.norm_rows = halves.rows_before + down + more_rows + 1;
+  halves.norm_rows = down + more_rows + 1;
 
   constexpr int fewest_position_bits = 9;  // the remaining bits of a key fit a float
   halves.position_bits = fewest_position_bits;
   while (call.search * call.search >= 1 << halves.position_bits) ++halves.position_bits;
   halves.inverse_side = ((1U << 21) + call.search - 1) / call.search;
-  const double scale = call.scale;
-  halves.farthest = static_cast<float>(0.5 * call.max_distance * scale * scale + bias);
+  const double scale = static_cast<double>(call.scale) * halves.unit;
+  halves.farthest = static_cast<float>(0.5 * call.max_distance * scale * scale + halves.bias);
   return halves;
 }
 
@@ -157,9 +161,9 @@ int rows_of_block(const GroupMatchCall& call) {
       const dim3 grid = grid_of(halves);
       constexpr double filling = 0.5;  // filling shared memory takes about as long as searching so many rows
       const int rows_at_a_time = halves.warps() / 2;
-      const double time =
-          blocks_for(static_cast<int>(grid.x * grid.y * grid.z), blocks_per_processor * processors) *
-          (blocks_for(rows, rows_at_a_time) * rows_at_a_time + filling);
+      // A block without a second one beside it takes little more than half as long.
+      const double time = blocks_for(static_cast<int>(grid.x * grid.y * grid.z), processors) *
+                          (blocks_for(rows, rows_at_a_time) * rows_at_a_time + filling);
       if (best == 0 || time < best_time) {
         best = rows;
         best_time = time;

@@ -3,7 +3,7 @@
 //   32 lanes = 4 columns t of 8 lanes g          lane 4 g + t
 //   numbers of column t:  g = 0 | 1 | ... | 7    number g * Each + i is register i of lane g
 //
-//   one pass      keys -> sort_nearest() -> store()
+//   one pass      keys -> sort_eight() -> sort_some_lanes() -> sort_nearest_of_two() -> store()
 //   of two passes
 //     the first   distances -> find_least_and_nth() -> threshold of a reference
 //     the second  keys      -> LaneQueue            -> sort_keys() -> store()
@@ -20,8 +20,6 @@ namespace ungrain::cuda::halves_match {
 
 __device__ inline float smaller(float a, float b) { return fminf(a, b); }
 __device__ inline float larger(float a, float b) { return fmaxf(a, b); }
-__device__ inline int smaller(int a, int b) { return min(a, b); }
-__device__ inline int larger(int a, int b) { return max(a, b); }
 __device__ inline unsigned smaller(unsigned a, unsigned b) { return min(a, b); }
 __device__ inline unsigned larger(unsigned a, unsigned b) { return max(a, b); }
 
@@ -137,23 +135,59 @@ __device__ void keep_smaller_half(T (&numbers)[Each]) {
   for (int i = 0; i < Each; ++i) numbers[i] = smaller(numbers[i], others[i]);
 }
 
-// Sorts the smallest `n` numbers of 8 lanes, each of which holds 8 that ascend. They end up in the first
-// lanes.
+// Sorts a lane's numbers with the fewest comparisons.
 template <class T>
-__device__ void sort_nearest(T (&numbers)[8], int n) {
+__device__ void sort_eight(T (&numbers)[8]) {
+  constexpr int pairs[19][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3}, {4, 6},
+                                {5, 7}, {1, 2}, {5, 6}, {0, 4}, {1, 5}, {2, 6}, {3, 7},
+                                {2, 4}, {3, 5}, {1, 2}, {3, 4}, {5, 6}};
+#pragma unroll
+  for (int i = 0; i < 19; ++i) {
+    T& low = numbers[pairs[i][0]];
+    T& high = numbers[pairs[i][1]];
+    const T least = smaller(low, high);
+    high = larger(low, high);
+    low = least;
+  }
+}
+
+// The smallest `n` numbers, at most 32, of each of two sets, of both of which 8 lanes hold 8 numbers that
+// ascend. First each set by itself: sorts those of 2 lanes, or of 4 where n is more than 16.
+template <class T>
+__device__ void sort_some_lanes(T (&numbers)[8], int n) {
   order_across<1, true>(numbers);
   merge<1>(numbers);
-  if (n <= 16) {
-    keep_smaller_half<3>(numbers);
-    merge<2>(numbers);
-    keep_smaller_half<7>(numbers);
-    merge<2>(numbers);
-    return;
-  }
+  if (n <= 16) return;
   order_across<3, true>(numbers);
   merge<2>(numbers);
-  keep_smaller_half<7>(numbers);
-  merge<4>(numbers);
+}
+// Of two sorted halves of each set, in lanes g and g ^ Apart of runs of lanes, keeps the smaller numbers as a
+// bitonic sequence: the lower lanes those of a, the upper ones those of b.
+template <int Apart, class T>
+__device__ void keep_smaller_half_of_two(T (&a)[8], const T (&b)[8]) {
+  const int lane = static_cast<int>(threadIdx.x) % warp_size;
+  const bool upper = (lane / 4 & (Apart + 1) / 2) != 0;
+  T others[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    others[i] = __shfl_xor_sync(all_lanes, upper ? a[7 - i] : b[7 - i], 4 * Apart);
+  }
+#pragma unroll
+  for (int i = 0; i < 8; ++i) a[i] = smaller(upper ? b[i] : a[i], others[i]);
+}
+// Then both, each in half of the lanes: the smallest of a end up in the first 2 (or 4) lanes, those of b in
+// the next.
+template <class T>
+__device__ void sort_nearest_of_two(T (&a)[8], const T (&b)[8], int n) {
+  if (n <= 16) {
+    keep_smaller_half_of_two<3>(a, b);
+    merge<2>(a);
+    keep_smaller_half<5>(a);
+    merge<2>(a);
+    return;
+  }
+  keep_smaller_half_of_two<7>(a, b);
+  merge<4>(a);
 }
 
 // The smallest and the n-th smallest number of 8 lanes. For the usual n and 8 numbers a lane this is cheaper
@@ -248,36 +282,34 @@ __device__ void sort_keys(const LaneQueue<Length>& queue, int which, unsigned po
   }
 }
 
-// Stores the group of the reference (i, j). `keys`: number `place` of the group is keys[place % 8] of lane
-// place / 8; larger than `farthest` where there is no candidate. `offset_of(key)`: dx in the lower byte, dy
-// in the upper one.
+// Whether it holds for any lane of the same references.
+__device__ inline bool any_of_references(bool mine) {
+  const unsigned lanes = 0x11111111U << (threadIdx.x % 4);
+  return (__ballot_sync(all_lanes, mine) & lanes) != 0;
+}
+
+// Stores a lane's part of the group of the reference (i, j): `keys` are those from `first_place` on, larger
+// than `farthest` where there is no candidate. `offset_of(key)`: dx in the lower byte, dy in the upper one.
+// `found`: of the whole group.
 template <class Key, class OffsetOf>
 __device__ void store(const HalvesCall& halves, const Key (&keys)[8], Key farthest, const OffsetOf& offset_of,
-                      int i, int j, bool wanted, bool left_out) {
+                      int i, int j, int first_place, int found) {
   const GroupMatchCall& call = halves.call;
-  const int lane = static_cast<int>(threadIdx.x) % warp_size;
-  const int first_place = lane / 4 * 8;
-  unsigned offsets[8];
-  int found = 0;
-#pragma unroll
-  for (int k = 0; k < 8; ++k) {
-    const bool is_there = keys[k] <= farthest && first_place + k < call.count;
-    offsets[k] = is_there ? offset_of(keys[k]) : 0;
-    found += is_there ? 1 : 0;
-  }
-#pragma unroll
-  for (int apart = 4; apart < warp_size; apart *= 2) found += __shfl_xor_sync(all_lanes, found, apart);
-  if (!wanted) return;
   const std::ptrdiff_t reference =
       static_cast<std::ptrdiff_t>(j - call.grid.first_j) * call.grid.count_i + (i - call.grid.first_i);
-  if (lane / 4 == 0) call.found[reference] = static_cast<std::uint8_t>(left_out ? 0 : found);
+  if (first_place == 0) call.found[reference] = static_cast<std::uint8_t>(found);
+  if (first_place >= call.count) return;
+  unsigned offsets[8];
+#pragma unroll
+  for (int k = 0; k < 8; ++k) {
+    const unsigned offset = offset_of(keys[k]);
+    offsets[k] = keys[k] <= farthest ? offset : 0;
+  }
   auto* const places = reinterpret_cast<std::uint16_t*>(call.offsets) + reference * call.count + first_place;
   if (call.count % 8 == 0) {
-    if (first_place < call.count) {
-      *reinterpret_cast<uint4*>(places) =
-          make_uint4(offsets[0] | offsets[1] << 16, offsets[2] | offsets[3] << 16,
-                     offsets[4] | offsets[5] << 16, offsets[6] | offsets[7] << 16);
-    }
+    *reinterpret_cast<uint4*>(places) =
+        make_uint4(offsets[0] | offsets[1] << 16, offsets[2] | offsets[3] << 16,
+                   offsets[4] | offsets[5] << 16, offsets[6] | offsets[7] << 16);
   } else {
 #pragma unroll
     for (int k = 0; k < 8; ++k) {

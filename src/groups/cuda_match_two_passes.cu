@@ -47,7 +47,7 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
   for (int tile = 0; tile < tiles; ++tile) {
     candidates.begin_tile(tile);
     for (int row = 0; row < rows; row += side) {
-      if (candidates.all_have(row)) {
+      if (candidates.all_have(row, side)) {
         candidates.template take_rows<side, false, 0>(row, keep_smallest);
       } else {
         candidates.template take_rows<side, true, 0>(row, keep_smallest);
@@ -71,7 +71,7 @@ __device__ void find_thresholds(const HalvesCall& halves, Octet<Pitch>& candidat
     of.threshold = of.wanted && !of.left_out ? fminf(enough, halves.farthest) : no_threshold;
     // Thresholds become numbers of exactly the bits available.
     const unsigned bits = 32 - halves.position_bits;
-    const unsigned exponent = __float_as_uint(fmaxf(of.threshold, bias)) >> 23;
+    const unsigned exponent = __float_as_uint(fmaxf(of.threshold, two_pass_bias)) >> 23;
     of.scale = __uint_as_float((bits - 1 + 254 - exponent) << 23);
     of.limit = ~0U;
     if (which == 0) {
@@ -139,7 +139,7 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
     }
     while (room && tile < tiles) {
       if (row == 0) candidates.begin_tile(tile);
-      if (candidates.all_have(row)) {
+      if (candidates.all_have(row, side)) {
         candidates.template take_rows<rows_at_once, false, 0>(row, push_hits);
         row += rows_at_once;
         room = have_room();
@@ -169,9 +169,17 @@ __device__ void queue_nearest(const HalvesCall& halves, Octet<Pitch>& candidates
       sort_keys(queue, which, position_mask, static_cast<unsigned>(halves.centre()), keys);
       if (is_end) {
         const auto offset_of = [&](unsigned key) { return halves.offset(key & position_mask); };
-        store(halves, keys, no_key - 1, offset_of, candidates.i_of(which), candidates.j_of(which),
-              which == 0 ? references[0].wanted : references[1].wanted,
-              which == 0 ? references[0].left_out : references[1].left_out);
+        const int first_place = lane / 4 * 8;
+        int found = 0;
+#pragma unroll
+        for (int k = 0; k < 8; ++k) found += keys[k] < no_key && first_place + k < halves.call.count ? 1 : 0;
+#pragma unroll
+        for (int apart = 4; apart < warp_size; apart *= 2) found += __shfl_xor_sync(all_lanes, found, apart);
+        if (which == 0 ? references[0].wanted : references[1].wanted) {
+          const bool left_out = which == 0 ? references[0].left_out : references[1].left_out;
+          store(halves, keys, no_key - 1, offset_of, candidates.i_of(which), candidates.j_of(which),
+                first_place, left_out ? 0 : found);
+        }
       }
     }
     if (is_end) return;
