@@ -244,26 +244,25 @@ Pipeline bilateral_cuda(const BilateralParams& params, const ImageSpec& spec) {
                                       params.sigma_range.value(), divisor);
     const Instance instance = instance_for(distance, channels_per_weight, reach);
     const Form form = form_for(params, spec, channels_per_weight);
-    passes.push_back({.name = "bilateral",
-                      .reach = reach,
-                      .planes = spec.colour_channels(),
-                      .launch = [=](const DeviceStageCall& call) {
-                        for (int first = 0; first < call.out.count; first += channels_per_weight) {
-                          if (form == Form::symmetric) {
-                            launch_symmetric_bilateral(weights, params.border, first, channels_per_weight,
-                                                       call);
-                            continue;
-                          }
-                          if (form == Form::streamed) {
-                            launch_streamed_bilateral(weights, params.border, first, channels_per_weight,
-                                                      call);
-                            continue;
-                          }
-                          const WindowCall window = window_call(call, params, first, weights);
-                          cuda::launch(instance.kernel, cuda::window_grid(call.out.rect),
-                                       dim3(cuda::tile_threads), instance.shared, call.stream, window);
-                        }
-                      }});
+    passes.push_back(
+        {.name = "bilateral",
+         .reach = reach,
+         .planes = spec.colour_channels(),
+         .launch = [=](const DeviceStageCall& call) {
+           for (int first = 0; first < call.out.count; first += channels_per_weight) {
+             if (form == Form::symmetric) {
+               launch_symmetric_bilateral(weights, params.border, first, channels_per_weight, call);
+               continue;
+             }
+             if (form == Form::streamed) {
+               launch_streamed_bilateral(weights, params.border, first, channels_per_weight, call);
+               continue;
+             }
+             const WindowCall window = window_call(call, params, first, weights);
+             cuda::launch(instance.kernel, cuda::window_grid(call.out.rect), dim3(cuda::tile_threads),
+                          instance.shared, call.stream, window);
+           }
+         }});
   }
   Pipeline pipeline =
       cuda::in_colour_mode(params.colour, std::move(passes), spec.white(), params.border == Border::wrap);
