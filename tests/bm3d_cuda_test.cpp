@@ -24,7 +24,8 @@ constexpr Device cpu{Device::Kind::cpu};
 constexpr Device gpu{Device::Kind::cuda};
 
 // Transforms of halves may keep other coefficients where these are about at the threshold, and both search
-// among rounded pixels: at the ends of the range of sigma that is worth some hundredths, either way.
+// among rounded pixels: at the ends of the range of sigma that is worth some hundredths, either way. The GPU
+// takes patches that are nearly as near, which by chance may be better ones.
 TEST(Bm3dCuda, IsAsGoodAsTheCpu) {
   UNGRAIN_NEEDS_GPU();
   for (const int channels : {1, 3}) {
@@ -36,7 +37,8 @@ TEST(Bm3dCuda, IsAsGoodAsTheCpu) {
         const double here = psnr(clean.view(), filtered(params, noisy.view(), {.device = cpu}).view());
         const double there = psnr(clean.view(), filtered(params, noisy.view(), {.device = gpu}).view());
         const bool ends = sigma < 2 || sigma > 60;
-        EXPECT_NEAR(there, here, ends ? 0.03 : 0.01) << sigma << ' ' << channels;
+        EXPECT_GT(there, here - (ends ? 0.03 : 0.01)) << sigma << ' ' << channels;
+        EXPECT_LT(there, here + 0.03) << sigma << ' ' << channels;
       }
     }
   }

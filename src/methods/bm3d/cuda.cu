@@ -178,6 +178,9 @@ struct Axis {
 
 constexpr std::size_t scratch_alignment = 256;  // the runtime's alignment of allocations
 constexpr double general_steps = 0x1p32;
+// Pixels of an image from which a search may find patches that are nearly as near. In smaller ones the exact
+// search hardly takes time, and a few patches weigh more.
+constexpr double least_for_nearly = 256 * 256;
 constexpr int most_matches = 64;  // largest group of launch_group_match()
 
 OpponentMatrix opponent() {
@@ -491,7 +494,7 @@ class CudaStep {
     match.max_distance = static_cast<float>(step_.max_distance * step_.patch * step_.patch);
     match.middle = static_cast<float>(white / 2);
     match.scale = static_cast<float>(255 / white);
-    match.nearly = true;
+    match.nearly = static_cast<double>(image_.width) * image_.height >= least_for_nearly;
     return match;
   }
 
