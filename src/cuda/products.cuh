@@ -55,12 +55,12 @@ __device__ inline void multiply(std::uint32_t (&c)[2], std::uint32_t a0, std::ui
 #endif
 }
 // c = a b + d, d likewise.
-__device__ inline void multiply_add(std::uint32_t (&c)[2], std::uint32_t a0, std::uint32_t a1,
-                                    std::uint32_t b, std::uint32_t d0, std::uint32_t d1) {
+__device__ inline void multiply_add(std::uint32_t (&c)[2], const std::uint32_t (&a)[4], std::uint32_t b0,
+                                    std::uint32_t b1, const std::uint32_t (&d)[2]) {
 #if __CUDA_ARCH__ >= 800
-  asm("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3}, {%4}, {%5,%6};"
+  asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%8,%9};"
       : "=r"(c[0]), "=r"(c[1])
-      : "r"(a0), "r"(a1), "r"(b), "r"(d0), "r"(d1));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(d[0]), "r"(d[1]));
 #endif
 }
 

@@ -1,8 +1,9 @@
 // The fast filter of groups of 8 x 8 patches on a GPU.
 //
 //   block   a tile of references and the pixels that their groups may lie on, 8 or 10 warps
-//           shared memory: noisy | basic    | sums of values | sums of weights | corner tables | warps' own
+//           shared memory: noisy | basic    | sums of values | sums of weights | corner tables | warps' own |
 //                          float   (step 2)   int              int               (wavelets)
+//                          the tile's references
 //   warp    one group at a time: 1, 2, 4 ... 32 patches
 //   lane    4 g + t: of each patch, row g, the pixels of columns t and t + 4;
 //           of its transform, column g, the coefficients of rows 2 t and 2 t + 1
@@ -120,9 +121,9 @@ class GroupFilter : public PatchGroup<Most, Wavelet> {
 
   // The second product of two patches, from the first.
   template <int Way>
-  __device__ void transform(int n, std::uint32_t first, std::uint32_t second) {
+  __device__ void transform(int n, const std::uint32_t (&firsts)[2]) {
     float c[4];
-    this->template second_product<Way>(c, first, second);
+    this->template second_product<Way>(c, firsts[0], firsts[1]);
     parts_[n][0] = c[0];
     parts_[n][1] = c[1];
     parts_[n + 1][0] = c[2];
@@ -150,8 +151,9 @@ class GroupFilter : public PatchGroup<Most, Wavelet> {
           // The second patch of a group of one is 0.
           if (n == 0 && size == 1) pixels[1] = 0;
           largest = larger_halves(larger_halves(largest, pixels[0]), pixels[1]);
-          transform<0>(n, this->template first_product<0>(pixels[0]),
-                       this->template first_product<0>(pixels[1]));
+          std::uint32_t firsts[2];
+          this->template first_products<0>(firsts, pixels[0], pixels[1]);
+          transform<0>(n, firsts);
         },
         [&](int n) {
           parts_[n][0] = zero_here();
@@ -312,12 +314,11 @@ class GroupFilter : public PatchGroup<Most, Wavelet> {
     for_pairs<Most>(
         size,
         [&](int n) {
-          const std::uint32_t first =
-              this->template first_product<1>(pack_halves(parts_[n][0], parts_[n][1]));
-          const std::uint32_t second =
-              this->template first_product<1>(pack_halves(parts_[n + 1][0], parts_[n + 1][1]));
-          largest = larger_halves(larger_halves(largest, first), second);
-          transform<1>(n, first, second);
+          std::uint32_t firsts[2];
+          this->template first_products<1>(firsts, pack_halves(parts_[n][0], parts_[n][1]),
+                                           pack_halves(parts_[n + 1][0], parts_[n + 1][1]));
+          largest = larger_halves(larger_halves(largest, firsts[0]), firsts[1]);
+          transform<1>(n, firsts);
         },
         [](int) {});
     return __all_sync(all_lanes, is_half) != 0 && this->fit_sums(largest);
@@ -346,10 +347,12 @@ Bm3dFastTables make_tables(const std::vector<TransformPair>& levels) {
     const auto pair = [&](const TransformMatrix& m, int row, int first, int second) {
       return halves(m.at(row, first).real(), m.at(row, second).real());
     };
-    tables.matrices[0][lane] = pair(forward, g, column_of(2 * t), column_of(2 * t + 1));
-    tables.matrices[1][lane] = pair(forward, g, 2 * t, 2 * t + 1);
-    tables.matrices[2][lane] = pair(inverse, g, 2 * t, 2 * t + 1);
-    tables.matrices[3][lane] = pair(inverse, column_of(g), 2 * t, 2 * t + 1);
+    for (const int quarter : {0, 3}) {
+      tables.first[0][quarter][lane] = pair(forward, g, column_of(2 * t), column_of(2 * t + 1));
+      tables.first[1][quarter][lane] = pair(inverse, g, 2 * t, 2 * t + 1);
+    }
+    tables.second[0][lane] = pair(forward, g, 2 * t, 2 * t + 1);
+    tables.second[1][lane] = pair(inverse, column_of(g), 2 * t, 2 * t + 1);
     for (int x = 0; x < patch; ++x)
       tables.row_sums[lane] += half_to_float(float_to_half(static_cast<float>(forward.at(g, x).real())));
   }
@@ -400,7 +403,9 @@ std::size_t bytes_of(const Bm3dTile& tile, bool wiener, bool wavelet, bool halve
   const auto weights = static_cast<std::size_t>(tile.height - (patch - 1)) * tile.pitch;
   const std::size_t own = static_cast<std::size_t>(block_shape(most, wiener, halves).warps) *
                           own_words(most, wiener, wavelet, halves);
-  return 4 * ((wiener ? 3 : 2) * pixels + weights + (wavelet ? corner_table_words : 0) + own);
+  const std::size_t references =
+      sizeof(TileReference) / 4 * static_cast<std::size_t>(tile.columns * tile.rows);
+  return 4 * ((wiener ? 3 : 2) * pixels + weights + (wavelet ? corner_table_words : 0) + own + references);
 }
 
 // Chosen by the settings alone: the sums' units depend on the tile, and results must not differ from band to

@@ -110,7 +110,13 @@ class PatchGroup {
         inverse_sigma_(1 / call.filter.sigma[plane]),
         inverse_noise_(1 / (call.filter.sigma[plane] * call.filter.strength)) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) matrices_[i] = kept_in_register(call.tables.matrices[i][lane_]);
+    for (int way = 0; way < 2; ++way) {
+      // Each of the four from its own place: equal ones would share a register, and then be copied for every
+      // product.
+#pragma unroll
+      for (int i = 0; i < 4; ++i) first_[way][i] = kept_in_register(call.tables.first[way][i][lane_]);
+      second_[way] = kept_in_register(call.tables.second[way][lane_]);
+    }
     const float* const window = call.filter.window;
     const float of_row = window[lane_ / 4] * call.filter.sums.value_steps / call.filter.sums.weight_steps;
     window_[0] = of_row * window[lane_ % 4];
@@ -140,24 +146,17 @@ class PatchGroup {
     }
   };
 
-  // Two patches X of the group, as pairs of halves: M X^T, then (M X^T) M^T; see cuda/products.cuh. The
-  // forward and the inverse matrix are stacked: the same two registers serve all first products.
+  // Two patches X of the group, as pairs of halves: M X^T, then (M X^T) M^T; see cuda/products.cuh. The first
+  // product is one for both patches, with M twice on the diagonal: it costs less than two of half the size.
+  // Plus d: the same pair of numbers for all columns of a row, of each patch.
   template <int Way>
-  __device__ std::uint32_t first_product(std::uint32_t halves) const {
-    std::uint32_t both[2];
-    multiply(both, matrices_[0], matrices_[2], halves);
-    return both[Way];
-  }
-  // Forward, plus d[0]: the same pair of numbers for all columns of a row. d[1] does not matter. If it is a
-  // constant or d[0] and registers are few, the compiler makes both anew for every product.
-  __device__ std::uint32_t first_product_plus(const std::uint32_t (&d)[2], std::uint32_t halves) const {
-    std::uint32_t both[2];
-    multiply_add(both, matrices_[0], matrices_[2], halves, d[0], d[1]);
-    return both[0];
+  __device__ void first_products(std::uint32_t (&products)[2], std::uint32_t first, std::uint32_t second,
+                                 const std::uint32_t (&d)[2] = {0, 0}) const {
+    multiply_add(products, first_[Way], first, second, d);
   }
   template <int Way, class T, int Size>
   __device__ void second_product(T (&c)[Size], std::uint32_t first, std::uint32_t second) const {
-    multiply(c, first, second, matrices_[2 * Way + 1]);
+    multiply(c, first, second, second_[Way]);
   }
 
   // The mean of a patch, from the lane's two pixels of it.
@@ -279,7 +278,8 @@ class PatchGroup {
   int lane_;
   float inverse_sigma_;
   float inverse_noise_;
-  std::uint32_t matrices_[4];
+  std::uint32_t first_[2][4];
+  std::uint32_t second_[2];
   float window_[2];
   float mean_of_all_ = 0;
   int weight_ = 1;

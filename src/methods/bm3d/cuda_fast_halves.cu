@@ -17,7 +17,6 @@ namespace {
 // Pixels farther than this from the middle, in sigma, are too coarse as halves. They become NaN, and so do
 // all estimates of their groups.
 constexpr float largest_pixel = 64;
-constexpr std::uint32_t both_signs = 0x80008000U;
 // Beyond it the mean's coefficient does not matter: nothing is taken away from it.
 constexpr float largest_mean = 30000;
 
@@ -45,9 +44,9 @@ __device__ inline std::uint32_t multiply_add(std::uint32_t a, std::uint32_t b, s
 __device__ inline std::uint32_t all_ones_unless_within(std::uint32_t values, std::uint32_t limits) {
   return __hgtu2_mask(__habs2(as_pair(values)), as_pair(limits));
 }
-// 1 where the magnitude is above the limit, else 0.
-__device__ inline std::uint32_t ones_above(std::uint32_t values, std::uint32_t limits) {
-  return as_word(__hgt2(__habs2(as_pair(values)), as_pair(limits)));
+// All bits where the magnitude is above the limit, else 0.
+__device__ inline std::uint32_t all_ones_above(std::uint32_t values, std::uint32_t limits) {
+  return __hgt2_mask(__habs2(as_pair(values)), as_pair(limits));
 }
 
 template <int Most, bool Wiener, bool Wavelet>
@@ -134,27 +133,35 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
   __device__ void forward(const Pixel* pixels, int size, std::uint32_t (&coefficients)[images][Most]) {
     const float2 of_lane = unpack_halves(pixel_at(pixels, places_[0]).pairs[0]);
     const float mean = this->mean_of_patch(of_lane.x, of_lane.y);
-    std::uint32_t less_mean[images][2];
-#pragma unroll
-    for (int i = 0; i < images; ++i) {
-      const float of_row = -mean * row_sum_;
-      less_mean[i][0] = twice(i == 0 ? of_row : of_row * call_.basic_per_noisy);
-      less_mean[i][1] = Wiener ? 0 : pack_halves(mean, of_row);
-    }
+    const float of_row = -mean * row_sum_;
+    // Of what a product takes at a time: a patch of both images, or two patches.
+    std::uint32_t less_mean[2];
+    less_mean[0] = twice(of_row);
+    // A register of its own: the product takes a pair of them.
+    less_mean[1] = Wiener ? twice(of_row * call_.basic_per_noisy) : kept_in_register(less_mean[0]);
     FourPlaces four;
     for_pairs<Most>(
         size,
         [&](int n) {
           const Pixel first = pixel_at(pixels, four.of(places_, n));
           const Pixel second = pixel_at(pixels, four.of(places_, n + 1));
+          std::uint32_t c[2];
+          if constexpr (Wiener) {
+            transform(c, first.pairs[0], first.pairs[1], less_mean);
+            coefficients[0][n] = c[0];
+            coefficients[1][n] = c[1];
+            transform(c, second.pairs[0], second.pairs[1], less_mean);
+            coefficients[0][n + 1] = c[0];
+            coefficients[1][n + 1] = c[1];
+          } else {
+            transform(c, first.pairs[0], second.pairs[0], less_mean);
+            coefficients[0][n] = c[0];
+            coefficients[0][n + 1] = c[1];
+          }
+          // The second patch of a group of one is 0.
+          if (n == 0 && size == 1) {
 #pragma unroll
-          for (int i = 0; i < images; ++i) {
-            std::uint32_t c[2];
-            this->template second_product<0>(c, this->first_product_plus(less_mean[i], first.pairs[i]),
-                                             this->first_product_plus(less_mean[i], second.pairs[i]));
-            coefficients[i][n] = c[0];
-            // The second patch of a group of one is 0.
-            coefficients[i][n + 1] = n == 0 && size == 1 ? 0 : c[1];
+            for (int i = 0; i < images; ++i) coefficients[i][1] = 0;
           }
         },
         [&](int n) {
@@ -167,10 +174,18 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
 #pragma unroll
     for (int i = 0; i < images; ++i) {
       mean_of_all[i] =
-          fmaf(-unpack_halves(less_mean[i][0]).x, call_.mean_per_first_row, call_.middles[plane_][i]);
+          fmaf(-unpack_halves(less_mean[i]).x, call_.mean_per_first_row, call_.middles[plane_][i]);
       add_along(size, mean_of_all[i], coefficients[i]);
     }
     mean_of_all_ = mean_of_all[0];
+  }
+
+  // Both products of two patches, forward.
+  __device__ void transform(std::uint32_t (&c)[2], std::uint32_t first, std::uint32_t second,
+                            const std::uint32_t (&less_mean)[2]) const {
+    std::uint32_t firsts[2];
+    this->template first_products<0>(firsts, first, second, less_mean);
+    this->template second_product<0>(c, firsts[0], firsts[1]);
   }
 
   // Haar along the group, as in cuda_fast.cu. `mean_of_all`: of the group's pixels, times the patch's side.
@@ -239,16 +254,18 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
       }
       __syncwarp();
     }
-    std::uint32_t kept = 0;  // exact counts
+    std::uint32_t masks = 0;  // their sum
 #pragma unroll
     for (int n = 0; n < Most; ++n) {
-      const std::uint32_t keep =
-          ones_above(coefficients[n], twice(n == 0 ? limit_of_all : limit * constant_root(patches_in(n))));
-      coefficients[n] = multiply_add(coefficients[n] ^ both_signs, keep, coefficients[n]);
-      kept = sum_of(kept, keep);
+      const float limit_of_this = n == 0 ? limit_of_all : limit * constant_root(patches_in(n));
+      const std::uint32_t keep = all_ones_above(coefficients[n], twice(limit_of_this));
+      coefficients[n] &= ~keep;
+      masks += keep;
     }
-    const float2 counts = unpack_halves(kept);
-    float count = counts.x + counts.y;
+    // To the sum's negative a kept coefficient in a lower half adds 1 - 2^16, one in an upper half 2^16.
+    masks = -masks;
+    const int lower = static_cast<int>(masks & 0xFFFFU);
+    float count = static_cast<float>(2 * lower + (static_cast<int>(masks) >> 16));
     if constexpr (Wavelet) {
       // Replaces the count of the corner's lanes.
       if (corner) count = 0;
@@ -286,9 +303,11 @@ class HalvesGroupFilter : public PatchGroup<Most, Wavelet> {
     for_pairs<Most>(
         size,
         [&](int n) {
-          parts_[n] = this->template first_product<1>(parts_[n]);
-          parts_[n + 1] = this->template first_product<1>(parts_[n + 1]);
-          largest = larger_halves(larger_halves(largest, parts_[n]), parts_[n + 1]);
+          std::uint32_t firsts[2];
+          this->template first_products<1>(firsts, parts_[n], parts_[n + 1]);
+          parts_[n] = firsts[0];
+          parts_[n + 1] = firsts[1];
+          largest = larger_halves(larger_halves(largest, firsts[0]), firsts[1]);
         },
         [](int) {});
     return this->fit_sums(largest);

@@ -47,8 +47,26 @@ __device__ void flush_tile(const Bm3dTile& tile, const int* values, const TileSu
   });
 }
 
+// A reference patch of the tile.
+struct TileReference {
+  int index;  // among the plane's
+  int place;  // in the tile, of its first pixel, in bytes
+};
+
+template <int Threads>
+__device__ void list_references(const Bm3dTile& tile, const ReferenceGrid& grid, int first_i, int first_j,
+                                int columns, int rows, int left, int top, TileReference* list) {
+  for (int n = static_cast<int>(threadIdx.x); n < columns * rows; n += Threads) {
+    const int i = first_i + n % columns;
+    const int j = first_j + n / columns;
+    const int x = min((grid.first_i + i) * grid.spacing, grid.last_x) - left;
+    const int y = min((grid.first_j + j) * grid.spacing, grid.last_y) - top;
+    list[n] = {j * grid.count_i + i, 4 * (y * tile.pitch + x)};
+  }
+}
+
 // Shared memory: noisy pixels, the basic estimate's (step 2), sums of values, sums of weights, the tables of
-// corners, the warps' own words.
+// corners, the warps' own words, the tile's references.
 template <class Filter>
 __global__ void __launch_bounds__(threads_of<Filter>, shape_of<Filter>.resident)
     filter_kernel(const __grid_constant__ FastCall call) {
@@ -81,6 +99,12 @@ __global__ void __launch_bounds__(threads_of<Filter>, shape_of<Filter>.resident)
   const int left = min((grid.first_i + first_i) * grid.spacing, grid.last_x) - tile.reach;
   const int top = min((grid.first_j + first_j) * grid.spacing, grid.last_y) - tile.reach;
 
+  auto* const references =
+      reinterpret_cast<TileReference*>(corner_tables + (wavelet ? corner_table_words : 0) +
+                                       warps * own_words(most, wiener, wavelet, Filter::halves));
+  const int count = columns * rows;
+  list_references<threads>(tile, grid, first_i, first_j, columns, rows, left, top, references);
+
   Filter group(call, plane, own, corner_tables);
   // Pairs of pixels reach `pair_columns` beyond the tile.
   const Rect needed{0, 0, tile.pitch + pair_columns, tile.height};
@@ -98,7 +122,6 @@ __global__ void __launch_bounds__(threads_of<Filter>, shape_of<Filter>.resident)
   wait_for_all_copies();
   __syncthreads();
 
-  const int references = columns * rows;
   const int lane_at = Filter::lane_at(tile.pitch);
   const auto* const own_pixels = reinterpret_cast<const typename Filter::Pixel*>(shared) + lane_at;
   int* const own_values = values + lane_at;
@@ -107,41 +130,34 @@ __global__ void __launch_bounds__(threads_of<Filter>, shape_of<Filter>.resident)
   // A group as the search stored it. It is loaded while the previous group is filtered, and used only
   // afterwards, so that the loads overlap.
   struct FoundGroup {
-    int i;  // in the tile
-    int j;
+    TileReference reference;
     int count;
     char2 offset;  // of the patch of this lane's number
     float deviation;
   };
-  const auto read = [&](int i, int j) {
-    const std::size_t index = static_cast<std::size_t>(first_j + j) * grid.count_i + first_i + i;
-    FoundGroup found{i, j, filter.found[index], make_char2(0, 0), 1};
-    if constexpr (model) found.deviation = deviations[index];
-    if (lane < filter.count)
-      found.offset = reinterpret_cast<const char2*>(filter.offsets)[index * filter.count + lane];
+  const auto read = [&](int number) {
+    const TileReference reference = references[min(number, count - 1)];
+    FoundGroup found{reference, filter.found[reference.index], make_char2(0, 0), 1};
+    if constexpr (model) found.deviation = deviations[reference.index];
+    if (lane < filter.count) {
+      const auto first = static_cast<std::size_t>(reference.index) * filter.count;
+      found.offset = reinterpret_cast<const char2*>(filter.offsets)[first + lane];
+    }
     return found;
   };
-  const int columns_on = warps % columns;
-  const int rows_on = warps / columns;
-  FoundGroup next = read(warp % columns, min(warp / columns, rows - 1));
-  for (int reference = warp; reference < references; reference += warps) {
-    const int size = same_in_all_lanes(1 << (31 - __clz(min(next.count, min(filter.count, most)))));
-    const int x = min((grid.first_i + first_i + next.i) * grid.spacing, grid.last_x) + next.offset.x - left;
-    const int y = min((grid.first_j + first_j + next.j) * grid.spacing, grid.last_y) + next.offset.y - top;
-    const int place = 4 * (y * tile.pitch + x);
-    const float deviation = next.deviation;
-    const bool wraps = next.i + columns_on >= columns;
-    next =
-        read(next.i + columns_on - (wraps ? columns : 0), min(next.j + rows_on + (wraps ? 1 : 0), rows - 1));
+  FoundGroup next = read(warp);
+  for (int number = warp; number < count; number += warps) {
+    const FoundGroup found = next;
+    const int size = same_in_all_lanes(1 << (31 - __clz(min(found.count, min(filter.count, most)))));
+    const int place = found.reference.place + 4 * (found.offset.y * tile.pitch + found.offset.x);
+    next = read(number + warps);
     group.set_places(place);
-    if (group.filter(own_pixels, own_pixels + pixels, size, deviation)) {
+    if (group.filter(own_pixels, own_pixels + pixels, size, found.deviation)) {
       group.add(own_values, weights, place, size);
     } else if (lane == 0) {
-      const int i = first_i + reference % columns;
-      const int j = first_j + reference / columns;
       const unsigned at = atomicAdd(filter.left_over, 1U);
       filter.left_over[1 + at] = static_cast<unsigned>(plane - filter.first_plane) * filter.references() +
-                                 static_cast<unsigned>(j * grid.count_i + i);
+                                 static_cast<unsigned>(found.reference.index);
     }
   }
   __syncthreads();

@@ -140,8 +140,10 @@ struct Bm3dTile {
 };
 
 struct Bm3dFastTables {
-  // A lane's two numbers of each matrix: forward and back, each for the first and the second product.
-  std::uint32_t matrices[4][32] = {};
+  // A lane's numbers of the matrices, forward and back: for the first product, where a matrix stands twice on
+  // the diagonal of one of 16 x 16, and for the second.
+  std::uint32_t first[2][4][32] = {};
+  std::uint32_t second[2][32] = {};
   float row_sums[32] = {};              // of a lane's row of the first, as it is rounded
   std::uint32_t corner[2][4][32] = {};  // wavelets: the transform of the low-low quadrant, and back
 };
