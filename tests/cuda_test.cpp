@@ -477,6 +477,47 @@ TEST(Cuda, WholeImageSearchOfAnyRange) {
   }
 }
 
+// Without a noise correction and with a weight of 1 for the pixel itself: one search finds each weight for
+// both its pixels, in blocks of 128 or 192 pixels that lie in a circle. One to five blocks, full and not.
+TEST(Cuda, WholeImageSearchForBothPixelsOfAPair) {
+  UNGRAIN_NEEDS_GPU();
+  const Extent sizes[] = {{13, 11}, {16, 12}, {20, 15}, {32, 12}, {25, 23}, {37, 20}, {40, 24}};
+  for (const Extent& size : sizes) {
+    for (const int channels : {1, 3}) {
+      ImageSpec spec{
+          .width = size.width, .height = size.height, .channels = channels, .type = PixelType::f32};
+      if (channels == 3) spec.colour = Colour::rgb;
+      const TestImage clean = picture(spec);
+      TestImage bright = picture(spec);
+      for (int c = 0; c < channels; ++c) bright.set(3, 4, c, 8);
+      for (const int patch : {3, 5, 7, 9}) {
+        const NlmParams params{.search = whole_image, .patch = patch, .h = 0.1, .self = SelfWeight::one};
+        for (const TestImage* image : {&clean, static_cast<const TestImage*>(&bright)}) {
+          const Agreement agreement = whole_image_agreement(params, *image, with_noise(*image, 0.1));
+          EXPECT_LE(agreement.largest, image == &clean ? 2e-4 : 2e-4 * 8)
+              << size.width << " x " << size.height << ", " << channels << " channels, patch " << patch;
+        }
+      }
+    }
+  }
+}
+
+// Large images, of which each pixel is searched for alone.
+TEST(Cuda, WholeImageSearchOfALargeImage) {
+  UNGRAIN_NEEDS_GPU();
+  const ImageSpec spec{.width = 1031, .height = 1029, .type = PixelType::f32};
+  const TestImage in = with_noise(picture(spec), 0.1);
+  for (const int patch : {3, 5, 7, 9}) {
+    const NlmParams params{.search = whole_image, .patch = patch, .h = 0.1, .self = SelfWeight::one};
+    TestImage expected(spec, Layout::interleaved);
+    TestImage made(spec, Layout::interleaved);
+    Denoiser::create(params, spec, {.device = {Device::Kind::reference}})
+        .run(in.view(), part_of(expected.view(), 1010, 700, 21, 1));
+    Denoiser::create(params, spec, {.device = gpu}).run(in.view(), part_of(made.view(), 1010, 700, 21, 1));
+    EXPECT_LE(difference(made, expected).largest, 2e-4) << "patch " << patch;
+  }
+}
+
 bool floats_are_chosen(NlmParams params, const TestImage& in) {
   params.precision = Precision::half;
   const std::uint64_t chosen = hash_on_host(params, in);
@@ -527,11 +568,16 @@ TestImage partly_noisy(const ImageSpec& spec, int from) {
 TEST(Cuda, PartsOfAWholeImageSearchAreComparedAsTheWholeIs) {
   UNGRAIN_NEEDS_GPU();
   const ImageSpec spec{.width = 97, .height = 83, .type = PixelType::f32};
-  const NlmParams params = experiment_003(7);
-  const int noise_from[] = {87, 17};
-  for (const int from : noise_from) {
+  NlmParams with_self_one = experiment_003(7);
+  with_self_one.self = SelfWeight::one;
+  const struct {
+    NlmParams params;
+    int noise_from;
+    bool takes_floats;
+  } cases[] = {{experiment_003(7), 87, false}, {experiment_003(7), 17, true}, {with_self_one, 87, false}};
+  for (const auto& [params, from, takes_floats] : cases) {
     const TestImage in = partly_noisy(spec, from);
-    EXPECT_EQ(floats_are_chosen(params, in), from == 17);
+    EXPECT_EQ(floats_are_chosen(params, in), takes_floats);
     TestImage whole(spec, Layout::interleaved);
     Denoiser denoiser = Denoiser::create(params, spec, {.device = gpu});
     denoiser.run(in.view(), whole.view());
@@ -563,6 +609,7 @@ TEST(Cuda, WholeImageSearchGivesTheSameBitsEveryTime) {
   } cases[] = {
       {usual, NlmParams{.search = whole_image, .patch = 7, .sigma = 0.05}},
       {usual, NlmParams{.search = whole_image, .patch = 7, .sigma = 0.05, .precision = Precision::single}},
+      {usual, NlmParams{.search = whole_image, .patch = 7, .h = 0.1, .self = SelfWeight::one}},
       {usual, NlmBilateralParams{.search = whole_image, .patch = 5, .sigma = 0.05}},
       {little_noise, experiment_003(7)},
       {much_noise, experiment_003(7)}};

@@ -16,6 +16,8 @@ const char* name(Layout layout);
 class TestImage {
  public:
   TestImage(const ImageSpec& spec, Layout layout);
+  TestImage(TestImage&&) = default;
+  TestImage& operator=(TestImage&&) = default;
   ImageView view() { return view_; }
   ConstImageView view() const { return view_; }
   // Whether every byte that is not a sample still has its guard value.

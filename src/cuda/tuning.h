@@ -32,6 +32,10 @@ constexpr const Split& split_on(int capability) {
   return *split;
 }
 
+// Images of more pixels are searched query by query: a symmetric search would filter the whole image for each
+// of the parts in which it is filtered (whole_image.cu).
+inline constexpr long long most_pixels_for_symmetry = 1LL << 20;
+
 // Blocks of the kernel that finds the range of values. The kernel is compiled for this number.
 inline constexpr int range_blocks = 264;
 

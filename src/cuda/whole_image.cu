@@ -235,11 +235,38 @@ __global__ void __launch_bounds__(join_threads)
   }
 }
 
+// Turns the integer sums of the area's pixels into values, and adds the pixel itself.
+__global__ void __launch_bounds__(join_threads)
+    finish_symmetric_kernel(const __grid_constant__ WholeImageCall call) {
+  if (query_set(call) == QuerySet::none) return;
+  const Rect& area = call.out.rect;
+  const int pixel = static_cast<int>(blockIdx.x * join_threads + threadIdx.x);
+  if (pixel >= area.width() * area.height()) return;
+  const int x = area.x0 + pixel % area.width();
+  const int y = area.y0 + pixel / area.width();
+  const int position = y * call.in.image.width + x;
+  const ValueRange range(call);
+  const auto sum_of = [&](int kind) {
+    constexpr float lowered = 1.0F / (1 << raised_weights) / integer_sums_scale;
+    const auto sum = static_cast<long long>(
+        call.integer_sums[static_cast<std::ptrdiff_t>(kind) * call.pixels() + position]);
+    return lowered * static_cast<float>(sum);
+  };
+  const float weights = sum_of(call.channels);
+  constexpr float self = 1;
+  for (int channel = 0; channel < call.channels; ++channel) {
+    const float values = fmaf(range.spread, sum_of(channel), range.centre * weights);
+    const int plane = call.first_channel + channel;
+    call.out.at(plane, x, y) = fmaf(self, call.in.inside(plane, x, y), values) / (weights + self);
+  }
+}
+
 // Number of groups into which the keys are split, so that a small image keeps the GPU busy. The image's size
 // alone decides, for one size of GPU, so that bits do not depend on the parts in which the image is filtered.
 int groups_for(long long pixels, const WholeImageKernel& kernel, const tuning::Split& gpu) {
   const auto blocks = static_cast<double>((pixels + kernel.queries - 1) / kernel.queries);
-  const auto stages = static_cast<double>((pixels + kernel.layout.keys - 1) / kernel.layout.keys);
+  const double met = kernel.is_symmetric ? 0.5 : 1;  // share of the blocks that a block meets
+  const double stages = met * static_cast<double>((pixels + kernel.layout.keys - 1) / kernel.layout.keys);
   int best = 1;
   double least = 0;
   for (int groups = 1; groups <= gpu.most_groups && groups <= stages; ++groups) {
@@ -267,13 +294,18 @@ struct Plan {
       : kernel(chosen), gpu(&tuning::split_on(capability)) {
     if (kernel.kernel == nullptr) return;
     const KeyLayout& layout = kernel.layout;
-    const auto stages = static_cast<std::size_t>((pixels + layout.keys - 1) / layout.keys);
+    // A symmetric search takes whole blocks of queries as keys.
+    const int together = kernel.is_symmetric ? kernel.queries : layout.keys;
+    const auto stages =
+        static_cast<std::size_t>((pixels + together - 1) / together * (together / layout.keys));
     groups = groups_for(pixels, kernel, *gpu);
     keys = stages * static_cast<std::size_t>(layout.keys / 8 * layout.words * 32);
     values = stages * static_cast<std::size_t>(layout.keys * layout.planes);
-    norms = static_cast<std::size_t>(pixels);
-    list = (norms + 3) / 4 * 4;  // keys follow, which are copied by 16 bytes
-    if (groups > 1) {
+    norms = (static_cast<std::size_t>(pixels) + 3) / 4 * 4;
+    list = norms;  // a multiple of 4: keys follow, which are copied by 16 bytes
+    if (kernel.is_symmetric) {
+      sums = 2 * static_cast<std::size_t>(channels_per_weight + 1) * static_cast<std::size_t>(pixels);
+    } else if (groups > 1) {
       sums = static_cast<std::size_t>(groups) * static_cast<std::size_t>(channels_per_weight + 2) *
              static_cast<std::size_t>(pixels);
     }
@@ -351,6 +383,7 @@ WholeImageCall call_for(const WholeImageCall& setup, const Plan& plan, WholeImag
   next += plan.values;
   result.norms = next;
   result.sums = next + plan.norms;
+  result.integer_sums = reinterpret_cast<unsigned long long*>(result.sums);
   return result;
 }
 
@@ -382,6 +415,14 @@ void launch_choice(const WholeImageCall& call, const Plans& plans, Stream stream
 
 void launch_search(const WholeImageCall& call, const Plan& plan, Stream stream) {
   const int queries = call.out.rect.width() * call.out.rect.height();
+  if (plan.kernel.is_symmetric) {
+    check(cudaMemsetAsync(call.integer_sums, 0, plan.sums * sizeof(float), handle(stream)),
+          "clearing the sums");
+    launch_kernel(call, plan.kernel, call.pixels(), stream);
+    launch(finish_symmetric_kernel, dim3(static_cast<unsigned>(blocks_for(queries, join_threads))),
+           dim3(join_threads), 0, stream, call);
+    return;
+  }
   launch_kernel(call, plan.kernel, queries, stream);
   if (plan.groups == 1) return;
   launch(join_groups_kernel, dim3(static_cast<unsigned>(blocks_for(queries, join_threads))),
@@ -405,6 +446,10 @@ std::optional<WholeImageSearch> whole_image_search(const PatchSearch& search, in
     if (hopper) {
       // The plain kernel's weights are halves.
       const bool of_floats = is_general || search.precision != Precision::half;
+      if (!has_space && !of_floats && pixels <= tuning::most_pixels_for_symmetry) {
+        const WholeImageKernel symmetric = hopper::whole_image_symmetric(channels_per_weight, numbers);
+        if (symmetric.kernel != nullptr) return symmetric;
+      }
       return has_space   ? hopper::whole_image_bilateral(channels_per_weight, numbers)
              : of_floats ? hopper::whole_image_general(channels_per_weight, numbers)
                          : hopper::whole_image_plain(channels_per_weight, numbers);

@@ -67,6 +67,10 @@ struct KeyLayout {
 // 2^14, the smallest 2^-38.
 inline constexpr int raised_weights = 14;
 
+// Sums as integers, of which atomic additions in any order give the same bits: raised weights, and these
+// times values from -1 to 1, both times this. At most 2^34 times the number of pixels.
+inline constexpr float integer_sums_scale = 1 << 20;
+
 struct WholeImageCall {
   BorderedPlane in;
   Planes out;
@@ -91,6 +95,7 @@ struct WholeImageCall {
   std::uint32_t* keys;  // as layout says
   float* values;        // [stage][plane][key]
   float* sums;          // [group][weights, values of each channel, largest][pixel of the area]
+  unsigned long long* integer_sums;  // [values of each channel, weights][pixel of the image]
 
   __host__ __device__ int pixels() const { return in.image.width * in.image.height; }
   __host__ __device__ int components() const { return channels * patch * patch; }
@@ -564,6 +569,8 @@ struct WholeImageKernel {
   int queries = 0;   // of a block
   int resident = 0;  // blocks that a multiprocessor holds
   KeyLayout layout = {};
+  // Whether it finds the weight of two pixels once and adds it to the integer sums of both.
+  bool is_symmetric = false;
 };
 
 template <class Block>
@@ -593,6 +600,7 @@ namespace hopper {
 WholeImageKernel whole_image_plain(int channels, int numbers);
 WholeImageKernel whole_image_general(int channels, int numbers);
 WholeImageKernel whole_image_bilateral(int channels, int numbers);
+WholeImageKernel whole_image_symmetric(int channels, int numbers);  // plain weights
 }  // namespace hopper
 
 }  // namespace ungrain::cuda

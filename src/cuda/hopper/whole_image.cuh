@@ -12,13 +12,20 @@
 
 namespace ungrain::cuda::hopper {
 
-// Descriptor of a matrix of keys in shared memory: its address and layout. 8 keys of 8 numbers are 128
-// contiguous bytes; the next 8 numbers are `along` bytes further, the next 8 keys `down` bytes.
-__device__ inline std::uint64_t matrix_of(const void* shared, int along, int down) {
-  const auto address = static_cast<std::uint64_t>(__cvta_generic_to_shared(shared));
-  return (address & 0x3FFFFU) >> 4U | static_cast<std::uint64_t>(along >> 4) << 16U |
-         static_cast<std::uint64_t>(down >> 4) << 32U;
-}
+// Descriptor of a matrix of keys in shared memory: its address and layout, in units of 16 bytes. 8 keys of 8
+// numbers are 128 contiguous bytes; the next 8 numbers are `along` bytes further, the next 8 keys `down`
+// bytes. Two words, so that only the lower one changes from matrix to matrix.
+struct KeyMatrix {
+  std::uint32_t low;
+  std::uint32_t high;
+
+  __device__ KeyMatrix(const void* shared, int along, int down)
+      : low((static_cast<std::uint32_t>(__cvta_generic_to_shared(shared)) & 0x3FFFFU) >> 4U |
+            static_cast<std::uint32_t>(along) >> 4U << 16U),
+        high(static_cast<std::uint32_t>(down) >> 4U) {}
+
+  __device__ void move(int bytes) { low += static_cast<std::uint32_t>(bytes) >> 4U; }
+};
 
 __device__ inline void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ inline void end_products() {
@@ -106,25 +113,27 @@ class KeyStages {
   __device__ const float* values(int buffer) const { return values_ + buffer * stage_values; }
   __device__ const float* ones() const { return ones_; }  // halves, as many words as keys
 
-  // use(stage, buffer) for each stage of [from, to).
-  template <class Use>
-  __device__ void for_each(int from, int to, Use use) {
-    const int count = to - from;
+  // use(number, buffer) for `count` stages; stage_of(number) says which stage that is.
+  template <class StageOf, class Use>
+  __device__ void for_each(int count, StageOf stage_of, Use use) {
     if (threadIdx.x == 0) {
-      for (int i = 0; i < ahead && i < count; ++i) copy(from + i, i);
+      for (int i = 0; i < ahead && i < count; ++i) copy(stage_of(i), i);
     }
     for (int i = 0; i < count; ++i) {
       if (threadIdx.x == 0 && i + ahead < count) {
         const int next = i + ahead;
         if (next >= buffers) done_[next % buffers].wait((next / buffers - 1) % 2);
-        copy(from + next, next % buffers);
+        copy(stage_of(next), next % buffers);
       }
       __syncwarp();
       come_[i % buffers].wait(i / buffers % 2);
-      use(from + i, i % buffers);
+      use(i, i % buffers);
       done_[i % buffers].arrive();
     }
   }
+
+  // Until every thread has used this stage, one of the last `buffers` ones.
+  __device__ void wait_until_used(int number) { done_[number % buffers].wait(number / buffers % 2); }
 
  private:
   __device__ void copy(int stage, int buffer) {
@@ -146,29 +155,51 @@ class KeyStages {
 };
 
 // c = a b, or c += a b: 64 queries and 32 or 64 keys, 16 numbers.
-__device__ inline void multiply(float (&c)[4][4], const std::uint32_t* a, std::uint64_t b, int adds) {
+__device__ inline void multiply(float (&c)[4][4], const std::uint32_t* a, const KeyMatrix& b, int adds) {
   asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %21, 0;\n"
+      "{\n.reg .pred p;\n.reg .b64 b;\nsetp.ne.b32 p, %22, 0;\nmov.b64 b, {%20, %21};\n"
       "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
-      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15}, {%16,%17,%18,%19}, %20, p, 1, 1, 0;\n}\n"
+      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15}, {%16,%17,%18,%19}, b, p, 1, 1, 0;\n}\n"
       : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]),
         "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
         "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.low), "r"(b.high), "r"(adds));
 }
-__device__ inline void multiply(float (&c)[8][4], const std::uint32_t* a, std::uint64_t b, int adds) {
+__device__ inline void multiply(float (&c)[8][4], const std::uint32_t* a, const KeyMatrix& b, int adds) {
   asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\n"
+      "{\n.reg .pred p;\n.reg .b64 b;\nsetp.ne.b32 p, %38, 0;\nmov.b64 b, {%36, %37};\n"
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
       "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,"
-      "%27,%28,%29,%30,%31}, {%32,%33,%34,%35}, %36, p, 1, 1, 0;\n}\n"
+      "%27,%28,%29,%30,%31}, {%32,%33,%34,%35}, b, p, 1, 1, 0;\n}\n"
       : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]),
         "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
         "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]),
         "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
         "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]),
         "+f"(c[7][2]), "+f"(c[7][3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.low), "r"(b.high), "r"(adds));
+}
+
+inline constexpr int bytes_of_eight = 128;  // 8 numbers of 8 keys
+
+// The products of a warp's 16 queries with the 8 Tiles keys at the matrix's beginning.
+template <int Tiles, int Words>
+__device__ void multiply_vectors(const std::uint32_t (&queries)[Words], KeyMatrix matrix,
+                                 float (&products)[Tiles][4]) {
+  begin_products();
+#pragma unroll
+  for (int k = 0; k < Words / 4; ++k) {
+    multiply(products, queries + 4 * k, matrix, k > 0 ? 1 : 0);
+    matrix.move(2 * bytes_of_eight);
+  }
+  end_products();
+  // The products are final after end_products(). The compiler does not know this and must not read them
+  // earlier.
+#pragma unroll
+  for (auto& of_keys : products) {
+#pragma unroll
+    for (float& product : of_keys) asm volatile("" : "+f"(product)::"memory");
+  }
 }
 
 // For vectors of 16 K16 numbers.
@@ -208,7 +239,9 @@ class WholeImageBlock {
     int from = 0;
     int to = 0;
     rows_.stages(keys, from, to);
-    stages_.for_each(from, to, [&](int stage, int buffer) { add_stage(stage, buffer); });
+    stages_.for_each(
+        to - from, [=](int number) { return from + number; },
+        [&](int number, int buffer) { add_stage(from + number, buffer); });
     rows_.store();
   }
 
@@ -216,12 +249,13 @@ class WholeImageBlock {
   __device__ void add_stage(int stage, int buffer) {
     Sums sums;
     const uint4* const of_values = values_.of(buffer);
-    const std::uint64_t matrix = matrix_of(stages_.keys(buffer), bytes_of_eight, words * bytes_of_eight);
+    KeyMatrix matrix(stages_.keys(buffer), bytes_of_eight, words * bytes_of_eight);
     const bool meets = rows_.meet(stage * keys, keys);
 #pragma unroll
     for (int first = 0; first < keys; first += step) {
       float products[step / 8][4];
-      multiply_with(matrix + static_cast<std::uint64_t>(first / 8 * words * bytes_of_eight >> 4), products);
+      multiply_vectors(queries_[0], matrix, products);
+      matrix.move(step / 8 * words * bytes_of_eight);
       if (meets) {
 #pragma unroll
         for (int n = 0; n < step / 8; ++n) {
@@ -241,25 +275,6 @@ class WholeImageBlock {
     }
     rows_.fold(sums);
   }
-
-  __device__ void multiply_with(std::uint64_t matrix, float (&products)[step / 8][4]) const {
-    begin_products();
-#pragma unroll
-    for (int k = 0; k < K16; ++k) {
-      multiply(products, queries_[0] + 4 * k,
-               matrix + static_cast<std::uint64_t>(k * 2 * bytes_of_eight >> 4), k > 0 ? 1 : 0);
-    }
-    end_products();
-    // The products are final after end_products(). The compiler does not know this and must not read them
-    // earlier.
-#pragma unroll
-    for (auto& of_keys : products) {
-#pragma unroll
-      for (float& product : of_keys) asm volatile("" : "+f"(product)::"memory");
-    }
-  }
-
-  static constexpr int bytes_of_eight = 128;
 
   Rows rows_;
   Stages stages_;
