@@ -294,34 +294,44 @@ std::vector<Bm3dRow> run_bm3d(const std::string& only) {
 
 void run_bm3d_sizes() {
   fmt::print(
-      "\nbm3d normal, gray, tiles of a scene of 1 Mpixel side by side:\n\n| Mpixel | kernels ms | ns a pixel "
-      "|\n"
-      "|--:|--:|--:|\n");
+      "\nbm3d, gray, tiles of a scene of 1 Mpixel side by side:\n\n| Mpixel | fast ms | normal ms | high ms "
+      "| "
+      "normal, ns a pixel |\n|--:|--:|--:|--:|--:|\n");
   constexpr int side = 1000;
   const Picture tile(spec_of({"", side, side}, PixelType::f32));
   const auto* const from = static_cast<const float*>(tile.noisy.view().data);
-  for (const int times : {1, 2, 4, 7, 10}) {
-    const ImageSpec spec = spec_of({"", times * side, times * side}, PixelType::f32);
+  struct Tiles {
+    int across;
+    int down;
+  };
+  for (const auto& [across, down] : {Tiles{1, 1}, Tiles{2, 2}, Tiles{5, 4}, Tiles{7, 7}, Tiles{10, 10}}) {
+    const ImageSpec spec = spec_of({"", across * side, down * side}, PixelType::f32);
     Image image(spec);
     auto* to = static_cast<float*>(image.view().data);
     for (int y = 0; y < spec.height; ++y) {
-      for (int i = 0; i < times; ++i, to += side)
+      for (int i = 0; i < across; ++i, to += side)
         std::memcpy(to, from + static_cast<std::ptrdiff_t>(y % side) * side, side * sizeof(float));
     }
     const GpuImage in(spec);
     const GpuImage out(spec);
     upload(image, in);
-    Denoiser denoiser =
-        Denoiser::create(Bm3dParams{.sigma = {sigma}}, spec, {.device = {Device::Kind::cuda}});
-    std::vector<double> all;
-    for (int run = 0; run < warm_up + runs; ++run) {
-      const Report report = denoiser.run(in.view(), out.view());
-      double sum = 0;
-      for (const auto& stage : report.stages) sum += stage.ms;
-      if (run >= warm_up) all.push_back(sum);
+    fmt::print("| {} ", across * down);
+    double normal = 0;
+    for (const Bm3dProfile profile : profiles) {
+      Denoiser denoiser = Denoiser::create(Bm3dParams{.profile = profile, .sigma = {sigma}}, spec,
+                                           {.device = {Device::Kind::cuda}});
+      std::vector<double> all;
+      for (int run = 0; run < warm_up + runs; ++run) {
+        const Report report = denoiser.run(in.view(), out.view());
+        double sum = 0;
+        for (const auto& stage : report.stages) sum += stage.ms;
+        if (run >= warm_up) all.push_back(sum);
+      }
+      const double ms = median(all);
+      if (profile == Bm3dProfile::normal) normal = ms;
+      fmt::print("| {:.3f} ", ms);
     }
-    const double ms = median(all);
-    fmt::print("| {} | {:.2f} | {:.3f} |\n", times * times, ms, ms * 1e6 / (1e6 * times * times));
+    fmt::print("| {:.3f} |\n", normal * 1e6 / (1e6 * across * down));
     std::fflush(stdout);
   }
 }

@@ -109,11 +109,12 @@ Work nlm_work(int search, int channels, double smoothing) {
 }
 constexpr double running_sums = 4;  // two across, two down, whatever the patch
 double gaussian_sums(int patch) { return 2.0 * patch; }
-// Every pixel against every other, for each of them: an exponential, the sums, and a product of vectors that
-// have the patch's pixels and four numbers more, by eights.
+// Every pixel against every other. Of a pair: an exponential, the sums of both pixels, and a product of
+// vectors that have the patch's pixels and four numbers more, by eights.
 Work whole_image_work(double pixels, int channels, int numbers) {
-  return {static_cast<double>(channels), pixels, pixels * (1 + channels),
-          pixels * std::ceil((numbers + 4) / 8.0) * 8};
+  const double pairs = pixels / 2;
+  return {static_cast<double>(channels), pairs, pairs * 2 * (1 + channels),
+          pairs * std::ceil((numbers + 4) / 8.0) * 8};
 }
 Work copying_work() { return {}; }
 
