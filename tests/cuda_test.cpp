@@ -478,7 +478,8 @@ TEST(Cuda, WholeImageSearchOfAnyRange) {
 }
 
 // Without a noise correction and with a weight of 1 for the pixel itself: one search finds each weight for
-// both its pixels, in blocks of 128 or 192 pixels that lie in a circle. One to five blocks, full and not.
+// both its pixels, in blocks of 128 or 192 pixels that lie in a circle. One block and more, an even and an
+// odd number of them, full and not.
 TEST(Cuda, WholeImageSearchForBothPixelsOfAPair) {
   UNGRAIN_NEEDS_GPU();
   const Extent sizes[] = {{13, 11}, {16, 12}, {20, 15}, {32, 12}, {25, 23}, {37, 20}, {40, 24}};
