@@ -230,40 +230,45 @@ View part_of(View view, int x, int y, int width, int height) {
 
 // Kernels that serve large images only, held against the CPU on parts of one; and the parts against the
 // whole.
-void hold_large_image_against_cpu(const ImageSpec& spec, std::initializer_list<int> radii) {
-  const TestImage in = picture(spec);
+void hold_parts_against_cpu(const MethodParams& params, const TestImage& in, const std::string& which) {
+  const ImageSpec& spec = in.view().spec;
   const struct {
     int x, y, width, height;
-  } parts[] = {{0, 0, 130, 61}, {1500, 1003, 257, 131}, {spec.width - 70, spec.height - 90, 70, 90}};
-  for (const int radius : radii) {
-    const MethodParams params =
-        BilateralParams{.radius = radius, .sigma_space = 0.5 * radius, .sigma_range = 0.1};
-    TestImage whole(spec, Layout::interleaved);
-    Denoiser on_gpu = Denoiser::create(params, spec, {.device = gpu});
-    on_gpu.run(in.view(), whole.view());
-    Denoiser on_cpu = Denoiser::create(params, spec, {.device = {Device::Kind::cpu}});
-    for (const auto& [x, y, width, height] : parts) {
-      const Denoiser::Reach reach = on_cpu.reach();
-      const int x0 = std::max(0, x - reach.x);
-      const int y0 = std::max(0, y - reach.y);
-      const ConstImageView source = part_of(in.view(), x0, y0, std::min(spec.width, x + width + reach.x) - x0,
-                                            std::min(spec.height, y + height + reach.y) - y0);
-      TestImage expected(spec, Layout::interleaved);
-      TestImage alone(spec, Layout::interleaved);
-      on_cpu.run(source, part_of(expected.view(), x, y, width, height));
-      on_gpu.run(source, part_of(alone.view(), x, y, width, height));
-      double worst = 0;
-      for (int py = y; py < y + height; ++py) {
-        for (int px = x; px < x + width; ++px) {
-          for (int c = 0; c < spec.channels; ++c) {
-            worst = std::max(worst, std::fabs(whole.at(px, py, c) - expected.at(px, py, c)));
-            ASSERT_EQ(alone.at(px, py, c), whole.at(px, py, c))
-                << "radius " << radius << " at " << px << ", " << py;
-          }
+  } parts[] = {{0, 0, 130, 61},
+               {spec.width * 3 / 8, spec.height * 10 / 21, 257, 131},
+               {spec.width - 70, spec.height - 90, 70, 90}};
+  TestImage whole(spec, Layout::interleaved);
+  Denoiser on_gpu = Denoiser::create(params, spec, {.device = gpu});
+  on_gpu.run(in.view(), whole.view());
+  Denoiser on_cpu = Denoiser::create(params, spec, {.device = {Device::Kind::cpu}});
+  for (const auto& [x, y, width, height] : parts) {
+    const Denoiser::Reach reach = on_cpu.reach();
+    const int x0 = std::max(0, x - reach.x);
+    const int y0 = std::max(0, y - reach.y);
+    const ConstImageView source = part_of(in.view(), x0, y0, std::min(spec.width, x + width + reach.x) - x0,
+                                          std::min(spec.height, y + height + reach.y) - y0);
+    TestImage expected(spec, Layout::interleaved);
+    TestImage alone(spec, Layout::interleaved);
+    on_cpu.run(source, part_of(expected.view(), x, y, width, height));
+    on_gpu.run(source, part_of(alone.view(), x, y, width, height));
+    double worst = 0;
+    for (int py = y; py < y + height; ++py) {
+      for (int px = x; px < x + width; ++px) {
+        for (int c = 0; c < spec.channels; ++c) {
+          worst = std::max(worst, std::fabs(whole.at(px, py, c) - expected.at(px, py, c)));
+          ASSERT_EQ(alone.at(px, py, c), whole.at(px, py, c)) << which << " at " << px << ", " << py;
         }
       }
-      EXPECT_LE(worst, 1e-5) << "radius " << radius;
     }
+    EXPECT_LE(worst, 1e-5) << which;
+  }
+}
+
+void hold_large_image_against_cpu(const ImageSpec& spec, std::initializer_list<int> radii) {
+  const TestImage in = picture(spec);
+  for (const int radius : radii) {
+    hold_parts_against_cpu(BilateralParams{.radius = radius, .sigma_space = 0.5 * radius, .sigma_range = 0.1},
+                           in, fmt::format("radius {}", radius));
   }
 }
 
@@ -338,6 +343,19 @@ TEST(Cuda, AdaptiveBilateralOfLargerImagesAgreesWithTheCpu) {
   hold(float_spec(2003, 2003, 3), {4});
   hold(float_spec(2003, 901, 3), {5, 6, 7});
   hold(float_spec(1103, 911, 3), {8, 9, 10});
+}
+
+// Where an image has few blocks more than a GPU holds at a time, the last rows of blocks are searched in
+// pieces (cuda/patch_pairs.cu).
+TEST(Cuda, NlmWithItsLastBlocksInPiecesAgreesWithTheCpu) {
+  UNGRAIN_NEEDS_GPU();
+  const TestImage gray = picture(float_spec(1920, 1080, 1));
+  const TestImage colour = picture(float_spec(1920, 1080, 3));
+  const NlmParams flat{.search = 21, .patch = 7, .h = 0.1, .self = SelfWeight::one};
+  const NlmParams with_noise{.search = 21, .patch = 5, .sigma = 0.1, .h = 0.1};
+  hold_parts_against_cpu(flat, colour, "colour, flat patches of 7");
+  hold_parts_against_cpu(with_noise, gray, "gray, flat patches of 5, noise taken off");
+  hold_parts_against_cpu(with_noise, colour, "colour, flat patches of 5, noise taken off");
 }
 
 // Each has a kernel of its own.
@@ -506,16 +524,21 @@ TEST(Cuda, WholeImageSearchForBothPixelsOfAPair) {
 // Large images, of which each pixel is searched for alone.
 TEST(Cuda, WholeImageSearchOfALargeImage) {
   UNGRAIN_NEEDS_GPU();
-  const ImageSpec spec{.width = 1031, .height = 1029, .type = PixelType::f32};
-  const TestImage in = with_noise(picture(spec), 0.1);
-  for (const int patch : {3, 5, 7, 9}) {
-    const NlmParams params{.search = whole_image, .patch = patch, .h = 0.1, .self = SelfWeight::one};
-    TestImage expected(spec, Layout::interleaved);
-    TestImage made(spec, Layout::interleaved);
-    Denoiser::create(params, spec, {.device = {Device::Kind::reference}})
-        .run(in.view(), part_of(expected.view(), 1010, 700, 21, 1));
-    Denoiser::create(params, spec, {.device = gpu}).run(in.view(), part_of(made.view(), 1010, 700, 21, 1));
-    EXPECT_LE(difference(made, expected).largest, 2e-4) << "patch " << patch;
+  for (const int channels : {1, 3}) {
+    const ImageSpec spec = float_spec(1031, 1029, channels);
+    const TestImage in = with_noise(picture(spec), 0.1);
+    const int width = channels == 1 ? 21 : 7;  // of the part that is compared
+    for (const int patch : {3, 5, 7, 9}) {
+      if (channels == 3 && patch == 9) continue;  // has one kernel for images of any size
+      const NlmParams params{.search = whole_image, .patch = patch, .h = 0.1, .self = SelfWeight::one};
+      TestImage expected(spec, Layout::interleaved);
+      TestImage made(spec, Layout::interleaved);
+      Denoiser::create(params, spec, {.device = {Device::Kind::reference}})
+          .run(in.view(), part_of(expected.view(), 1010, 700, width, 1));
+      Denoiser::create(params, spec, {.device = gpu})
+          .run(in.view(), part_of(made.view(), 1010, 700, width, 1));
+      EXPECT_LE(difference(made, expected).largest, 2e-4) << channels << " channels, patch " << patch;
+    }
   }
 }
 

@@ -68,9 +68,10 @@ __global__ void __launch_bounds__(join_threads) join_pairs_kernel(const __grid_c
       const int sum =
           (row.offset + up * call.own_rows) * call.columns + column.offset + left * call.own_columns;
       const float* from =
-          search.sums + static_cast<std::ptrdiff_t>(block) * (search.groups * call.each) + sum;
+          search.sums + static_cast<std::ptrdiff_t>(call.raster.sums_of(block)) * call.each + sum;
+      const int groups = call.raster.groups_of(block);
 #pragma unroll 1
-      for (int group = 0; group < search.groups; ++group, from += call.each) {
+      for (int group = 0; group < groups; ++group, from += call.each) {
         weights += from[0];
 #pragma unroll
         for (int c = 0; c < Channels; ++c) values[c] += from[(1 + c) * call.plane];
@@ -106,21 +107,63 @@ PairSearchKernel kernel_for(const PatchSearch& search, int channels) {
                                : gaussian_pair_kernel(channels, patch);
 }
 
-// Into how many groups the rows of the search are split, each of them searched by blocks of its own, where an
-// image has too few blocks to fill a GPU. The size of the whole image decides, so that parts of it are
-// filtered like the whole. One size of GPU is assumed, so that bits do not depend on the GPU.
-int groups_for(int blocks, int rows) {
+// The time of blocks that begin in this order, each as soon as there is room for it: `whole` ones, then
+// pieces.
+double time_in_turn(int whole, double whole_time, int pieces, double piece_time, int resident) {
+  const int rounds = whole / resident;
+  const int late = whole % resident;  // places where the last whole block ends a round later
+  const double begin = rounds * whole_time;
+  const double end = begin + (late > 0 ? whole_time : 0);
+  // The other places take pieces while the late ones are still busy.
+  const auto before_end = static_cast<int>((end - begin) / piece_time);
+  const int in_gaps = std::min(pieces, (resident - late) * before_end);
+  const int after = pieces - in_gaps;
+  if (after == 0)
+    return std::max(end, begin + std::ceil(static_cast<double>(pieces) / (resident - late)) * piece_time);
+  return end + std::ceil(static_cast<double>(after) / resident) * piece_time;
+}
+
+// How the rows of the search are split, where an image has too few blocks to keep a GPU busy to the end. The
+// size of the whole image decides, so that parts of it are filtered like the whole. One size of GPU is
+// assumed, so that bits do not depend on the GPU.
+PairSplit split_for(int across, int down, int rows) {
   const tuning::Split& gpu = tuning::split_on(tuning::any_capability);
-  int best = 1;
+  const int resident = gpu.resident_blocks();
+  const int blocks = across * down;
+  const double rounds = static_cast<double>(blocks) / resident;
+  const auto time_of = [&](int groups) {
+    return std::ceil(static_cast<double>(rows) / groups) + gpu.rows_to_load;
+  };
+
+  // All blocks alike.
+  PairSplit best{.first_row = 0, .groups = 1};
   double least = 0;
   for (int groups = 1; groups <= rows; ++groups) {
-    const double rounds = static_cast<double>(blocks) * groups / gpu.resident_blocks();
     // After some rounds blocks no longer end together.
-    const double whole_rounds = rounds < gpu.rounds_to_spread ? std::ceil(rounds) : rounds + 0.5;
-    const double time = whole_rounds * (std::ceil(static_cast<double>(rows) / groups) + gpu.rows_to_load);
+    const double of_pieces = rounds * groups;
+    const double whole_rounds = of_pieces < gpu.rounds_to_spread ? std::ceil(of_pieces) : of_pieces + 0.5;
+    const double time = whole_rounds * time_of(groups);
     if (groups > 1 && time >= least) continue;
     least = time;
-    best = groups;
+    best.groups = groups;
+  }
+  if (best.groups > 1 || rounds < 1 || rounds > gpu.most_rounds_in_step) return best;
+
+  // Whole blocks, then the last rows of blocks in pieces, which fill the last round. Sums of pieces are
+  // joined.
+  constexpr int most_pieces = 3;  // more of them take longer than estimated
+  constexpr double rows_to_join = 1;
+  const double whole_time = time_of(1) + rows_to_join;
+  least = gpu.worthwhile * std::ceil(rounds) * whole_time;
+  for (int first_row = std::max(0, down - 2 * resident / across); first_row < down; ++first_row) {
+    for (int groups = 2; groups <= most_pieces; ++groups) {
+      const int pieces = (down - first_row) * across * groups;
+      const double time =
+          time_in_turn(first_row * across, whole_time, pieces, time_of(groups) + rows_to_join, resident);
+      if (time >= least) continue;
+      least = time;
+      best = {.first_row = first_row, .groups = groups};
+    }
   }
   return best;
 }
@@ -143,27 +186,31 @@ bool searches_pairs(const PatchSearch& search, int channels_per_weight) {
 PairSearch pair_search(const PatchSearch& search, int channels_per_weight, const Extent& image) {
   const PairSearchKernel kernel = kernel_for(search, channels_per_weight);
   const int reach = search.search / 2;
-  const auto raster_of = [=](const Rect& area) {
-    return PairRaster(area, reach, kernel.own_columns, kernel.own_rows);
+  const auto raster_of = [=](const Rect& area, const PairSplit& split) {
+    return PairRaster(area, reach, kernel.own_columns, kernel.own_rows, split);
   };
   const PairSumsLayout layout(kernel.own_columns, kernel.own_rows, reach, kernel.kinds);
-  const int groups = groups_for(raster_of({0, 0, image.width, image.height}).blocks(), reach + 1);
+  const Rect whole{0, 0, image.width, image.height};
+  const PairRaster of_image = raster_of(whole, {});
+  const PairSplit split = split_for(of_image.across, of_image.down, reach + 1);
+  const int most_sums = raster_of(whole, split).sums();
 
   PairSearch pairs;
   pairs.shared_bytes = kernel.shared_bytes(reach);
-  pairs.scratch = [=](int rows) {
+  pairs.scratch = [=, across = of_image.across](int rows) {
     // So many rows may touch one row of blocks more, depending on where they begin.
     const int down = rows / kernel.own_rows + 2 + blocks_for(reach, kernel.own_rows);
-    const int across = raster_of({0, 0, image.width, 1}).across;
-    return static_cast<std::size_t>(layout.each()) * static_cast<std::size_t>(groups) *
-           static_cast<std::size_t>(across) * static_cast<std::size_t>(down);
+    const std::size_t sums = static_cast<std::size_t>(split.groups) * static_cast<std::size_t>(across) *
+                             static_cast<std::size_t>(down);
+    return static_cast<std::size_t>(layout.each()) * std::min(sums, static_cast<std::size_t>(most_sums));
   };
   pairs.launch = [=](const PatchSearchCall& call, Stream stream) {
     PatchSearchCall of_call = call;
-    of_call.groups = groups;
+    of_call.first_split = split.first_row;
+    of_call.groups = split.groups;
     const Rect& area = call.out.rect;
-    const PairRaster raster = raster_of(area);
-    launch(kernel.kernel, dim3(static_cast<unsigned>(raster.blocks() * groups)), dim3(kernel.threads),
+    const PairRaster raster = raster_of(area, split);
+    launch(kernel.kernel, dim3(static_cast<unsigned>(raster.sums())), dim3(kernel.threads),
            kernel.shared_bytes(reach), stream, of_call);
     const JoinCall join{.search = of_call,
                         .raster = raster,

@@ -22,6 +22,13 @@
 
 namespace ungrain::cuda {
 
+// Which rows of blocks are split into groups of the search's rows, each of them searched by a block of its
+// own.
+struct PairSplit {
+  int first_row = 0;  // of blocks, counted from the image's origin: this one and those below it
+  int groups = 1;
+};
+
 // The blocks whose own pixels lie within the search's reach of an area. Their raster begins so far outside
 // the image that pixels around it, of which the border rule makes partners of the image's, are some block's
 // own.
@@ -30,16 +37,46 @@ struct PairRaster {
   int first_row;
   int across;
   int down;
+  int whole;  // so many blocks are not split, the first ones
+  int groups;
 
-  __host__ __device__ PairRaster(const Rect& area, int reach, int own_columns, int own_rows)
+  __host__ __device__ PairRaster(const Rect& area, int reach, int own_columns, int own_rows,
+                                 const PairSplit& split)
       : first_column(area.x0 / own_columns),
         first_row(area.y0 / own_rows),
         across((area.x1 - 1 + 2 * reach) / own_columns - first_column + 1),
-        down((area.y1 - 1 + reach) / own_rows - first_row + 1) {}
+        down((area.y1 - 1 + reach) / own_rows - first_row + 1),
+        groups(split.groups) {
+    const int rows = split.first_row - first_row;
+    whole = across * (rows < 0 ? 0 : rows < down ? rows : down);
+  }
   __host__ __device__ int blocks() const { return across * down; }
+  __host__ __device__ int groups_of(int block) const { return block < whole ? 1 : groups; }
+  // The first of the sums that a block's groups leave.
+  __host__ __device__ int sums_of(int block) const {
+    return block < whole ? block : whole + (block - whole) * groups;
+  }
+  __host__ __device__ int sums() const { return sums_of(blocks()); }
+
+  // What the so-manieth block of a launch searches. Whole blocks come first, then the first groups of all
+  // others, then their second groups.
+  struct Place {
+    int block;
+    int group;
+    int groups;
+    int sums;
+  };
+  __device__ Place place(int number) const {
+    if (number < whole) return {number, 0, 1, number};
+    const int split = blocks() - whole;
+    const int group = (number - whole) / split;
+    const int block = number - group * split;
+    return {block, group, groups, sums_of(block) + group};
+  }
 };
 
-// The sums that a block leaves behind: [block][group][weights, each channel's values, largest][row][column].
+// The sums that a block leaves behind, one group after the other: [weights, each channel's values,
+// largest][row][column].
 struct PairSumsLayout {
   int columns;
   int rows;
@@ -84,7 +121,6 @@ class PairSearchBlock {
       : call_(call),
         lane_(static_cast<int>(threadIdx.x) % 32),
         warp_(static_cast<int>(threadIdx.x) / 32),
-        raster_(call.out.rect, call.reach, own_columns, own_rows),
         pixel_tile_(pixel_tile(call.reach)),
         sum_tile_(sum_tile(call.reach)),
         shared_sums_(reinterpret_cast<SharedSums<Channels>*>(shared)),
@@ -92,24 +128,26 @@ class PairSearchBlock {
         shared_largest_(reinterpret_cast<float*>(pixels_ + pixel_tile_.size())) {}
 
   __device__ void filter() {
-    const int block = static_cast<int>(blockIdx.x) % raster_.blocks();
-    const int group = static_cast<int>(blockIdx.x) / raster_.blocks();
-    const int left = (raster_.first_column + block % raster_.across) * own_columns - call_.reach - edge;
-    const int top = (raster_.first_row + block / raster_.across) * own_rows - call_.reach - around;
+    const PairRaster raster(call_.out.rect, call_.reach, own_columns, own_rows,
+                            {call_.first_split, call_.groups});
+    const PairRaster::Place place = raster.place(static_cast<int>(blockIdx.x));
+    const int left = (raster.first_column + place.block % raster.across) * own_columns - call_.reach - edge;
+    const int top = (raster.first_row + place.block / raster.across) * own_rows - call_.reach - around;
     load_tile<warps>(call_, call_.in, left - call_.reach, top, pixel_tile_.columns, pixel_tile_.rows,
                      pixel_tile_, pixels_);
     clear();
     __syncthreads();
     load_own();
     const int rows = call_.reach + 1;
-    for (int dy = group * rows / call_.groups; dy < (group + 1) * rows / call_.groups; ++dy) {
+    const int end = (place.group + 1) * rows / place.groups;
+    for (int dy = place.group * rows / place.groups; dy < end; ++dy) {
       search_row(dy);
       __syncthreads();
     }
     add_own();
     __syncthreads();
     const PairSumsLayout layout(own_columns, own_rows, call_.reach, kinds);
-    keep_sums(layout, call_.sums + (block * call_.groups + group) * layout.each());
+    keep_sums(layout, call_.sums + place.sums * layout.each());
   }
 
  private:
@@ -146,10 +184,17 @@ class PairSearchBlock {
       for (int row = 0; row < patch_rows; ++row) {
         const Pixel pixel = pixels_[pixel_tile_.at(column + call_.reach, warp_ * Rows + row)];
 #pragma unroll
-        for (int c = 0; c < Channels; ++c) own_[c][row][i] = outermost ? far : pixel.channels[c];
+        for (int c = 0; c < Channels; ++c) {
+          own_[c][row][i] = outermost ? far : pixel.channels[c];
+          keep_in_register(own_[c][row][i]);
+        }
       }
     }
   }
+
+  // The compiler would choose between the pixel and `far` again at every comparison: in RGB 13 % of the
+  // search.
+  __device__ static void keep_in_register(float& value) { asm volatile("" : "+f"(value)); }
 
   // ---- a column of compared pixels: `offset` to the right of the thread's first one at the leftmost shift
 
@@ -310,7 +355,6 @@ class PairSearchBlock {
   const PatchSearchCall& call_;
   int lane_;
   int warp_;
-  PairRaster raster_;
   Tile pixel_tile_;
   Tile sum_tile_;
   SharedSums<Channels>* shared_sums_;

@@ -19,7 +19,7 @@ struct PatchSearchCall {
   int reach;  // of the search
   // The image's blocks from this one on, counted row by row, are split into groups of the search's rows. Each
   // group has its own sums until they are joined. Where several images are searched, all blocks are split
-  // into a group for each image.
+  // into a group for each image. In a search for pairs it is a row of blocks (PairSplit).
   int first_split;
   int groups;
   int blocks_across;  // of the whole image

@@ -198,8 +198,8 @@ class SymmetricWindow {
 
   // Begins to copy a pixel into shared memory, where only this thread reads it. Registers would be held
   // through the comparisons of a step.
-  __device__ void fetch_pixel(const float* row, int column, int slot) {
-    const bool there = row != nullptr && column != no_pixel;
+  __device__ void fetch_pixel(bool row_exists, const float* row, int column, int slot) {
+    const bool there = row_exists && column != no_pixel;
 #pragma unroll
     for (int c = 0; c < Sums::channels; ++c) {
       float* const to = fetched_ + (slot * Sums::channels + c) * threads;
@@ -214,13 +214,32 @@ class SymmetricWindow {
   // For the step of the rows from y on: their pixels beyond the block, and the last rows that they are
   // compared with.
   __device__ void fetch(int y) {
+    const ConstPlanes& planes = call_.in.planes;
+    // All rows but those at the image's ends stand for themselves: the border rule costs more than the
+    // copies.
+    const int bottom = min(planes.rect.y1, call_.in.image.height);
+    if (y >= max(planes.rect.y0, 0) && y + Radius + Rows <= bottom) {
+      const float* row = planes.row(0, y + Radius);
+#pragma unroll
+      for (int k = 0; k < Rows; ++k, row += planes.row_stride) {
+#pragma unroll
+        for (int i = 0; i < Columns; ++i) fetch_pixel(true, row, own_found_[i], k * Columns + i);
+      }
+      if (thread_ < margin_pixels) {
+        fetch_pixel(true, planes.row(0, y + margin_row()), margin_found_, margin_slot);
+      }
+      return;
+    }
 #pragma unroll
     for (int k = 0; k < Rows; ++k) {
       const float* const row = find_row(y + Radius + k);
 #pragma unroll
-      for (int i = 0; i < Columns; ++i) fetch_pixel(row, own_found_[i], k * Columns + i);
+      for (int i = 0; i < Columns; ++i) fetch_pixel(row != nullptr, row, own_found_[i], k * Columns + i);
     }
-    if (thread_ < margin_pixels) fetch_pixel(find_row(y + margin_row()), margin_found_, margin_slot);
+    if (thread_ < margin_pixels) {
+      const float* const row = find_row(y + margin_row());
+      fetch_pixel(row != nullptr, row, margin_found_, margin_slot);
+    }
   }
 
   __device__ float fetched(int slot, int c) const {

@@ -10,6 +10,7 @@ struct Split {
   int blocks_each;          // resident on a multiprocessor
   double rows_to_load;      // rows of the search that take as long as a block's loads
   double rounds_to_spread;  // of blocks, until blocks that began together end half a block apart
+  int most_rounds_in_step;  // of blocks that search for pairs, which end together much longer
   // Search of the whole image (whole_image.cu).
   double stages_to_begin;  // stages that take as long as a block's start
   int most_groups;
@@ -22,8 +23,8 @@ struct Split {
 // Measured on an H200 only: the rows are equal, so that pixels have the same bits on every GPU.
 inline constexpr int any_capability = 0;
 inline constexpr Split splits[] = {
-    {90, 132, 2, 1, 4, 4, 64, 0.98},
-    {any_capability, 132, 2, 1, 4, 4, 64, 0.98},
+    {90, 132, 2, 1, 4, 16, 4, 64, 0.98},
+    {any_capability, 132, 2, 1, 4, 16, 4, 64, 0.98},
 };
 
 constexpr const Split& split_on(int capability) {

@@ -22,6 +22,7 @@
 #include <climits>
 #include <cstdint>
 
+#include "cuda/exp2.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/load.cuh"
 #include "cuda/products.cuh"
@@ -211,26 +212,6 @@ __device__ std::uint32_t query_word(const WholeImageCall& call, int position, fl
   return reinterpret_cast<const std::uint32_t&>(both);
 }
 
-__device__ inline float exp2_of(float x) {
-  float result;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
-  return result;
-}
-
-// The same without the special-function unit, for x of at most 128. Relative error at most 3e-6; 0 below
-// about 2^-126, as there.
-__device__ inline float exp2_by_polynomial(float x) {
-  constexpr float to_integer = 12582912.0F;  // 1.5 * 2^23: the last bit of the sum is worth 1
-  const float bounded = fmaxf(x, -127.0F);
-  const float shifted = bounded + to_integer;
-  const float part = bounded - (shifted - to_integer);
-  float power = fmaf(0.0095828698F, part, 0.055906468F);
-  power = fmaf(power, part, 0.24024099F);
-  power = fmaf(power, part, 0.69312419F);
-  power = fmaf(power, part, 1.0F);
-  return __uint_as_float(__float_as_uint(power) + (__float_as_uint(shifted) << 23U));
-}
-
 // A warp's queries (rows of the product) and their sums: `Tiles` tiles, `Apart` queries from one to the next,
 // of 16 rows. A lane has a fourth of two of the rows. `OfHalves`: the sums are products too, of the weights
 // as halves and the values as pairs of halves.
@@ -355,8 +336,8 @@ class QueryRows {
       for (int half = 0; half < 2; ++half) {
         const float first = exponent_of(products[n][2 * half], tile, half, columns, 0);
         const float second = exponent_of(products[n][2 * half + 1], tile, half, columns, 1);
-        const __half2 both =
-            __floats2half2_rn(exp2_of(first), n < Polynomials ? exp2_by_polynomial(second) : exp2_of(second));
+        const __half2 both = __floats2half2_rn(
+            exp2_fast(first), n < Polynomials ? exp2_by_polynomial<4>(second) : exp2_fast(second));
         weights[n][half] = reinterpret_cast<const std::uint32_t&>(both);
       }
     }
@@ -374,7 +355,7 @@ class QueryRows {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int half = i / 2;
-      const float weight = exp2_of(exponent_of(products[i], tile, half, columns, i % 2));
+      const float weight = exp2_fast(exponent_of(products[i], tile, half, columns, i % 2));
       sums.weights[tile][half] += weight;
       if constexpr (is_general) largest_[tile][half] = fmaxf(largest_[tile][half], weight);
 #pragma unroll

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cuda/exp2.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/load.cuh"
 #include "cuda/samples.cuh"
@@ -81,12 +82,6 @@ struct DirectWindowCall {
     use(SampleWriter<Type>{samples, filling});
   }
 };
-
-__device__ inline float exp2_fast(float x) {
-  float result;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
-  return result;
-}
 
 // One block's part of the image. Channels share a weight; Rows of the window are in shared memory at a time;
 // Bounded keeps scaled values below most_scaled. Call: WindowCall or DirectWindowCall.
@@ -165,7 +160,33 @@ class WindowBlock {
     }
   }
 
-  // The same for the windows of all images.
+  // The same, where the window is the square for whose height the kernel was compiled. The exponents are of
+  // the distances along columns only, constants for the compiler; visit(k, row, values, exponent) also takes
+  // the window's row. After each column of the window end_column(weight) takes the weight of its distance.
+  template <class Visit, class EndColumn>
+  __device__ void for_square_window(Visit visit, EndColumn end_column) {
+    static_assert(whole_height);
+    constexpr int reach = Rows / 2;
+    constexpr int pitch = tile_width + 2 * reach;
+    const float* column = shared_ + warp_ * rows_each * pitch + lane_;
+#pragma unroll 1
+    for (int dx = -reach; dx <= reach; ++dx, ++column) {
+#pragma unroll
+      for (int j = 0; j < rows_each + Rows - 1; ++j) {
+        float values[Channels];
+#pragma unroll
+        for (int c = 0; c < Channels; ++c) values[c] = column[c * plane_ + j * pitch];
+#pragma unroll
+        for (int k = 0; k < rows_each; ++k) {
+          const int row = j - k;
+          if (row >= 0 && row < Rows) visit(k, row, values, call_.weights.space[abs(row - reach)]);
+        }
+      }
+      end_column(exp2_fast(call_.weights.space[abs(dx)]));
+    }
+  }
+
+  // for_window() for the windows of all images.
   template <class Visit>
   __device__ void for_window_of_images(Visit visit) {
     for (image_ = 0; image_ <= call_.other_images; ++image_) {

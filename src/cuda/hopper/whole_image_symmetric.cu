@@ -153,8 +153,9 @@ class SymmetricBlock {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           const float second = products[n][2 * half + 1];
-          const __half2 both = __floats2half2_rn(
-              exp2_of(products[n][2 * half]), n < polynomials ? exp2_by_polynomial(second) : exp2_of(second));
+          const __half2 both =
+              __floats2half2_rn(exp2_fast(products[n][2 * half]),
+                                n < polynomials ? exp2_by_polynomial<4>(second) : exp2_fast(second));
           weights[n][half] = reinterpret_cast<const std::uint32_t&>(both);
         }
       }
@@ -259,7 +260,8 @@ WholeImageKernel whole_image_symmetric(int channels, int numbers) {
     if (numbers <= 96) return symmetric_instance<6, 1>();
   }
   if (channels == 3) {
-    if (numbers <= 32) return symmetric_instance<2, 3>();
+    // Patches of 3 have short vectors: three channels' sums of keys take longer than finding weights again.
+    if (numbers <= 32) return {};
     if (numbers <= 96) return symmetric_instance<6, 3>();
     if (numbers <= 160) return symmetric_instance<10, 3>();
   }
