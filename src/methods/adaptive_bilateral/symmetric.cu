@@ -48,7 +48,7 @@ struct OwnVariance {
 constexpr cuda::SymmetricShape shape_for(int channels, int radius) {
   if (channels == 3) return {.columns = 1, .rows = 2, .warps = 8, .resident = 2, .rounds = 3};
   if (radius > 8) return {.columns = 1, .rows = 3, .warps = 8, .resident = 3, .rounds = 2};
-  return {.columns = 2, .rows = 2, .warps = 4, .resident = 4, .rounds = 2, .first_percent = 88};
+  return {.columns = 2, .rows = 2, .warps = 4, .resident = 4, .rounds = 2, .first_percent = 85};
 }
 
 template <int Channels, int Radius>

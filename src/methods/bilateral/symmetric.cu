@@ -60,7 +60,7 @@ struct WeightedMean {
 constexpr SymmetricShape shape_for(int channels, int radius) {
   if (channels == 1) {
     if (radius <= 8)
-      return {.columns = 2, .rows = 2, .warps = 4, .resident = 4, .rounds = 2, .first_percent = 88};
+      return {.columns = 2, .rows = 2, .warps = 4, .resident = 4, .rounds = 2, .first_percent = 85};
     if (radius <= 10) return {.columns = 1, .rows = 3, .warps = 8, .resident = 3, .rounds = 2};
     return {.columns = 1, .rows = 3, .warps = 16, .resident = 1, .rounds = 1};
   }
