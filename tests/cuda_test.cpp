@@ -349,13 +349,13 @@ TEST(Cuda, AdaptiveBilateralOfLargerImagesAgreesWithTheCpu) {
 // pieces (cuda/patch_pairs.cu).
 TEST(Cuda, NlmWithItsLastBlocksInPiecesAgreesWithTheCpu) {
   UNGRAIN_NEEDS_GPU();
-  const TestImage gray = picture(float_spec(1920, 1080, 1));
-  const TestImage colour = picture(float_spec(1920, 1080, 3));
+  const TestImage of_gray = picture(float_spec(1920, 1080, 1));
+  const TestImage of_colour = picture(float_spec(1920, 1080, 3));
   const NlmParams flat{.search = 21, .patch = 7, .h = 0.1, .self = SelfWeight::one};
   const NlmParams with_noise{.search = 21, .patch = 5, .sigma = 0.1, .h = 0.1};
-  hold_parts_against_cpu(flat, colour, "colour, flat patches of 7");
-  hold_parts_against_cpu(with_noise, gray, "gray, flat patches of 5, noise taken off");
-  hold_parts_against_cpu(with_noise, colour, "colour, flat patches of 5, noise taken off");
+  hold_parts_against_cpu(flat, of_colour, "colour, flat patches of 7");
+  hold_parts_against_cpu(with_noise, of_gray, "gray, flat patches of 5, noise taken off");
+  hold_parts_against_cpu(with_noise, of_colour, "colour, flat patches of 5, noise taken off");
 }
 
 // Each has a kernel of its own.
