@@ -143,14 +143,18 @@ class TileSums {
       });
       const int touched = std::clamp(first_row(row_of(end - 1)) + shape_.side, started, area.y1);
       const int complete = end == tiles ? area.y1 : std::clamp(first_row(row_of(end)), done, area.y1);
-      for_rows(workers, {done, touched}, around, [&](int y) {
-        if (y >= started) clear_row(shared, y);
+      for_rows(workers, {done, touched}, around, [&](const Range& some) {
+        for (int y = std::max(some.begin, started); y < some.end; ++y) clear_row(shared, y);
+        // Rows of a tile lie side by side: one after the other they are read without waiting for each.
         for (int tile = begin; tile < end; ++tile) {
-          add_row(shared, out, tile - begin, first_column(column_of(tile)), y - first_row(row_of(tile)), y);
+          const int left = first_column(column_of(tile));
+          const int top = first_row(row_of(tile));
+          for (int y = some.begin; y < some.end; ++y) add_row(shared, out, tile - begin, left, y - top, y);
         }
-        if (y >= complete) return;
-        divide_row(shared, out, y);
-        done_row(y);
+        for (int y = some.begin; y < std::min(some.end, complete); ++y) {
+          divide_row(shared, out, y);
+          done_row(y);
+        }
       });
       done = complete;
       started = touched;
@@ -184,7 +188,7 @@ class TileSums {
            (sharing_ + 1) * row_ * (static_cast<std::size_t>(part) * kept_ + y % kept_);
   }
 
-  // Calls body(y) for all rows.
+  // Calls body(range) for all rows, some at a time.
   template <class Around, class Body>
   void for_rows(Workers& workers, const Range& rows, const Around& around, const Body& body) const {
     if (rows.begin >= rows.end) return;
@@ -192,7 +196,7 @@ class TileSums {
     workers.for_each((rows.end - rows.begin + at_once - 1) / at_once, [&](std::int64_t item, int) {
       around([&] {
         const int begin = rows.begin + static_cast<int>(item) * at_once;
-        for (int y = begin; y < std::min(rows.end, begin + at_once); ++y) body(y);
+        body(Range{begin, std::min(rows.end, begin + at_once)});
       });
     });
   }
