@@ -84,6 +84,12 @@ __device__ void second_pass(WindowBlock<Channels, Rows, true, Window>& block,
   block.store(centre, sums, weights);
 }
 
+// Begins a sum or adds to it.
+__device__ void add(bool begins, float value, float& sum) { sum = begins ? value : sum + value; }
+__device__ void add_product(bool begins, float weight, float value, float& sum) {
+  sum = begins ? weight * value : fmaf(weight, value, sum);
+}
+
 // The same for one channel and a square window for whose height the kernel was compiled. Exponentials and
 // instructions bound it at nearly the same time: those of one row of the window are polynomials. Weights of
 // distances along rows are factors on the sums of a column of the window, so that no exponent takes a
@@ -104,8 +110,8 @@ __device__ void second_pass_by_columns(WindowBlock<1, Rows, true>& block, const 
         constexpr int row_of_polynomials = Rows / 5;
         const float weight =
             row == row_of_polynomials ? cuda::exp2_by_polynomial<3>(exponent) : cuda::exp2_fast(exponent);
-        column_weights[k] = row == 0 ? weight : column_weights[k] + weight;
-        column_sums[k] = row == 0 ? weight * values[0] : fmaf(weight, values[0], column_sums[k]);
+        add(row == 0, weight, column_weights[k]);
+        add_product(row == 0, weight, values[0], column_sums[k]);
       },
       [&](float weight) {
 #pragma unroll
