@@ -286,7 +286,7 @@ std::vector<Row> run_rows(Ceilings& ceilings, const std::string& only) {
       const AdaptiveBilateralParams adaptive{
           .radius = radius, .sigma_space = radius / 2.0, .sigma_range = 0.1, .factor = 2};
       add("adaptive-bilateral", size, spec, radius, adaptive, adaptive_work(radius), false);
-      if (radius % 2 == 0 || radius == 9) continue;  // to compare kernels of adaptive-bilateral only
+      if (radius % 2 == 0 || radius == 9) continue;  // these radii are for adaptive-bilateral's two kernels
       add("bilateral separable", size, spec, radius, bilateral(radius, 1, BilateralQuality::separable),
           separable_work(radius), false);
       if (radius < smallest_grid_radius) continue;  // the filter itself

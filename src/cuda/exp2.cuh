@@ -16,7 +16,7 @@ template <int Degree>
 __device__ float exp2_by_polynomial(float x) {
   static_assert(Degree == 3 || Degree == 4);
   constexpr float to_integer = 12582912.0F;  // 1.5 * 2^23: the last bit of the sum is worth 1
-  // The polynomial's exponent may be one lower than that of 1, which the cubic does not reach at 0.
+  // Where `part` is 0 the cubic is just below 1. Its exponent is then -1, and -127 more would overflow.
   const float bounded = fmaxf(x, Degree == 3 ? -126.0F : -127.0F);
   const float shifted = bounded + to_integer;
   const float part = bounded - (shifted - to_integer);

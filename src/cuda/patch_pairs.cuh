@@ -58,7 +58,7 @@ struct PairRaster {
   }
   __host__ __device__ int sums() const { return sums_of(blocks()); }
 
-  // What the so-manieth block of a launch searches. Whole blocks come first, then the first groups of all
+  // What block `number` of a launch searches. Whole blocks come first, then the first groups of all
   // others, then their second groups.
   struct Place {
     int block;

@@ -90,10 +90,10 @@ __device__ void add_product(bool begins, float weight, float value, float& sum) 
   sum = begins ? weight * value : fmaf(weight, value, sum);
 }
 
-// The same for one channel and a square window for whose height the kernel was compiled. Exponentials and
-// instructions bound it at nearly the same time: those of one row of the window are polynomials. Weights of
-// distances along rows are factors on the sums of a column of the window, so that no exponent takes a
-// register.
+// The same for one channel and a square window for whose height the kernel was compiled. The special-function
+// unit and instruction issue bound it about equally, so the exponentials of one row of the window are
+// polynomials. The weight of a distance along rows multiplies the sums of a column of the window: exponents
+// are then constants, which take no registers.
 template <int Rows>
 __device__ void second_pass_by_columns(WindowBlock<1, Rows, true>& block, const float (&centre)[1][rows_each],
                                        float (&factors)[rows_each]) {
